@@ -1,0 +1,27 @@
+"""Weft: sequence models from the recurrent cell to the Transformer.
+
+An encoder reads a sequence into a memory, attention looks back into it, a decoder writes a sequence
+one step at a time; state goes in and comes out. Start with `weft demo`, or:
+
+    import weft
+    translator = weft.load("runs/en-es")
+    translator.predict("Click the button.")
+"""
+
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that `weft --help` does not wait for torch.
+    if name == "load":
+        from weft.run import load
+
+        return load
+    if name == "nn":
+        import weft.nn
+
+        return weft.nn
+    raise AttributeError(f"module 'weft' has no attribute {name!r}")

@@ -1,0 +1,72 @@
+"""Masks: bool, True = real. There is no other polarity in Weft.
+
+Read next: nn/attention.py, where masks meet scores.
+"""
+
+import torch
+from torch import Tensor
+
+from weft.errors import ShapeError
+
+
+def from_lengths(lengths: Tensor, size: int) -> Tensor:
+    """The mask of rows with the given numbers of real positions, real ones first.
+
+    Args:
+        lengths: [B] int.
+        size: S, at least the longest.
+
+    Returns:
+        [B, S] bool.
+
+    Example:
+        >>> from_lengths(torch.tensor([1, 3]), 3).tolist()
+        [[True, False, False], [True, True, True]]
+    """
+    return torch.arange(size, device=lengths.device)[None] < lengths[:, None]
+
+
+def lengths(mask: Tensor) -> Tensor:
+    """Real positions a row: [B, S] bool to [B] int64."""
+    return mask.sum(1)
+
+
+def causal(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+    """[T, S] bool: the last query sees every key, the one before it all but the last, and so on."""
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
+
+
+def last(states: Tensor, mask: Tensor) -> Tensor:
+    """The state at each row's last real position: [B, S, D] and [B, S] to [B, D]."""
+    index = (mask.shape[1] - 1 - mask.flip(1).int().argmax(1)).view(-1, 1, 1)
+    return states.gather(1, index.expand(-1, 1, states.shape[2])).squeeze(1)
+
+
+def mean(states: Tensor, mask: Tensor) -> Tensor:
+    """The mean over each row's real positions: [B, S, D] and [B, S] to [B, D]."""
+    weights = mask.to(states.dtype)[..., None]
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+def reverse(states: Tensor, mask: Tensor) -> Tensor:
+    """Each row's real positions in reverse order, padding left where it is.
+
+    Args:
+        states: [B, S, D]; mask: [B, S] with the real positions first.
+    """
+    position = torch.arange(mask.shape[1], device=mask.device)[None]
+    count = mask.sum(1, keepdim=True)
+    index = torch.where(position < count, count - 1 - position, position)
+    return states.gather(1, index[..., None].expand_as(states))
+
+
+def check(mask: Tensor, *, what: str = "mask") -> None:
+    """Refuse a row without a real position: softmax over nothing is not a number.
+
+    Raises:
+        ShapeError: naming the first such row.
+    """
+    empty = ~mask.any(1)
+    if bool(empty.any()):
+        row = int(empty.int().argmax())
+        raise ShapeError(f"{what}: row {row} has no real position; give each row at least one")

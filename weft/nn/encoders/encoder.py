@@ -1,0 +1,37 @@
+"""The contract of an encoder: a sequence becomes a Memory.
+
+Read next: recurrent.py, transformer.py; ../decoders/decoder.py, which reads the memory.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from weft.tree import State
+
+
+class Memory(NamedTuple):
+    """What an encoder leaves for whoever looks back."""
+
+    states: Tensor  # [B, S, D]
+    mask: Tensor  # [B, S] bool, True = real; at least one True a row
+    summary: Tensor  # [B, D] the encoder's own idea of the whole: final state, or mean
+    carry: State = None  # per layer a tuple of final cell states, one a direction; None without recurrence
+
+
+class Encoder(nn.Module, ABC):
+    """Reads [B, S, D_in] into a Memory of width `size`.
+
+    Attributes:
+        size: D, the width of memory.states and memory.summary.
+        carry_sizes: for each layer, for each direction, the sizes of the tensors of its final state;
+            empty where there is no recurrence. A bridge is built from it.
+    """
+
+    size: int
+    carry_sizes: tuple[tuple[tuple[int, ...], ...], ...] = ()
+
+    @abstractmethod
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] bool with the real positions first."""

@@ -1,0 +1,41 @@
+"""The contract of a head: features become a prediction, and a target makes a loss.
+
+Read next: categorical.py.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+
+class Loss(NamedTuple):
+    """A sum and what it was summed over; the training loop divides once, over everything it gathered."""
+
+    total: Tensor  # [] nats
+    count: Tensor  # [] real targets
+
+    @property
+    def mean(self) -> Tensor:
+        """Nats a real target; zero where there is none."""
+        return self.total / self.count.clamp(min=1)
+
+
+class Head(nn.Module, ABC):
+    """The last layer.
+
+    Args:
+        in_size: D, features of what it reads.
+    """
+
+    @abstractmethod
+    def forward(self, h: Tensor) -> Any:
+        """h [..., D] to the prediction: log-probabilities [..., V] of a categorical head."""
+
+    @abstractmethod
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+        """h [B, T, D] against target [B, T] where mask [B, T] is True."""
+
+    @abstractmethod
+    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The most probable prediction, [B, T]."""

@@ -1,0 +1,61 @@
+"""Which parts a room holds: the files of its folder. There is no registry.
+
+A room is a package such as weft.nn.cells. Each of its files holds one part, named as the file:
+nn/cells/lstm.py holds the cell that a recipe calls `lstm`. Recipes resolve names here and the law
+suites walk the same list, so a new file is usable and tested at once. Read next: config.py.
+"""
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+from types import ModuleType
+
+from weft.errors import ConfigError
+
+
+def parts(room: ModuleType, contract: type) -> dict[str, type]:
+    """Every part of a room by its name, the name of its file.
+
+    Args:
+        room: a package.
+        contract: the class that every part of this room extends.
+
+    Raises:
+        TypeError: a file holds two parts.
+    """
+    names = (entry.name for entry in pkgutil.iter_modules(room.__path__))
+    found = {name: _part(importlib.import_module(f"{room.__name__}.{name}"), contract) for name in names}
+    return {name: part for name, part in found.items() if part is not None}
+
+
+def find(room: ModuleType, contract: type, name: str) -> type:
+    """The part of that name.
+
+    Raises:
+        ConfigError: no such part; names the nearest one.
+    """
+    found = parts(room, contract)
+    if name not in found:
+        kind = contract.__name__.lower()
+        near = difflib.get_close_matches(name, found, 1)
+        hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(sorted(found))
+        raise ConfigError(f"no {kind} is called {name!r}; {hint}")
+    return found[name]
+
+
+def _part(module: ModuleType, contract: type) -> type | None:
+    here = [
+        value
+        for name, value in vars(module).items()
+        if inspect.isclass(value)
+        and issubclass(value, contract)
+        and value.__module__ == module.__name__
+        and not name.startswith("_")
+        and value is not contract
+        and not inspect.isabstract(value)
+    ]
+    if len(here) > 1:
+        names = " and ".join(part.__name__ for part in here)
+        raise TypeError(f"{module.__name__} holds {names}; a file of a room holds one part")
+    return here[0] if here else None

@@ -1,0 +1,31 @@
+"""The letters of dimensions, the same everywhere, and the one check of a shape at the border.
+
+B rows (examples)      S source positions     T target positions or time steps
+D width                H heads                K width of a head
+V vocabulary           C classes              L layers
+W beam width           F features of a series
+In a cell's docstring H is the hidden size, as in the papers. Rows come first, positions second,
+features last. Read next: masks.py.
+"""
+
+from torch import Tensor
+
+from weft.errors import ShapeError
+
+
+def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
+    """Compare a tensor's shape with what it must be; None stands for any size.
+
+    Raises:
+        ShapeError: with both shapes.
+
+    Example:
+        >>> import torch
+        >>> check_shape("x", torch.zeros(2, 3), None, 3)
+    """
+    fits = tensor.dim() == len(sizes) and all(
+        need is None or need == got for need, got in zip(sizes, tensor.shape, strict=True)
+    )
+    if not fits:
+        need = ", ".join("any" if size is None else str(size) for size in sizes)
+        raise ShapeError(f"{name}: shape {list(tensor.shape)} came, [{need}] is needed")

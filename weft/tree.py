@@ -1,0 +1,104 @@
+"""State: a tree (tuples and NamedTuples) of tensors whose axis 0 is the batch row.
+
+Whatever a model carries from one step to the next is such a tree: an LSTM's (h, c), a key-value
+cache, prepared attention keys, a stack of all three. Search repeats and picks rows of it without
+knowing what it is. A NamedTuple with the class attribute `per_source = True` holds what belongs to a
+source and not to a hypothesis: its rows are the sources, so a beam of W hypotheses shares them
+instead of copying them W times. Read next: nn/cells/cell.py, search/beam.py.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+State = Any
+"""A tensor, None, or a tuple (also a NamedTuple) of States."""
+
+
+def tree_map(function: Callable[[Tensor], Tensor], state: State) -> State:
+    """The same tree with `function` applied to every tensor.
+
+    Raises:
+        TypeError: a leaf is neither a tensor nor None.
+    """
+    return _walk(function, function, state)
+
+
+def leaves(state: State) -> Iterator[Tensor]:
+    """Every tensor of the tree, depth first."""
+    if isinstance(state, Tensor):
+        yield state
+    elif isinstance(state, tuple):
+        for part in state:
+            yield from leaves(part)
+
+
+def take(state: State, rows: Tensor) -> State:
+    """The given rows of every tensor, those of the sources too.
+
+    Args:
+        state: a tree whose per-source tensors have as many rows as the others.
+        rows: [N] int64 row numbers.
+    """
+    return tree_map(lambda leaf: leaf.index_select(0, rows), state)
+
+
+def fan(state: State, width: int) -> State:
+    """Every row `width` times, neighbours together; what belongs to a source stays single."""
+    if width == 1:
+        return state
+    return _walk(lambda leaf: leaf.repeat_interleave(width, 0), lambda leaf: leaf, state)
+
+
+def reorder(state: State, rows: Tensor) -> State:
+    """The given rows of what belongs to hypotheses; what belongs to a source stays.
+
+    Args:
+        rows: [N] int64; row n of the result must belong to the same source as row n did before.
+    """
+    return _walk(lambda leaf: leaf.index_select(0, rows), lambda leaf: leaf, state)
+
+
+def keep_sources(state: State, sources: Tensor, width: int) -> State:
+    """Only the given sources, each with its `width` rows.
+
+    Args:
+        sources: [M] int64 source numbers.
+        width: rows a source has.
+    """
+    offsets = torch.arange(width, device=sources.device)
+    rows = (sources[:, None] * width + offsets).flatten()
+    return _walk(
+        lambda leaf: leaf.index_select(0, rows), lambda leaf: leaf.index_select(0, sources), state
+    )
+
+
+def where(mask: Tensor, new: State, old: State) -> State:
+    """Row by row `new` where the mask is True, else `old`.
+
+    Args:
+        mask: [B] bool.
+        new, old: trees of the same form.
+    """
+    if isinstance(new, Tensor):
+        return torch.where(mask.view(-1, *[1] * (new.dim() - 1)), new, old)
+    if new is None:
+        return None
+    return _like(new, [where(mask, n, o) for n, o in zip(new, old, strict=True)])
+
+
+def _walk(own: Callable[[Tensor], Tensor], shared: Callable[[Tensor], Tensor], state: State) -> State:
+    if isinstance(state, Tensor):
+        return own(state)
+    if state is None:
+        return None
+    if isinstance(state, tuple):
+        inner = shared if getattr(state, "per_source", False) else own
+        return _like(state, [_walk(inner, shared, part) for part in state])
+    raise TypeError(f"a state is made of tensors, tuples and None, not of {type(state).__name__}")
+
+
+def _like(old: tuple, parts: list) -> tuple:
+    return type(old)(*parts) if hasattr(old, "_fields") else tuple(parts)
