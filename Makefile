@@ -1,0 +1,90 @@
+# Weft's chores. Every target makes what it needs, in .venv of this checkout; only Python 3.11+ must be there.
+#   make demo    train, score, use and look into a small translator
+#   make test    run the tests
+#   make check   format, lint, types, import direction
+# PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev demo test test-all check format clean
+
+PYTHON ?=
+TORCH_INDEX ?=
+PYTEST_ARGS ?=
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+NEEDS := pyproject.toml constraints.txt
+# Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
+QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
+
+help:
+	@sed -n '2,5s/^# \{0,1\}//p' Makefile
+
+setup: $(VENV)/ready
+setup-dev: $(VENV)/ready-dev
+
+demo: $(VENV)/ready
+	@OMP_WAIT_POLICY=passive $(RUN) -m weft demo
+
+test: $(VENV)/ready
+	@echo "make test: the tests of tests/ and the examples in the docstrings of weft/, without the slow ones"
+	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal -m "not slow" $(PYTEST_ARGS)
+	@echo "All passed. Next: make demo (a translator in minutes), make test-all (the slow tests too), make check."
+
+test-all: $(VENV)/ready
+	@echo "make test-all: every test, the slow ones too"
+	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
+
+check: $(VENV)/ready-dev
+	@echo "make check: format (ruff)"
+	@$(RUN) -m ruff format --check .
+	@echo "make check: lint (ruff)"
+	@$(RUN) -m ruff check .
+	@echo "make check: types (mypy)"
+	@$(RUN) -m mypy
+	@echo "make check: import direction and the other rules of the house (tests/test_house.py)"
+	@$(QUIET) $(RUN) -m pytest -q tests/test_house.py
+	@echo "All in order. Next: make test."
+
+format: $(VENV)/ready-dev
+	@$(RUN) -m ruff check --fix .
+	@$(RUN) -m ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/ready: $(NEEDS) | $(VENV)/made
+	@echo "Installing Weft and what it runs on into $(VENV), from constraints.txt."
+	@echo "torch is the large part: some 200 MB for the CPU, several GB with the CUDA libraries that Linux gets by"
+	@echo "default; for the CPU alone call: make setup TORCH_INDEX=(the address of the CPU wheels on pytorch.org)"
+	@if [ -n "$(TORCH_INDEX)" ]; then \
+	    echo "torch comes from $(TORCH_INDEX)"; \
+	    $(RUN) -m pip install --disable-pip-version-check --index-url "$(TORCH_INDEX)" -c constraints.txt torch; \
+	fi
+	@$(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e ".[test]"
+	@touch $@
+	@echo "Ready. $(VENV)/bin/weft --help shows what it can do."
+
+$(VENV)/ready-dev: $(VENV)/ready
+	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
+	@$(RUN) -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[test,dev]"
+	@touch $@
+
+# An interpreter of the right age, then a virtual environment that works; a broken one is made anew.
+$(VENV)/made:
+	@set -e; \
+	for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	    command -v "$$python" >/dev/null 2>&1 || continue; \
+	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && found=$$python && break; \
+	    seen="$$seen $$python ($$("$$python" -V 2>&1))"; \
+	done; \
+	if [ -z "$$found" ]; then \
+	    echo "Weft needs Python 3.11 or later; found:$${seen:- none}." >&2; \
+	    echo "Install one, or name it: make setup PYTHON=/path/to/python3.12" >&2; exit 2; \
+	fi; \
+	if ! $(RUN) -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "Making $(VENV) with $$found ($$("$$found" -V 2>&1))"; \
+	    "$$found" -m venv --clear $(VENV) || { \
+	        echo "$$found cannot make a virtual environment; on Debian and Ubuntu install python3-venv." >&2; exit 2; }; \
+	fi; \
+	touch $@
