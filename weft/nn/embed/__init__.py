@@ -1,0 +1,1 @@
+"""Front ends, one a file: raw input becomes [B, S, D]."""

@@ -1,0 +1,1 @@
+"""Encoders, one a file: a sequence becomes a Memory. Start with encoder.py (the contract)."""

@@ -1,0 +1,103 @@
+"""Whole models: parts put together. One class writes sequences, whatever its parts are.
+
+Read next: nn/encoders/encoder.py and nn/decoders/decoder.py for the parts; search/beam.py, which
+drives `step`; tasks/translate.py, which builds one from a recipe.
+"""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from weft import masks
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.heads.head import Head, Loss
+from weft.tree import State
+
+
+class SequencePair(Protocol):
+    """What a Generator learns from: a batch of sources and targets."""
+
+    source: Any  # [B, S] tokens (or what the source's front end reads)
+    source_mask: Tensor  # [B, S] bool
+    target_in: Tensor  # [B, T] <sos> w_1 .. w_n
+    target_out: Tensor  # [B, T] w_1 .. w_n <eos>
+    target_mask: Tensor  # [B, T] bool
+
+
+class Generator(nn.Module):
+    """Writes a sequence, given another one (with an encoder) or from nothing (without).
+
+    Args:
+        embed: tokens [B, T] to [B, T, D].
+        decoder: writes.
+        head: what comes next.
+        encoder: reads the source; None for a language model.
+        source_embed: the source's front end; the target's where they share it.
+    """
+
+    def __init__(
+        self,
+        embed: nn.Module,
+        decoder: Decoder,
+        head: Head,
+        *,
+        encoder: Encoder | None = None,
+        source_embed: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.embed = embed
+        self.decoder = decoder
+        self.head = head
+        self.encoder = encoder
+        self.source_embed = embed if source_embed is None else source_embed
+
+    def start(self, source: Any, mask: Tensor) -> State:
+        """Read the source; the decoder's first state.
+
+        Raises:
+            ShapeError: a row of the mask without a real position.
+        """
+        if self.encoder is None:
+            return self.decoder.start(None, len(mask))
+        masks.check(mask, what="source mask")
+        return self.decoder.start(self.encoder(self.source_embed(source), mask), len(mask))
+
+    def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step of a search: tokens [N] and a state to log-probabilities [N, V] and the next state."""
+        h, state = self.decoder(self.embed(token[:, None]), state)
+        return self.head(h[:, 0]), state
+
+    def features(self, batch: SequencePair) -> Tensor:
+        """The decoder's output [B, T, D] with the true tokens as input."""
+        return self.decoder(self.embed(batch.target_in), self.start(batch.source, batch.source_mask))[0]
+
+    def loss(self, batch: SequencePair, *, feeding: float = 1.0, per_sequence: bool = False) -> Loss:
+        """Cross-entropy of the targets.
+
+        Args:
+            batch: sources and targets.
+            feeding: D2, the probability that the true token is fed rather than the model's own.
+            per_sequence: draw once a sequence instead of once a token.
+        """
+        if feeding >= 1.0:
+            h = self.features(batch)
+        else:
+            h = self._own_words(batch, feeding, per_sequence)
+        return self.head.loss(h, batch.target_out, batch.target_mask)
+
+    def _own_words(self, batch: SequencePair, feeding: float, per_sequence: bool) -> Tensor:
+        tokens = batch.target_in
+        draw = torch.rand(len(tokens), 1 if per_sequence else tokens.shape[1], device=tokens.device)
+        true = (draw < feeding).expand(tokens.shape)
+        state = self.start(batch.source, batch.source_mask)
+        fed, hs = tokens[:, 0], []
+        for t in range(tokens.shape[1]):
+            h, state = self.decoder(self.embed(fed[:, None]), state)
+            hs.append(h)
+            if t + 1 < tokens.shape[1]:
+                with torch.no_grad():
+                    own = self.head.best(h, batch.target_mask[:, t : t + 1])[:, 0]
+                fed = torch.where(true[:, t + 1], tokens[:, t + 1], own)
+        return torch.cat(hs, 1)

@@ -1,0 +1,163 @@
+"""Attention, written once: energies, mask, softmax, weighted sum (A2); and many heads of it (A6).
+
+`attend` serves every score of scores/; `MultiHead` uses torch's fused attention and falls back to
+the same plain formula when a probe watches. Both let W hypotheses share one source: queries of a beam
+are folded beside each other, so keys and values are never copied. Read next: scores/additive.py,
+decoders/recurrent.py, transformer.py.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.errors import ShapeError
+from weft.nn.encoders.encoder import Memory
+from weft.nn.kernels.linear import Linear
+from weft.nn.scores.score import Score
+from weft.probe import record, watching
+
+
+class Source(NamedTuple):
+    """What a decoder looks back into, prepared once; shared by all hypotheses of a source."""
+
+    keys: Tensor  # [B, S, A] prepared by the score
+    values: Tensor  # [B, S, D]
+    mask: Tensor  # [B, S] bool
+    per_source = True
+
+
+class Attention(nn.Module):
+    """alpha = softmax(score(q, K)), out = sum_j alpha_j v_j.
+
+    Args:
+        score: a ready score from query to key.
+        memory_size: D of the memory.
+        key_size: project the keys, k = W_k h, to this size; None uses the states as they are.
+        value_size: project the values, v = W_v h, likewise.
+
+    Attributes:
+        size: features of the result.
+    """
+
+    def __init__(
+        self, score: Score, memory_size: int, *, key_size: int | None = None, value_size: int | None = None
+    ) -> None:
+        super().__init__()
+        self.score = score
+        self.key = Linear(memory_size, key_size, bias=False) if key_size else nn.Identity()
+        self.value = Linear(memory_size, value_size, bias=False) if value_size else nn.Identity()
+        self.size = value_size or memory_size
+
+    def prepare(self, memory: Memory) -> Source:
+        """Everything that can be done once a source."""
+        keys = self.score.prepare(self.key(memory.states))
+        return Source(keys, self.value(memory.states), memory.mask)
+
+    def forward(self, query: Tensor, source: Source) -> Tensor:
+        """Queries [N, T, Q], N = W B, to contexts [N, T, D]; a probe sees the weights [N, T, S]."""
+        rows, steps, _ = query.shape
+        folded = query.reshape(len(source.keys), -1, query.shape[2])  # [B, W T, Q]
+        weights = masked_softmax(self.score(folded, source.keys), source.mask[:, None])
+        context = weights.to(source.values.dtype) @ source.values
+        if watching():
+            record("attention", weights.reshape(rows, steps, -1))
+        return context.reshape(rows, steps, -1)
+
+
+def masked_softmax(energy: Tensor, mask: Tensor) -> Tensor:
+    """softmax over the last axis where mask is True; a row without any gives equal weights, never NaN.
+
+    Args:
+        energy: [.., S]; mask: bool, broadcastable to it.
+    """
+    return energy.masked_fill(~mask, torch.finfo(energy.dtype).min).softmax(-1)
+
+
+def split_heads(x: Tensor, num_heads: int) -> Tensor:
+    """[B, T, H K] to [B, H, T, K]."""
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def heads_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool = False, dropout: float = 0.0
+) -> Tensor:
+    """softmax(M + Q K^T / sqrt(d_k)) V for every head, by torch's fused operation.
+
+    Args:
+        q: [B, H, T, K]; k, v: [B, H, S, K].
+        mask: bool, broadcastable to [B, H, T, S], True = may look; None for everything.
+        causal: query t sees keys up to t (T = S, and no mask).
+        dropout: share of attention weights set to zero.
+
+    Returns:
+        [B, T, H K]; a probe sees the weights as "attention_heads" [B, H, T, S].
+    """
+    if watching():
+        if causal:
+            mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
+        record("attention_heads", plain_weights(q, k, mask))
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal and mask is None, dropout_p=dropout)
+    return y.transpose(1, 2).flatten(2)
+
+
+def plain_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
+    """The weights of `heads_attention` by the formula, [B, H, T, S]."""
+    energy = q @ k.mT / math.sqrt(q.shape[-1])
+    return energy.softmax(-1) if mask is None else masked_softmax(energy, mask)
+
+
+class HeadSource(NamedTuple):
+    """Keys and values of a source for many heads, prepared once; shared by its hypotheses."""
+
+    keys: Tensor  # [B, H, S, K]
+    values: Tensor  # [B, H, S, K]
+    per_source = True
+
+
+class MultiHead(nn.Module):
+    """Concat(head_1 .. head_H) W_O with head_i = softmax(Q W_i^Q (K W_i^K)^T / sqrt(d_k)) V W_i^V.
+
+    Args:
+        size: D of queries and of the result.
+        num_heads: H; must divide the size.
+        memory_size: width of what is looked into; the size itself for self-attention.
+        dropout: share of attention weights set to zero in training.
+
+    Raises:
+        ShapeError: the heads do not divide the size.
+
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
+
+    def __init__(self, size: int, num_heads: int, *, memory_size: int | None = None, dropout: float = 0.0) -> None:
+        super().__init__()
+        if size % num_heads:
+            raise ShapeError(f"{num_heads} heads do not divide the width {size}; take a divisor of {size}")
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.query = Linear(size, size)
+        self.key_value = Linear(memory_size or size, 2 * size)
+        self.out = Linear(size, size)
+
+    def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values [B, H, S, K] of what is looked into, [B, S, D]."""
+        k, v = self.key_value(x).chunk(2, -1)
+        return split_heads(k, self.num_heads), split_heads(v, self.num_heads)
+
+    def forward(
+        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False
+    ) -> Tensor:
+        """Queries x [N, T, D] over keys and values [B, H, S, K], where N = W B.
+
+        Args:
+            mask: bool, broadcastable to [B, H, W T, S]; None for everything.
+            causal: see `heads_attention`; needs W = 1.
+        """
+        folded = x.reshape(len(keys), -1, x.shape[2])  # [B, W T, D]
+        q = split_heads(self.query(folded), self.num_heads)
+        dropout = self.dropout if self.training else 0.0
+        y = heads_attention(q, keys, values, mask, causal=causal, dropout=dropout)
+        return self.out(y).view(x.shape)

@@ -1,0 +1,136 @@
+"""A recurrent decoder, with or without a look back into a memory (A3).
+
+Where nothing that a step computes enters the next one from outside the cells (attention "late",
+without input feeding), all steps run at once; otherwise a loop over steps does what the equation says.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.attention import Attention, Source
+from weft.nn.bridge import Bridge, BridgeFrom
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.lstm import LSTM
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.linear import Linear
+from weft.nn.recurrent import Stack
+from weft.nn.scores.additive import Additive
+from weft.nn.scores.score import Score
+from weft.tree import State, where
+
+Enters = Literal["late", "input", "both", "never"]
+
+
+class RecurrentState(NamedTuple):
+    """What a recurrent decoder carries."""
+
+    layers: tuple[State, ...]  # each layer's cell state
+    fed: Tensor | None  # [N, D] the last output, with input feeding
+    source: Source | None  # the memory, prepared
+
+
+class RecurrentDecoder(Decoder):
+    """A stack of cells that writes; attention enters where `enters` says.
+
+    late:  query h_t,     output [h_t; out]                     (Luong 2015)
+    input: query h_{t-1}, cell input [x_t; out], output h_t
+    both:  query h_{t-1}, one context in both places            (Bahdanau 2014)
+    never: the memory only gives the first state                (Sutskever 2014, Cho 2014)
+
+    Args:
+        in_size: features of the input.
+        encoder: whose memory is read; None for a decoder without one (a language model).
+        sizes: hidden size of each layer.
+        cell: the recurrence.
+        score: compares the query (the top layer's h) with the memory.
+        enters: see above.
+        input_feeding: the last output joins the next input (Luong 2015, section 3.3).
+        key_size, value_size: project keys and values of the attention.
+        readout: size of tanh(W [h; out] + b), Luong's attentional vector; 0 leaves [h; out] as it is;
+            None takes the top layer's size where attention reaches the output.
+        bridge: where the first state comes from; see `Bridge`.
+        dropout: after every layer and on the output.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        encoder: Encoder | None = None,
+        *,
+        sizes: tuple[int, ...] = (256,),
+        cell: Callable[[int, int], Cell] = LSTM,
+        score: Callable[[int, int], Score] = Additive,
+        enters: Enters = "late",
+        input_feeding: bool = False,
+        key_size: int | None = None,
+        value_size: int | None = None,
+        readout: int | None = None,
+        bridge: BridgeFrom = "layers",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.enters: Enters = "never" if encoder is None else enters
+        self.input_feeding = input_feeding
+        self.attention, context = None, 0
+        if encoder is not None and enters != "never":
+            keys = key_size or encoder.size
+            made = score(sizes[-1], keys)
+            self.attention = Attention(made, encoder.size, key_size=key_size, value_size=value_size)
+            context = self.attention.size
+        shown = sizes[-1] + (context if self.enters in ("late", "both") else 0)
+        readout = (sizes[-1] if shown > sizes[-1] else 0) if readout is None else readout
+        self.size = readout or shown
+        self.readout = nn.Sequential(Linear(shown, readout), nn.Tanh()) if readout else nn.Identity()
+        at_input = (context if self.enters in ("input", "both") else 0) + (self.size if input_feeding else 0)
+        self.stack = Stack(in_size + at_input, sizes, cell=cell, dropout=dropout)
+        self.bridge = None
+        if encoder is not None:
+            self.bridge = Bridge(encoder, tuple(layer[0] for layer in self.stack.state_sizes), source=bridge)
+        self.dropout = nn.Dropout(dropout)
+
+    def start(self, memory: Memory | None, rows: int) -> RecurrentState:
+        """The bridge's state (zeros without a memory), zeros for what is fed, the memory prepared."""
+        like = next(self.parameters()).new_zeros(rows, 1)
+        layers = self.stack.start(like) if memory is None or self.bridge is None else self.bridge(memory)
+        fed = like.new_zeros(rows, self.size) if self.input_feeding else None
+        source = None if memory is None or self.attention is None else self.attention.prepare(memory)
+        return RecurrentState(layers, fed, source)
+
+    def forward(
+        self, x: Tensor, state: RecurrentState, mask: Tensor | None = None
+    ) -> tuple[Tensor, RecurrentState]:
+        """See Decoder.forward."""
+        if self.enters in ("input", "both") or self.input_feeding:
+            return self._loop(x, state, mask)
+        h, finals = self.stack(x, state.layers, mask)
+        y = self._output(h, None, state.source)
+        return y, RecurrentState(tuple(layer[0] for layer in finals), None, state.source)
+
+    def _loop(self, x: Tensor, state: RecurrentState, mask: Tensor | None) -> tuple[Tensor, RecurrentState]:
+        layers, fed, source = state
+        ys = []
+        for t in range(x.shape[1]):
+            parts, context = [x[:, t]], None
+            if self.enters in ("input", "both"):
+                query = self.stack.forwards[-1].shown(layers[-1])
+                context = self.attention(query[:, None], source)
+                parts.append(context[:, 0])
+            if fed is not None:
+                parts.append(fed)
+            h, finals = self.stack(torch.cat(parts, -1)[:, None], layers)
+            y = self._output(h, context, source)
+            new = (tuple(layer[0] for layer in finals), y[:, 0] if self.input_feeding else None)
+            layers, fed = new if mask is None else where(mask[:, t], new, (layers, fed))
+            ys.append(y)
+        return torch.cat(ys, 1), RecurrentState(layers, fed, source)
+
+    def _output(self, h: Tensor, context: Tensor | None, source: Source | None) -> Tensor:
+        if self.enters == "late":
+            context = self.attention(h, source)
+        if self.enters in ("late", "both"):
+            h = torch.cat([h, context], -1)
+        return self.dropout(self.readout(h))

@@ -1,0 +1,147 @@
+"""A Transformer decoder with a key-value cache: T steps at once in training, one by one in a search."""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.attention import HeadSource
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Memory
+from weft.nn.kernels.linear import Linear
+from weft.nn.positions import Learned, Sinusoidal
+from weft.nn.transformer import Activation, Block, Norm
+
+
+class Cache(NamedTuple):
+    """Keys and values of what was written so far."""
+
+    keys: Tensor  # [N, H, P, K]
+    values: Tensor  # [N, H, P, K]
+
+
+class LookedAt(NamedTuple):
+    """The source for every layer; shared by all hypotheses."""
+
+    layers: tuple[HeadSource, ...]
+    mask: Tensor | None  # [B, 1, 1, S]; None where nothing is padding
+    per_source = True
+
+
+class TransformerState(NamedTuple):
+    """What a Transformer decoder carries."""
+
+    layers: tuple[Cache, ...]
+    mask: Tensor | None  # [N, P] bool real positions of the cache; None while all are real
+    source: LookedAt | None
+
+
+class TransformerDecoder(Decoder):
+    """Masked self-attention over the past, attention into the memory, a position-wise network.
+
+    Args:
+        in_size: features of the input; projected where they differ from the width.
+        memory_size: width of the memory; None for a decoder without one (a language model).
+        size, num_layers, num_heads, inner, norm, activation, positions, max_length, dropout,
+            attention_dropout: as in TransformerEncoder.
+
+    Source: Vaswani et al. 2017.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        memory_size: int | None = None,
+        *,
+        size: int = 256,
+        num_layers: int = 4,
+        num_heads: int = 4,
+        inner: int | None = None,
+        norm: Norm = "before",
+        activation: Activation = "relu",
+        positions: Literal["sinusoidal", "learned"] = "sinusoidal",
+        max_length: int = 1024,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.num_heads = num_heads
+        self.scale = size**0.5
+        self.project = nn.Identity() if in_size == size else Linear(in_size, size)
+        self.positions = Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            Block(
+                size,
+                num_heads,
+                inner or 4 * size,
+                memory_size=memory_size,
+                norm=norm,
+                activation=activation,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            )
+            for _ in range(num_layers)
+        )
+        self.last_norm = nn.LayerNorm(size) if norm == "before" else nn.Identity()
+
+    def start(self, memory: Memory | None, rows: int) -> TransformerState:
+        """An empty cache, and the source's keys and values for every layer."""
+        like = self.blocks[0].attention.out.weight
+        empty = like.new_zeros(rows, self.num_heads, 0, self.size // self.num_heads)
+        source = None
+        if memory is not None:
+            mask = None if bool(memory.mask.all()) else memory.mask[:, None, None]
+            layers = tuple(HeadSource(*block.look.keys_values(memory.states)) for block in self.blocks)
+            source = LookedAt(layers, mask)
+        return TransformerState(tuple(Cache(empty, empty) for _ in self.blocks), None, source)
+
+    def forward(
+        self, x: Tensor, state: TransformerState, mask: Tensor | None = None
+    ) -> tuple[Tensor, TransformerState]:
+        """x [N, T, D_in] after the P positions of the state; see Decoder.forward."""
+        steps, past = x.shape[1], state.layers[0].keys.shape[2]
+        keep = _joined_mask(state.mask, mask, len(x), past, steps, x.device)  # [N, P + T] or None
+        if keep is None:
+            at = torch.arange(past, past + steps, device=x.device)
+        else:  # padding inside the cache takes no position
+            at = (keep.cumsum(1) - 1)[:, past:].clamp(min=0)
+        x = self.project(x) * self.scale
+        x = self.dropout(self.positions(x, at))
+        causal, seen = steps > 1 and past == 0 and keep is None, None
+        if not causal and (keep is not None or steps > 1):
+            seen = torch.ones(steps, past + steps, dtype=torch.bool, device=x.device).tril(past)
+            seen = seen[None, None] if keep is None else (seen & keep[:, None])[:, None]  # [N, 1, T, P + T]
+        caches = []
+        for layer, block in enumerate(self.blocks):
+            cache = state.layers[layer]
+
+            def look_back(y: Tensor, block: Block = block, cache: Cache = cache) -> Tensor:
+                keys, values = block.attention.keys_values(y)
+                if past:
+                    keys = torch.cat([cache.keys, keys], 2)
+                    values = torch.cat([cache.values, values], 2)
+                caches.append(Cache(keys, values))
+                return block.attention(y, keys, values, seen, causal=causal)
+
+            x = block.sublayer(x, block.attention_norm, look_back)
+            if state.source is not None:
+                source, source_mask = state.source.layers[layer], state.source.mask
+                x = block.sublayer(
+                    x, block.look_norm, lambda y: block.look(y, source.keys, source.values, source_mask)
+                )
+            x = block.sublayer(x, block.network_norm, block.network)
+        return self.last_norm(x), TransformerState(tuple(caches), keep, state.source)
+
+
+def _joined_mask(
+    before: Tensor | None, mask: Tensor | None, rows: int, past: int, steps: int, device: torch.device
+) -> Tensor | None:
+    if before is None and mask is None:
+        return None
+    if before is None:
+        before = torch.ones(rows, past, dtype=torch.bool, device=device)
+    if mask is None:
+        mask = torch.ones(rows, steps, dtype=torch.bool, device=device)
+    return torch.cat([before, mask], 1)

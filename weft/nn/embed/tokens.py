@@ -1,0 +1,29 @@
+"""Token numbers become vectors."""
+
+from torch import Tensor, nn
+
+
+class Tokens(nn.Module):
+    """A table of one vector a token, drawn from N(0, 1/D).
+
+    Args:
+        num_tokens: V.
+        size: D.
+        dropout: share of features set to zero in training.
+
+    Example:
+        >>> import torch
+        >>> Tokens(10, 4)(torch.tensor([[3, 5]])).shape
+        torch.Size([1, 2, 4])
+    """
+
+    def __init__(self, num_tokens: int, size: int, *, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.size = size
+        self.table = nn.Embedding(num_tokens, size)
+        nn.init.normal_(self.table.weight, std=size**-0.5)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """[B, S] int64 to [B, S, D]."""
+        return self.dropout(self.table(tokens))

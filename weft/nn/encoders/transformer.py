@@ -1,0 +1,82 @@
+"""A Transformer encoder: every position looks at every other."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from weft import masks
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.linear import Linear
+from weft.nn.positions import Learned, Sinusoidal
+from weft.nn.transformer import Activation, Block, Norm
+
+
+class TransformerEncoder(Encoder):
+    """Embeddings times sqrt(D) plus positions, then blocks; the summary is the mean.
+
+    Args:
+        in_size: features of the input; projected where they differ from the width.
+        size: D, the width.
+        num_layers: blocks.
+        num_heads: heads of each attention.
+        inner: features of the feed-forward networks; 4 D by default.
+        norm: LayerNorm before or after each sublayer.
+        activation: of the feed-forward networks.
+        positions: "sinusoidal" or "learned".
+        max_length: positions that are learned.
+        dropout: on embeddings and sublayers.
+        attention_dropout: on attention weights.
+
+    Source: Vaswani et al. 2017.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        *,
+        size: int = 256,
+        num_layers: int = 4,
+        num_heads: int = 4,
+        inner: int | None = None,
+        norm: Norm = "before",
+        activation: Activation = "relu",
+        positions: Literal["sinusoidal", "learned"] = "sinusoidal",
+        max_length: int = 1024,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.scale = size**0.5
+        self.project = nn.Identity() if in_size == size else Linear(in_size, size)
+        self.positions = Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            Block(
+                size,
+                num_heads,
+                inner or 4 * size,
+                norm=norm,
+                activation=activation,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            )
+            for _ in range(num_layers)
+        )
+        self.last_norm = nn.LayerNorm(size) if norm == "before" else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] to a Memory."""
+        x = self.project(x) * self.scale
+        x = self.dropout(self.positions(x, torch.arange(x.shape[1], device=x.device)))
+        seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]
+        for block in self.blocks:
+            x = block.sublayer(x, block.attention_norm, lambda y: _look_around(block, y, seen))
+            x = block.sublayer(x, block.network_norm, block.network)
+        x = self.last_norm(x)
+        return Memory(x, mask, masks.mean(x, mask))
+
+
+def _look_around(block: Block, x: Tensor, mask: Tensor | None) -> Tensor:
+    return block.attention(x, *block.attention.keys_values(x), mask)

@@ -1,0 +1,50 @@
+"""One of V symbols: softmax, cross-entropy, label smoothing, weights shared with an embedding."""
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.heads.head import Head, Loss
+from weft.nn.kernels.cross_entropy import cross_entropy
+from weft.nn.kernels.linear import Linear, linear
+
+
+class Categorical(Head):
+    """p = softmax(W h + b).
+
+    Args:
+        in_size: D, features of h.
+        num_classes: V.
+        smoothing: share of the target's probability that is spread over all symbols in training.
+        tied: an embedding table [V, E] that serves as W (Press & Wolf 2017); h is projected to E first
+            where the sizes differ.
+    """
+
+    def __init__(
+        self, in_size: int, num_classes: int, *, smoothing: float = 0.0, tied: nn.Embedding | None = None
+    ) -> None:
+        super().__init__()
+        self.smoothing = smoothing
+        self.project: nn.Module = nn.Identity()
+        if tied is not None and tied.embedding_dim != in_size:
+            self.project = Linear(in_size, tied.embedding_dim, bias=False)
+        self.bias = nn.Parameter(torch.zeros(num_classes))
+        if tied is None:
+            self.weight = nn.Parameter(torch.empty(num_classes, in_size))
+            nn.init.normal_(self.weight, std=in_size**-0.5)
+        else:
+            self.weight = tied.weight
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Log-probabilities [.., V] in at least float32."""
+        logits = linear(self.project(h), self.weight, self.bias)
+        return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
+
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+        """Smoothed in training, plain in evaluation; padding is left out before the product."""
+        smoothing = self.smoothing if self.training else 0.0
+        total, _ = cross_entropy(self.project(h[mask]), self.weight, self.bias, target[mask], smoothing)
+        return Loss(total, mask.sum())
+
+    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The most probable symbol at each position."""
+        return linear(self.project(h), self.weight, self.bias).argmax(-1)

@@ -1,0 +1,25 @@
+"""A1, a bilinear form between query and key."""
+
+from torch import Tensor
+
+from weft.nn.kernels.linear import Linear
+from weft.nn.scores.score import Score
+
+
+class Bilinear(Score):
+    """score(q, k) = q^T W k; the sizes may differ.
+
+    Source: Luong, Pham & Manning 2015, eq. 8 ("general").
+    """
+
+    def __init__(self, query_size: int, key_size: int) -> None:
+        super().__init__(query_size, key_size)
+        self.weight = Linear(key_size, query_size, bias=False)
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """W k, [B, S, Q]."""
+        return self.weight(keys)
+
+    def forward(self, query: Tensor, keys: Tensor) -> Tensor:
+        """[B, T, Q], [B, S, Q] to [B, T, S]."""
+        return query @ keys.mT
