@@ -56,7 +56,7 @@ clean:
 $(VENV)/ready: $(NEEDS) | $(VENV)/made
 	@echo "Installing Weft and what it runs on into $(VENV), from constraints.txt."
 	@echo "torch is the large part: some 200 MB for the CPU, several GB with the CUDA libraries that Linux gets by"
-	@echo "default; for the CPU alone call: make setup TORCH_INDEX=(the address of the CPU wheels on pytorch.org)"
+	@echo "default; for the CPU alone: make setup TORCH_INDEX=(address of the CPU wheels)"
 	@if [ -n "$(TORCH_INDEX)" ]; then \
 	    echo "torch comes from $(TORCH_INDEX)"; \
 	    $(RUN) -m pip install --disable-pip-version-check --index-url "$(TORCH_INDEX)" -c constraints.txt torch; \

@@ -1,0 +1,112 @@
+"""The command line's promises: one sentence and exit code 2 for a user's mistake, never a traceback.
+
+Read next: test_house.py, which holds that it starts without torch.
+"""
+
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+import click
+import pytest
+
+from weft import cli
+from weft.errors import DataError
+
+
+@pytest.fixture
+def fails(monkeypatch: pytest.MonkeyPatch):
+    """A command `fail` that raises what it is given, and the exit code and text that come of it."""
+
+    def run(trouble: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+        @click.command
+        def command() -> None:
+            raise trouble
+
+        module = ModuleType("weft.commands.fail")
+        module.command = command  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "weft.commands.fail", module)
+        monkeypatch.setitem(cli.COMMANDS, "fail", "Fails.")
+        return call(["fail"], capsys)
+
+    return run
+
+
+def call(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    with pytest.raises(SystemExit) as leave:
+        cli.main(arguments)
+    return int(leave.value.code or 0), capsys.readouterr().err
+
+
+def test_a_users_mistake_is_one_sentence_and_code_2(fails, capsys) -> None:
+    code, said = fails(DataError("train.en:3: empty; remove the line"), capsys)
+    assert (code, said) == (2, "weft: train.en:3: empty; remove the line\n")
+
+
+def test_the_traceback_is_shown_on_request(fails, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("WEFT_TRACEBACK", "1")
+    code, said = fails(DataError("no"), capsys)
+    assert code == 2
+    assert "Traceback" in said and said.endswith("weft: no\n")
+
+
+def test_a_file_that_cannot_be_opened_is_named(fails, capsys) -> None:
+    code, said = fails(PermissionError(13, "Permission denied", "runs/x"), capsys)
+    assert (code, said) == (2, "weft: runs/x: Permission denied\n")
+
+
+def test_a_full_disk_is_one_sentence(fails, capsys) -> None:
+    code, said = fails(OSError(28, "No space left on device"), capsys)
+    assert (code, said) == (2, "weft: No space left on device\n")
+
+
+def test_ctrl_c_leaves_with_130(fails, capsys) -> None:
+    assert fails(KeyboardInterrupt(), capsys) == (130, "\nweft: stopped\n")
+
+
+def test_an_error_of_weft_itself_is_not_hidden(fails, capsys) -> None:
+    with pytest.raises(ZeroDivisionError):
+        fails(ZeroDivisionError(), capsys)
+
+
+def test_an_unknown_command_names_the_nearest(capsys) -> None:
+    code, said = call(["trian"], capsys)
+    assert (code, said) == (
+        2,
+        "weft: no command is called 'trian'; did you mean 'train'? (see weft --help)\n",
+    )
+
+
+def test_an_unknown_option_is_one_sentence(capsys) -> None:
+    code, said = call(["--vresion"], capsys)
+    assert code == 2
+    assert said.startswith("weft: No such option") and said.count("\n") == 1
+
+
+def test_no_arguments_show_the_help(capsys) -> None:
+    with pytest.raises(SystemExit) as leave:
+        cli.main([])
+    assert not leave.value.code
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in cli.COMMANDS)
+
+
+def test_threads_wait_without_spinning(monkeypatch, capsys) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    call(["--version"], capsys)
+    assert os.environ["OMP_WAIT_POLICY"] == "passive"
+
+
+def test_a_reader_that_leaves_ends_it_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "weft", "--help"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -1,0 +1,232 @@
+"""The rules of the house, held by reading the files: who may import whom, how long a file may be,
+what may never be called. Nothing of weft is imported here, except in a fresh interpreter.
+
+Read next: CONTRIBUTING.md, which says why.
+"""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+GROUND = {"errors", "tree", "shapes", "masks", "probe", "rooms"}
+SIDE = {"search", "metrics", "text", "data"}
+ORDER = ["nn", "models", "diagnose", "tasks", "train", "config", "run"]  # each may import those before it
+LEAVES = {"inspect", "serve", "export"}
+
+ALLOWED = dict.fromkeys(SIDE, GROUND)
+ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
+for _room in ("tasks", "train", "config", "run"):
+    ALLOWED[_room] = ALLOWED[_room] | SIDE
+ALLOWED |= {room: GROUND | SIDE | set(ORDER) for room in LEAVES}
+ALLOWED["commands"] = GROUND | SIDE | set(ORDER) | LEAVES
+ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
+ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
+ALLOWED |= {"errors": set(), "tree": {"errors"}, "shapes": {"errors"}, "probe": {"errors"}}
+ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}}
+
+# Each library has few homes, so that it can be replaced, and missing, in one place.
+EVERYWHERE = set(ALLOWED) - {"cli", "__main__", "__init__"}
+NUMBERS = EVERYWHERE - GROUND - {"search", "nn", "models", "config"}
+HOMES = {
+    "torch": EVERYWHERE - {"text"},
+    "numpy": NUMBERS,
+    "tokenizers": {"text"},
+    "zstandard": {"data"},
+    "sacrebleu": {"metrics"},
+    "nltk": {"metrics"},
+    "ruamel": {"config"},
+    "safetensors": {"train", "run", "export"},
+    "tensorboardX": {"train"},
+    "matplotlib": {"inspect"},
+    "rich": {"train", "inspect", "commands"},
+    "click": {"cli", "commands"},
+}
+HEAVY = ["torch", "numpy", "tokenizers", "matplotlib", "rich", "ruamel", "sacrebleu", "safetensors"]
+PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}
+MACHINE = re.compile(r"(?<![\w.~$}>])/(?:home|root|work|tmp|mnt|Users)/\w")
+REGISTRY = re.compile(r"(?:pypi|pythonhosted|pytorch|npmjs)\.org\b(?!/docs)|\.\./shared\b")
+
+PACKAGE = sorted((ROOT / "weft").rglob("*.py"))
+PYTHON = PACKAGE + [
+    path for room in ("tests", "examples", "benchmarks") for path in (ROOT / room).rglob("*.py")
+]
+TEXTS = PYTHON + [
+    path
+    for pattern in ("*.md", "*.toml", "*.txt", "Makefile", "docs/**/*.md", "recipes/**/*.yaml")
+    for path in ROOT.glob(pattern)
+]
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(ROOT / "weft").parts[0]
+    return first.removesuffix(".py")
+
+
+def imported(source: str) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of every import, at the top or inside a function."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield node.lineno, "." * node.level + (node.module or "")
+        elif isinstance(node, ast.ImportFrom) and node.module == "weft":
+            yield from ((node.lineno, f"weft.{name.name}") for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or ""
+
+
+def wrong_imports(source: str, room: str) -> list[str]:
+    """What this room may not import, a sentence each."""
+    wrong = []
+    for line, name in imported(source):
+        top, _, rest = name.partition(".")
+        part = rest.partition(".")[0]
+        if name.startswith("."):
+            wrong.append(f"line {line}: relative import {name}")
+        elif top == "weft" and part not in {"__version__", room} | ALLOWED[room]:
+            wrong.append(f"line {line}: {room} may not import weft.{part}")
+        elif top != "weft" and top not in sys.stdlib_module_names and room not in HOMES.get(top, set()):
+            wrong.append(f"line {line}: {room} may not import {top}")
+    return wrong
+
+
+def forbidden(source: str) -> list[str]:
+    """Calls and imports that would let a file run code."""
+    wrong = [f"line {line}: {name}" for line, name in imported(source) if name.split(".")[0] in PICKLES]
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        keywords = {word.arg for word in node.keywords}
+        if called in {"eval", "exec", "__import__", "torch.save", "torch.load", "yaml.load", "os.system"}:
+            wrong.append(f"line {node.lineno}: {called}")
+        elif "allow_pickle" in keywords:
+            wrong.append(f"line {node.lineno}: {called} with allow_pickle")
+    return wrong
+
+
+def undocumented(source: str, contracts: set[str]) -> list[str]:
+    """Public classes, functions and methods without a docstring; a contract's word serves its leaves."""
+    bare = []
+    for node in ast.parse(source).body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):
+            continue
+        if not ast.get_docstring(node):
+            bare.append(f"line {node.lineno}: {node.name}")
+        for method in node.body if isinstance(node, ast.ClassDef) else []:
+            if isinstance(method, ast.FunctionDef) and not method.name.startswith("_"):
+                known = ast.get_docstring(method) or method.name in contracts or overloads(method)
+                bare += [] if known else [f"line {method.lineno}: {node.name}.{method.name}"]
+    return bare
+
+
+def overloads(method: ast.FunctionDef) -> bool:
+    return any(ast.unparse(mark) in {"overload", "override"} for mark in method.decorator_list)
+
+
+def contract_methods() -> set[str]:
+    classes = [node for path in PACKAGE for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    return {
+        method.name
+        for node in classes
+        if isinstance(node, ast.ClassDef) and any("ABC" in ast.unparse(base) for base in node.bases)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and ast.get_docstring(method)
+    }
+
+
+def test_every_room_has_its_place() -> None:
+    unknown = sorted({room_of(path) for path in PACKAGE} - set(ALLOWED))
+    assert not unknown, f"say in tests/test_house.py what {unknown} may import"
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=name_of)
+def test_imports_point_downward(path: Path) -> None:
+    assert wrong_imports(path.read_text("utf-8"), room_of(path)) == []
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=name_of)
+def test_nothing_reads_or_runs_code_from_a_file(path: Path) -> None:
+    assert forbidden(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=name_of)
+def test_public_names_have_docstrings(path: Path) -> None:
+    assert undocumented(path.read_text("utf-8"), contract_methods()) == []
+
+
+def test_files_are_short_and_say_what_they_are() -> None:
+    sources = {name_of(path): path.read_text("utf-8") for path in PYTHON}
+    assert {name: text.count("\n") for name, text in sources.items() if text.count("\n") > 300} == {}
+    assert [name for name, text in sources.items() if text and not ast.get_docstring(ast.parse(text))] == []
+
+
+def test_no_file_names_one_machine() -> None:
+    found = [
+        f"{name_of(path)}:{number}: {line.strip()[:90]}"
+        for path in TEXTS
+        for number, line in enumerate(path.read_text("utf-8").split("\n"), 1)
+        if path != Path(__file__).resolve() and (MACHINE.search(line) or REGISTRY.search(line))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"]], ids=["import", "help", "version"])
+def test_the_command_line_starts_without_torch(arguments: list[str]) -> None:
+    code = (
+        "import sys\nfrom weft.cli import main\n"
+        f"sys.argv = ['weft', *{arguments}]\n"
+        "try:\n    main() if sys.argv[1:] else None\nexcept SystemExit as leave:\n    assert not leave.code\n"
+        f"print('loaded:', *[name for name in {HEAVY} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.stdout.rstrip().endswith("loaded:"), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "room", "sentence"),
+    [
+        ("import weft.train.loop", "nn", "nn may not import weft.train"),
+        (
+            "def f():\n    from weft.models import Generator",
+            "search",
+            "line 2: search may not import weft.models",
+        ),
+        ("from weft import text", "data", "data may not import weft.text"),
+        ("from weft.data import lines", "text", "text may not import weft.data"),
+        ("from ..tree import State", "nn", "relative import"),
+        ("import torch", "cli", "cli may not import torch"),
+        ("from matplotlib import pyplot", "train", "train may not import matplotlib"),
+        ("import requests", "tasks", "tasks may not import requests"),
+    ],
+)
+def test_a_wrong_import_is_seen(source: str, room: str, sentence: str) -> None:
+    assert sentence in "; ".join(wrong_imports(source, room))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from joblib import load",
+        "torch.load(path)",
+        "torch.save(x, f)",
+        "eval('1')",
+        "exec(text)",
+        "np.load(path, allow_pickle=True)",
+        "yaml.load(text)",
+    ],
+)
+def test_a_forbidden_call_is_seen(source: str) -> None:
+    assert forbidden(source)
+    assert not forbidden("model.eval(); np.load(path); safe.load_file(path); re.compile('x')")

@@ -1,0 +1,123 @@
+"""The command `weft`: finds the command that was asked for, loads only that one, and says in one
+sentence what a user can mend.
+
+Nothing heavy is imported here, so that `weft --help` answers at once.
+Read next: commands/, one file for each command.
+"""
+
+import difflib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from weft import __version__
+from weft.errors import WeftError
+
+COMMANDS = {
+    "demo": "Train a small translator in minutes, score it, use it, look into it.",
+    "init": "Look at your files and write a commented recipe for them.",
+    "train": "Train what a recipe describes, or go on where a run stopped.",
+    "evaluate": "Score a run on held-out data, with signatures and the floor beside.",
+    "predict": "Answer each line of a file or of standard input.",
+    "show": "Print a run: its recipe, sizes and scores.",
+    "data": "Check data files: everything that is wrong, at once.",
+    "doctor": "Say what this machine offers, and what is fast on it.",
+}
+"""Name and help of every command; commands/<name>.py holds it as `command`."""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and imports the one that is called."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names in the order in which a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of that name, imported now."""
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"weft.commands.{name}").command
+        return command
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click's, with the nearest name for one that does not exist."""
+        name = arguments[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = difflib.get_close_matches(name, COMMANDS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(COMMANDS)
+            context.fail(f"no command is called {name!r}; {hint}")
+        return super().resolve_command(context, arguments)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from the table above instead of from their files."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+)
+@click.version_option(__version__, "-V", "--version", message="weft %(version)s")
+@click.pass_context
+def group(context: click.Context) -> None:
+    """Sequence models from the recurrent cell to the Transformer: train, score, use, look into them.
+
+    Start with `weft demo`. Each command explains itself: weft train --help
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C, 1 where
+    the reader of the output has gone.
+
+    Args:
+        arguments: those of the process unless given.
+    """
+    # It must stand before torch starts its threads: those that spin slow a shared machine tenfold.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    sys.exit(_run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    # WEFT_TRACEBACK=1 shows where a sentence came from.
+    try:
+        code = group.main(args=arguments, prog_name="weft", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.UsageError as mistake:
+        command = mistake.ctx.command_path if mistake.ctx else "weft"
+        return _say(f"{mistake.format_message().rstrip('.')} (see {command} --help)")
+    except click.ClickException as mistake:
+        return _say(mistake.format_message())
+    except WeftError as mistake:
+        return _say(str(mistake))
+    except (KeyboardInterrupt, click.Abort):
+        _say("stopped")
+        return 130
+    except BrokenPipeError:
+        # The reader (head, less) has gone; what is left of the output goes nowhere, quietly.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as trouble:
+        if trouble.filename is None and trouble.strerror is None:
+            raise
+        place = f"{trouble.filename}: " if trouble.filename is not None else ""
+        return _say(f"{place}{trouble.strerror}")
+
+
+def _say(sentence: str) -> int:
+    if os.environ.get("WEFT_TRACEBACK", "0") not in {"", "0"}:
+        traceback.print_exc()
+    print(f"weft: {sentence}", file=sys.stderr)
+    return 2
