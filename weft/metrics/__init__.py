@@ -1,0 +1,1 @@
+"""Scores of whole outputs, each of which says how it was computed. Read metric.py, then bleu.py."""

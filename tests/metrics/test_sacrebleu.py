@@ -1,0 +1,97 @@
+"""BLEU and chrF are sacrebleu's, value and signature; so are intervals and p-values."""
+
+import numpy as np
+import pytest
+import sacrebleu
+from sacrebleu.significance import PairedTest
+
+from weft.errors import ConfigError
+from weft.metrics.bleu import TOKENIZERS, Bleu
+from weft.metrics.bootstrap import compare, confidence
+from weft.metrics.chrf import Chrf
+
+
+def pairs_of_metrics():
+    for tokenize in TOKENIZERS:
+        for lowercase in (False, True):
+            yield (
+                f"bleu-{tokenize}-{lowercase}",
+                Bleu(tokenize=tokenize, lowercase=lowercase),
+                sacrebleu.BLEU(tokenize=tokenize, lowercase=lowercase, force=True),
+            )
+    for order in (0, 2):
+        for lowercase in (False, True):
+            yield (
+                f"chrf-{order}-{lowercase}",
+                Chrf(word_order=order, lowercase=lowercase),
+                sacrebleu.CHRF(word_order=order, lowercase=lowercase),
+            )
+
+
+CASES = {name: (ours, theirs) for name, ours, theirs in pairs_of_metrics()}
+each = pytest.mark.parametrize(("ours", "theirs"), CASES.values(), ids=CASES)
+
+
+@each
+def test_value_and_signature_are_sacrebleus(ours, theirs, good, references):
+    score = ours.score(good, references)
+    assert score.value == pytest.approx(theirs.corpus_score(good, [references]).score, abs=1e-10)
+    assert score.signature == str(theirs.get_signature())
+
+
+@each
+@pytest.mark.parametrize(
+    ("hypothesis", "reference"),
+    [
+        ("", "the cat"),
+        ("the", "the"),
+        ("the cat sat", "the cat sat"),
+        ("the cat sat on", "the cat sat on"),
+        ("dog", "cat sat"),
+        ("a b c d e f g", "a x c y e z g"),
+        ("a b x d e f", "a b c d e f"),
+        ("the cat sat on the mat with a dog", "the mat"),
+    ],
+)
+def test_single_sentences_with_missing_orders_agree(ours, theirs, hypothesis, reference):
+    want = theirs.corpus_score([hypothesis], [[reference]]).score
+    assert ours.score([hypothesis], [reference]).value == pytest.approx(want, abs=1e-10)
+
+
+@each
+def test_one_sentence_after_another_agrees(ours, theirs, good, references):
+    values = ours.value(ours.statistics(good[:41], references[:41]))
+    want = [theirs.corpus_score([a], [[b]]).score for a, b in zip(good[:41], references[:41], strict=True)]
+    np.testing.assert_allclose(values, want, atol=1e-10)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(Bleu(), sacrebleu.BLEU()), (Chrf(), sacrebleu.CHRF())])
+def test_interval_is_sacrebleus(ours, theirs, good, references, monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", "12345")
+    want = theirs.corpus_score(good, [references], n_bootstrap=200)
+    got = confidence(ours, good, references, resamples=200)
+    assert (got.high - got.low) / 2 == pytest.approx(want._ci, abs=1e-4)  # sacrebleu resamples in float32
+    assert got.value == pytest.approx(want.score, abs=1e-10)
+    assert got.low < got.value < got.high
+    assert "bs:200|seed:12345" in got.signature
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(Bleu(), sacrebleu.BLEU()), (Chrf(), sacrebleu.CHRF())])
+@pytest.mark.parametrize("seed", [12345, 7])
+def test_p_value_of_a_pair_is_sacrebleus(ours, theirs, seed, good, references, damaged, monkeypatch):
+    monkeypatch.setenv("SACREBLEU_SEED", str(seed))
+    second = damaged(
+        references, seed=9, rate=0.31
+    )  # hardly worse, so that the p-value lies away from its end
+    systems = [("first", good), ("second", second)]
+    _, table = PairedTest(systems, {"metric": theirs}, [references], "bs", n_samples=200)()
+    (name,) = set(table) - {"System"}
+    got = compare(ours, good, second, references, resamples=200, seed=seed)
+    assert got.p_value == pytest.approx(table[name][1].p_value, abs=1e-12)
+    assert 1 / 201 < got.p_value < 1
+    assert got.difference == pytest.approx(table[name][1].score - table[name][0].score, abs=1e-9)
+
+
+def test_a_tokeniser_that_does_not_exist_is_refused_with_those_that_do():
+    with pytest.raises(ConfigError, match="tokenize is '13b'; choose one of 13a, intl"):
+        Bleu(tokenize="13b")

@@ -1,0 +1,93 @@
+"""A score for short, middling and long sentences: where a model without attention loses.
+
+Read next: ../inspect/quality.py, which draws the table.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.errors import ConfigError
+from weft.metrics.bootstrap import RESAMPLES, SEED, with_interval
+from weft.metrics.metric import Metric, Score, check_lines
+
+EDGES = (10, 20, 30)
+
+
+class LengthRow(NamedTuple):
+    """One bin: its label ("11-20"), its sentences, and their score, None where there are none."""
+
+    label: str
+    sentences: int
+    score: Score | None
+
+
+def count_words(line: str) -> int:
+    """Words between white space."""
+    return len(line.split())
+
+
+def by_length(
+    metric: Metric,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str],
+    *,
+    edges: Sequence[int] = EDGES,
+    length: Callable[[str], int] = count_words,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> list[LengthRow]:
+    """The metric for each bin of source lengths, with counts and confidence intervals.
+
+    A bin's score is the corpus score of its sentences, not a mean of sentence scores.
+
+    Args:
+        edges: longest length of each bin but the last: 10, 20, 30 give <=10, 11-20, 21-30, >30.
+        length: of a source; words between white space by default.
+
+    Raises:
+        DataError: as `Metric.score`; ConfigError: edges that do not rise.
+
+    Source: the lengths are those of Bahdanau et al. 2014, figure 2, in bins.
+    """
+    if not edges or list(edges) != sorted(set(edges)):
+        raise ConfigError(
+            f"by length: edges {list(edges)} came; give one or more that rise, such as 10, 20, 30"
+        )
+    check_lines(hypotheses, references, sources)
+    statistics = metric.statistics(hypotheses, references, sources)
+    bins = np.searchsorted(edges, [length(line) for line in sources])  # edges[k-1] < length <= edges[k]
+    rows = []
+    for number, label in enumerate(_labels(edges)):
+        inside = statistics[bins == number]
+        score = with_interval(metric, inside, resamples=resamples, seed=seed) if len(inside) else None
+        rows.append(LengthRow(label, len(inside), score))
+    return rows
+
+
+def table(rows: Sequence[LengthRow]) -> str:
+    """The rows as plain text, one line each below a heading.
+
+    Example:
+        >>> print(table([LengthRow("<=10", 0, None)]))
+        words  sentences    score  95 % interval
+        <=10           0        -  -
+    """
+    lines = [f"{'words':<6} {'sentences':>9} {'score':>8}  95 % interval"]
+    for label, count, score in rows:
+        value, interval = "-", "-"
+        if score is not None:
+            digits = 2 if abs(score.value) > 1 else 4
+            value = f"{score.value:.{digits}f}"
+            if score.low is not None and score.high is not None:
+                interval = f"{score.low:.{digits}f} to {score.high:.{digits}f}"
+        lines.append(f"{label:<6} {count:>9,} {value:>8}  {interval}")
+    return "\n".join(lines)
+
+
+def _labels(edges: Sequence[int]) -> list[str]:
+    inner = [f"{low + 1}-{high}" for low, high in pairwise(edges)]
+    return [f"<={edges[0]}", *inner, f">{edges[-1]}"]

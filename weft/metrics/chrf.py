@@ -1,0 +1,56 @@
+"""chrF: the F-score of character n-grams, kinder than BLEU to languages with many endings.
+
+The counts are sacrebleu's; only the last formula is written here, over arrays. Read next: meteor.py.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import sacrebleu
+
+from weft.metrics.metric import Metric
+
+
+class Chrf(Metric):
+    """Corpus chrF, 0..100.
+
+    F = (1 + β²) P R / (β² P + R), P and R the mean precision and recall over orders that occur; β = 2.
+
+    Args:
+        word_order: also count word n-grams up to this length; 2 makes it chrF++.
+        lowercase: compare without case.
+
+    Source: Popović 2015, 2017.
+
+    Example:
+        >>> Chrf().score(["the cat"], ["the cat"]).value
+        100.0
+    """
+
+    name = "chrF2"
+
+    def __init__(self, *, word_order: int = 0, lowercase: bool = False) -> None:
+        self._counter = sacrebleu.CHRF(word_order=word_order, lowercase=lowercase)
+
+    def statistics(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """[N, 3 x orders]: for each order the n-grams of the hypothesis, of the reference, in common."""
+        rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
+        return np.array(rows, dtype=np.float64)
+
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 3 x orders] to [...]."""
+        ours, theirs, common = totals[..., 0::3], totals[..., 1::3], totals[..., 2::3]
+        counted = (ours > 0) & (theirs > 0)
+        orders = np.maximum(counted.sum(-1), 1)
+        precision = (counted * common / np.maximum(ours, 1)).sum(-1) / orders
+        recall = (counted * common / np.maximum(theirs, 1)).sum(-1) / orders
+        weight = self._counter.beta**2
+        bottom = weight * precision + recall
+        return 100 * (1 + weight) * precision * recall / np.where(bottom > 0, bottom, 1)
+
+    def signature(self) -> str:
+        """sacrebleu's own."""
+        self._counter.num_refs = 1  # sacrebleu knows it only after a first score
+        return str(self._counter.get_signature())
