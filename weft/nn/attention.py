@@ -82,7 +82,14 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 
 
 def heads_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool = False, dropout: float = 0.0
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+    name: str = "self_attention",
 ) -> Tensor:
     """softmax(M + Q K^T / sqrt(d_k)) V for every head, by torch's fused operation.
 
@@ -91,14 +98,15 @@ def heads_attention(
         mask: bool, broadcastable to [B, H, T, S], True = may look; None for everything.
         causal: query t sees keys up to t (T = S, and no mask).
         dropout: share of attention weights set to zero.
+        name: under which a probe sees the weights [B, H, T, S].
 
     Returns:
-        [B, T, H K]; a probe sees the weights as "attention_heads" [B, H, T, S].
+        [B, T, H K].
     """
     if watching():
         if causal:
             mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
-        record("attention_heads", plain_weights(q, k, mask))
+        record(name, plain_weights(q, k, mask))
     y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal and mask is None, dropout_p=dropout)
     return y.transpose(1, 2).flatten(2)
 
@@ -125,6 +133,7 @@ class MultiHead(nn.Module):
         num_heads: H; must divide the size.
         memory_size: width of what is looked into; the size itself for self-attention.
         dropout: share of attention weights set to zero in training.
+        name: under which a probe sees the weights.
 
     Raises:
         ShapeError: the heads do not divide the size.
@@ -132,12 +141,21 @@ class MultiHead(nn.Module):
     Source: Vaswani et al. 2017, section 3.2.2.
     """
 
-    def __init__(self, size: int, num_heads: int, *, memory_size: int | None = None, dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        size: int,
+        num_heads: int,
+        *,
+        memory_size: int | None = None,
+        dropout: float = 0.0,
+        name: str = "self_attention",
+    ) -> None:
         super().__init__()
         if size % num_heads:
             raise ShapeError(f"{num_heads} heads do not divide the width {size}; take a divisor of {size}")
         self.num_heads = num_heads
         self.dropout = dropout
+        self.name = name
         self.query = Linear(size, size)
         self.key_value = Linear(memory_size or size, 2 * size)
         self.out = Linear(size, size)
@@ -159,5 +177,5 @@ class MultiHead(nn.Module):
         folded = x.reshape(len(keys), -1, x.shape[2])  # [B, W T, D]
         q = split_heads(self.query(folded), self.num_heads)
         dropout = self.dropout if self.training else 0.0
-        y = heads_attention(q, keys, values, mask, causal=causal, dropout=dropout)
+        y = heads_attention(q, keys, values, mask, causal=causal, dropout=dropout, name=self.name)
         return self.out(y).view(x.shape)

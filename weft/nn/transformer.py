@@ -80,7 +80,9 @@ class Block(nn.Module):
         self.attention = MultiHead(size, num_heads, dropout=attention_dropout)
         self.attention_norm = nn.LayerNorm(size)
         if memory_size is not None:
-            self.look = MultiHead(size, num_heads, memory_size=memory_size, dropout=attention_dropout)
+            self.look = MultiHead(
+                size, num_heads, memory_size=memory_size, dropout=attention_dropout, name="cross_attention"
+            )
             self.look_norm = nn.LayerNorm(size)
         self.network = FeedForward(size, inner, activation=activation, dropout=dropout)
         self.network_norm = nn.LayerNorm(size)

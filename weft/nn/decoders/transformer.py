@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from weft.nn.attention import HeadSource
 from weft.nn.decoders.decoder import Decoder
-from weft.nn.encoders.encoder import Memory
+from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Learned, Sinusoidal
 from weft.nn.transformer import Activation, Block, Norm
@@ -41,7 +41,7 @@ class TransformerDecoder(Decoder):
 
     Args:
         in_size: features of the input; projected where they differ from the width.
-        memory_size: width of the memory; None for a decoder without one (a language model).
+        encoder: whose memory is read; None for a decoder without one (a language model).
         size, num_layers, num_heads, inner, norm, activation, positions, max_length, dropout,
             attention_dropout: as in TransformerEncoder.
 
@@ -51,7 +51,7 @@ class TransformerDecoder(Decoder):
     def __init__(
         self,
         in_size: int,
-        memory_size: int | None = None,
+        encoder: Encoder | None = None,
         *,
         size: int = 256,
         num_layers: int = 4,
@@ -76,7 +76,7 @@ class TransformerDecoder(Decoder):
                 size,
                 num_heads,
                 inner or 4 * size,
-                memory_size=memory_size,
+                memory_size=None if encoder is None else encoder.size,
                 norm=norm,
                 activation=activation,
                 dropout=dropout,

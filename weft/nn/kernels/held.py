@@ -1,7 +1,10 @@
 """Padding inside a fused recurrence: how the state after a short row equals the state at its end."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+
+MULTIPLE = 16  # oneDNN's bfloat16 LSTM took 44 ms with 257 features, 16 ms with 272 (and 15 with 256)
 
 
 def pad_feature(
@@ -15,11 +18,12 @@ def pad_feature(
         size: H.
 
     Returns:
-        x [B, T, D + 1] and weight [G H, D + 1].
+        x [B, T, D'] and weight [G H, D'], D' the next multiple of 16 beyond D, filled with zeros.
     """
-    x = torch.cat([x, (~mask).to(x.dtype)[..., None]], -1)
+    extra = MULTIPLE - x.shape[2] % MULTIPLE
+    flag = F.pad((~mask).to(x.dtype)[..., None], (0, extra - 1))
     column = torch.tensor(holds, dtype=weight.dtype, device=weight.device).repeat_interleave(size)
-    return x, torch.cat([weight, column[:, None]], 1)
+    return torch.cat([x, flag], -1), torch.cat([weight, F.pad(column[:, None], (0, extra - 1))], 1)
 
 
 def hold_last(y: Tensor, before: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
