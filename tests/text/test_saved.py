@@ -1,0 +1,131 @@
+"""tokenizer.json: gives the same vocabulary back, is read by the library, and nothing else is taken."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+from weft.errors import CheckpointError
+from weft.text import saved
+from weft.text.vocabulary import Vocabulary
+
+LINES = ["Click the button, the Button.", "the cat sat on the mat (twice) 12"] * 3
+SIZES = {"word": None, "character": None, "bpe": 40, "unigram": 40}
+
+
+@pytest.mark.parametrize("kind", SIZES)
+@pytest.mark.parametrize("form", ["nfc", "nfkc", "none"])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_loading_gives_the_same_vocabulary(kind: str, form: str, lowercase: bool, tmp_path: Path) -> None:
+    first = Vocabulary.train(LINES, kind=kind, size=SIZES[kind], form=form, lowercase=lowercase)
+    first.save(tmp_path / "tokenizer.json")
+    second = Vocabulary.load(tmp_path / "tokenizer.json")
+    assert (second.kind, second.form, second.lowercase) == (kind, form, lowercase)
+    assert second.pieces(range(len(second))) == first.pieces(range(len(first)))
+    texts = [*LINES, "The ﬁsh, e\u0301té ▁ zzz"]
+    assert second.encode_batch(texts) == first.encode_batch(texts)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_the_library_alone_reads_the_file_and_agrees(kind: str, tmp_path: Path) -> None:
+    vocabulary = Vocabulary.train(LINES, kind=kind, size=SIZES[kind], lowercase=True)
+    vocabulary.save(tmp_path / "tokenizer.json")
+    alone = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for text in ["  Click the  mat, ", "the cat (12)", ""]:
+        ids = vocabulary.encode(text)
+        assert alone.encode(text).ids == ids
+        assert alone.decode([2, *ids, 3]) == vocabulary.decode(ids)
+
+
+def break_it(tmp_path: Path, change: object) -> Path:
+    path = tmp_path / "tokenizer.json"
+    Vocabulary.train(LINES, kind="bpe", size=40).save(path)
+    content = json.loads(path.read_text("utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), "utf-8")
+    return path
+
+
+def swap(content: dict) -> None:
+    vocab = content["model"]["vocab"]
+    vocab["<sos>"], vocab["<eos>"] = vocab["<eos>"], vocab["<sos>"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (swap, "first pieces are <pad>, <unk>, <eos>, <sos>, need <pad>, <unk>, <sos>, <eos>"),
+        (
+            lambda content: content["model"].update(type="WordPiece"),
+            "a model of type 'WordPiece', need one of BPE",
+        ),
+        (lambda content: content["model"].update(vocab={"<pad>": 7}), "not numbered from 0 without gaps"),
+        (lambda content: content["model"].update(vocab={"<pad>": "x"}), "not numbered from 0"),
+        (lambda content: content["model"].update(vocab=[1, 2]), "a part is missing or of the wrong type"),
+        (
+            lambda content: content["model"]["merges"].append(["t", "zz"]),
+            "merge of 't' and 'zz' is not among",
+        ),
+        (lambda content: content["model"]["merges"].append("t h"), "tokenizer.json"),
+        (lambda content: content.pop("normalizer"), "a part is missing or of the wrong type"),
+        (lambda content: content.pop("model"), "a part is missing or of the wrong type"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_refused(change: object, message: str, tmp_path: Path) -> None:
+    path = break_it(tmp_path, change)
+    with pytest.raises(CheckpointError, match=message):
+        Vocabulary.load(path)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"\x80\x04pickle", b"{", b"[" * 100_000, b"3", b"null", b'"text"', b"[]"]
+)
+def test_what_is_not_json_is_refused_in_one_sentence(raw: bytes, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_bytes(raw)
+    with pytest.raises(
+        CheckpointError, match=r"tokenizer.json: .*; this is no tokenizer.json of Weft"
+    ) as error:
+        Vocabulary.load(tmp_path / "tokenizer.json")
+    assert "\n" not in str(error.value)
+
+
+def test_an_oversized_file_is_refused_without_being_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(saved, "LARGEST", 2**20)
+    (tmp_path / "tokenizer.json").write_bytes(b" " * (2**20 + 1))
+    with pytest.raises(CheckpointError, match="larger than 1 MiB"):
+        Vocabulary.load(tmp_path / "tokenizer.json")
+
+
+def test_the_files_own_pattern_and_code_are_not_used(tmp_path: Path) -> None:
+    evil = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Removed", "invert": False}
+    path = break_it(tmp_path, lambda content: content.update(pre_tokenizer=evil))
+    loaded = Vocabulary.load(path)
+    assert loaded.decode(loaded.encode("the cat, sat")) == "the cat, sat"
+
+
+def test_a_missing_file_and_a_directory_are_named(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"none.json: cannot be read \(No such file"):
+        Vocabulary.load(tmp_path / "none.json")
+    with pytest.raises(CheckpointError, match=r"cannot be read \(Is a directory"):
+        Vocabulary.load(tmp_path)
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tokenizer.json"
+    vocabulary = Vocabulary.train(LINES, kind="word", size=None)
+    vocabulary.save(path)
+    before = path.read_bytes()
+
+    def full(number: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(CheckpointError, match=r"cannot be written \(No space left on device\); make room"):
+        vocabulary.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    assert stat.S_IMODE(path.stat().st_mode) & 0o400

@@ -1,0 +1,127 @@
+"""From counted words to the model of a vocabulary, one function a kind.
+
+Read next: unigram.py, the kind that is estimated here; vocabulary.py, which uses the model.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from tokenizers import Tokenizer, models, trainers
+
+from weft.errors import ConfigError
+from weft.text.pieces import KINDS, SPECIALS, count_parts, cutter
+from weft.text.unigram import train_unigram
+
+UNKNOWN = SPECIALS[1]
+MOST_WORDS = 20_000_000
+"""Running words that byte-pair merges are counted on; a larger corpus has its counts divided."""
+
+_FEW = 2  # a merge or a piece seen once is the spelling of one word, not of a language
+
+
+def learn(
+    words: Counter[str], texts: int, *, kind: str, size: int | None, min_count: int, progress: bool
+) -> models.Model:
+    """The model of a vocabulary of that kind.
+
+    Args:
+        words: how often each word, its space before it, was seen.
+        texts: how many texts the words come from.
+        kind, size, min_count, progress: see Vocabulary.train.
+
+    Raises:
+        ConfigError: see Vocabulary.train.
+    """
+    if kind not in KINDS:
+        raise ConfigError(f"vocabulary kind {kind!r} is unknown; choose one of {', '.join(KINDS)}")
+    if not words:
+        raise ConfigError("there is no text to learn a vocabulary from; every line is empty")
+    if size is None and kind in ("bpe", "unigram"):
+        raise ConfigError(f"a {kind} vocabulary needs a size, such as 8000")
+    if size is not None and size <= len(SPECIALS):
+        raise ConfigError(f"vocabulary size {size} has no room beside the {len(SPECIALS)} special symbols")
+    characters = _characters(words)
+    if kind == "word":
+        return _listed(count_parts(words, kind), kind, size, min_count)
+    if kind == "character":
+        # The space before a text's first word is not in the text.
+        return _listed(characters - Counter({" ": texts}), kind, size, min_count)
+    assert size is not None
+    alphabet = sorted(mark for mark, count in characters.items() if count >= min_count)
+    least = len(alphabet) + len(SPECIALS)
+    if size < least:
+        raise ConfigError(
+            f"vocabulary size {size} is too small for {kind}: the data has {len(alphabet)} different "
+            f"characters, with the special symbols {least}; set size to {least} or more, or raise min_count to "
+            "leave out rare characters"
+        )
+    if kind == "bpe":
+        return _bpe(words, alphabet, size, min_count, progress)
+    return _unigram(words, alphabet, size)
+
+
+def _characters(words: Counter[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for word, count in words.items():
+        for mark in word:
+            counts[mark] += count
+    return counts
+
+
+def _listed(counts: Counter[str], kind: str, size: int | None, min_count: int) -> models.Model:
+    """The most frequent entries, each with a number: words and characters."""
+    enough = [entry for entry, count in counts.items() if count >= max(min_count, 1)]
+    most = len(enough) + len(SPECIALS)
+    if size is not None and size > most:
+        raise _too_large(
+            size, most, f"{kind}s seen {min_count} times or more" if min_count > 1 else f"{kind}s"
+        )
+    best = sorted(enough, key=lambda entry: (-counts[entry], entry))
+    entries = [*SPECIALS, *best][:size]
+    return models.WordLevel({entry: number for number, entry in enumerate(entries)}, UNKNOWN)
+
+
+def _bpe(words: Counter[str], alphabet: list[str], size: int, min_count: int, progress: bool) -> models.Model:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = cutter("bpe")
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        min_frequency=max(min_count, _FEW),
+        special_tokens=list(SPECIALS),
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
+        show_progress=progress,
+    )
+    tokenizer.train_from_iterator(_repeated(words), trainer)
+    found = json.loads(tokenizer.to_str())["model"]
+    if len(found["vocab"]) < size:
+        raise _too_large(size, len(found["vocab"]), "characters, and merges seen twice or more")
+    merges = [(left, right) for left, right in found["merges"]]
+    return models.BPE(vocab=found["vocab"], merges=merges, unk_token=UNKNOWN, fuse_unk=True)
+
+
+def _repeated(words: Counter[str]) -> Iterator[str]:
+    """Every word as often as it was seen, in few long strings: the library's trainer takes no counts."""
+    divisor = -(-words.total() // MOST_WORDS)
+    for word, count in words.items():
+        left = (count + divisor // 2) // divisor
+        while left > 0:
+            yield word * min(left, 1000)
+            left -= 1000
+
+
+def _unigram(words: Counter[str], alphabet: list[str], size: int) -> models.Model:
+    pieces = train_unigram(count_parts(words, "unigram"), alphabet, size - len(SPECIALS))
+    most = len(pieces) + len(SPECIALS)
+    if size > most:
+        raise _too_large(size, most, "pieces seen twice or more")
+    # Special symbols are never found in a text: "<" stands alone there, so their score is never read.
+    return models.Unigram([*((name, 0.0) for name in SPECIALS), *pieces], SPECIALS.index(UNKNOWN), False)
+
+
+def _too_large(size: int, most: int, what: str) -> ConfigError:
+    return ConfigError(
+        f"vocabulary size {size} is more than the data can give: {most} {what}, special symbols counted; "
+        f"set size to {most} or less, or give more text"
+    )

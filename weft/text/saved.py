@@ -1,0 +1,133 @@
+"""tokenizer.json: the file of the `tokenizers` library, which other programs read too.
+
+Weft's own settings (kind, Unicode form, letter case) are the ones that the file's parts spell out.
+Reading takes the pieces and these three; the rest is built anew, so a file from a stranger decides
+nothing but which pieces there are. Read next: vocabulary.py.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tokenizers import models
+
+from weft.errors import CheckpointError
+from weft.text.pieces import SPECIALS
+
+LARGEST = 64 * 2**20
+"""Bytes of a file that is read; a vocabulary of 100,000 pieces takes 6 million."""
+
+_KINDS = {"BPE": "bpe", "Unigram": "unigram", "WordLevel": "word"}
+_FORMS = {"NFC": "nfc", "NFKC": "nfkc"}
+
+
+class Saved(NamedTuple):
+    """What a tokenizer.json says."""
+
+    model: models.Model
+    settings: dict[str, Any]
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write JSON whole or not at all: temporary name, fsync, rename.
+
+    Raises:
+        CheckpointError: no space left, no such directory, no permission.
+    """
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+        ) as file:
+            temporary = file.name
+            json.dump(content, file, ensure_ascii=False, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise CheckpointError(
+            f"{path}: cannot be written ({error.strerror}); make room or choose another directory"
+        ) from error
+
+
+def read(path: Path) -> Saved:
+    """The model and the settings of a tokenizer.json.
+
+    Raises:
+        CheckpointError: missing, too large, not JSON, or not of Weft.
+    """
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST + 1)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); name a run directory") from error
+    if len(raw) > LARGEST:
+        raise _wrong(path, f"larger than {LARGEST // 2**20} MiB")
+    try:
+        content = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise _wrong(path, "not JSON") from error
+    try:
+        return _parse(content)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        reason = str(error) if type(error) is ValueError else "a part is missing or of the wrong type"
+        raise _wrong(path, reason) from error
+
+
+def _wrong(path: Path, what: str) -> CheckpointError:
+    return CheckpointError(
+        f"{path}: {what}; this is no tokenizer.json of Weft, or it is damaged: train again"
+    )
+
+
+def _parse(content: Any) -> Saved:
+    model = content["model"]
+    kind = _KINDS.get(model["type"])
+    if kind is None:
+        raise ValueError(f"a model of type {model['type']!r}, need one of {', '.join(_KINDS)}")
+    steps = [step["type"] for step in content["normalizer"]["normalizers"]]
+    settings = {
+        "kind": "character" if kind == "word" and "Prepend" not in steps else kind,
+        "form": next((_FORMS[step] for step in steps if step in _FORMS), "none"),
+        "lowercase": "Lowercase" in steps,
+    }
+    if kind == "unigram":
+        pieces = [(_text(piece), float(score)) for piece, score in model["vocab"]]
+        _check([piece for piece, _ in pieces])
+        return Saved(models.Unigram(pieces, 1, False), settings)
+    vocab = {_text(piece): number for piece, number in model["vocab"].items()}
+    if sorted(vocab.values()) != list(range(len(vocab))):
+        raise ValueError(f"its {len(vocab)} pieces are not numbered from 0 without gaps")
+    _check(sorted(vocab, key=vocab.__getitem__))
+    if kind == "word":
+        return Saved(models.WordLevel(vocab, SPECIALS[1]), settings)
+    merges = [(_text(left), _text(right)) for left, right in model["merges"]]
+    for left, right in merges:
+        if not {left, right, left + right} <= vocab.keys():
+            raise ValueError(f"the merge of {left!r} and {right!r} is not among its pieces")
+    return Saved(models.BPE(vocab=vocab, merges=merges, unk_token=SPECIALS[1], fuse_unk=True), settings)
+
+
+def _check(pieces: list[str]) -> None:
+    first = tuple(pieces[: len(SPECIALS)])
+    if first != SPECIALS:
+        raise ValueError(f"its first pieces are {', '.join(first)}, need {', '.join(SPECIALS)}")
+    if len(set(pieces)) < len(pieces):
+        raise ValueError("a piece stands in it twice")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

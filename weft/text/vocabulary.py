@@ -1,0 +1,195 @@
+"""A vocabulary: text to numbers and back, trained, saved as JSON and loaded.
+
+Four kinds: words, characters, and two sorts of subwords (byte-pair encoding, unigram). For all of them
+decode(encode(text)) == normalise(text) as long as no symbol is unknown. Pieces and segmentation are the
+`tokenizers` library's. Read next: pieces.py, how a text is cut first; saved.py, what the file holds.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tokenizers import Tokenizer, models
+
+from weft.errors import DataError
+from weft.text.learn import learn
+from weft.text.normalise import normalise
+from weft.text.pieces import SPECIALS, complete, count_words, cutter
+from weft.text.saved import read, write
+
+PAD, UNK, SOS, EOS = range(len(SPECIALS))
+
+_CACHE = 500_000  # words whose numbers are remembered: text repeats itself, the look-up is all it costs
+
+
+class Word(NamedTuple):
+    """A word as it stands between spaces, and which pieces it is made of."""
+
+    text: str
+    positions: list[int]
+
+
+class Vocabulary:
+    """Pieces of text and their numbers; pad, unk, sos and eos are 0, 1, 2 and 3 in every one.
+
+    Made by `train` or `load`, not by hand.
+
+    Example:
+        >>> words = Vocabulary.train(["a cat sat, a cat ran"], kind="word", size=None)
+        >>> words.pieces(words.encode("a cat, sat"))
+        ['▁a', '▁cat', ',', '▁sat']
+        >>> words.decode(words.encode("  a cat,   sat"))
+        'a cat, sat'
+    """
+
+    def __init__(self, model: models.Model, *, kind: str, form: str, lowercase: bool) -> None:
+        self.kind = kind
+        self.form = form
+        self.lowercase = lowercase
+        self._model = model
+        self._segment = Tokenizer(model)
+        self._segment.pre_tokenizer = cutter(kind)
+        numbers = self._segment.get_vocab(with_added_tokens=False)
+        self._pieces = sorted(numbers, key=numbers.__getitem__)
+        self._known: dict[str, Sequence[int]] = {}
+
+    @classmethod
+    def train(
+        cls,
+        lines: Iterable[str],
+        *,
+        kind: str,
+        size: int | None,
+        min_count: int = 1,
+        form: str = "nfc",
+        lowercase: bool = False,
+        progress: bool = False,
+    ) -> "Vocabulary":
+        """Learn a vocabulary; the same lines give the same one, in whatever order they come.
+
+        Args:
+            lines: the training side of the data, raw.
+            kind: "word", "character", "bpe" or "unigram".
+            size: pieces, the four special symbols counted; None takes every word or character.
+            min_count: words (kind "word") or else characters seen less often are left out, unknown later.
+            form, lowercase: see `normalise`.
+            progress: show a bar where training takes long.
+
+        Raises:
+            ConfigError: an unknown kind; a size that the data cannot give, or that holds not even its
+                characters, with both numbers.
+        """
+        texts = (normalise(line, form=form, lowercase=lowercase) for line in lines)
+        words, number = count_words(texts)
+        model = learn(words, number, kind=kind, size=size, min_count=min_count, progress=progress)
+        return cls(model, kind=kind, form=form, lowercase=lowercase)
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of a text's pieces, without sos and eos; an empty text has none."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of many texts, faster than one by one.
+
+        Raises:
+            DataError: a text holds half a surrogate pair, which is no character.
+        """
+        split = [self._words(text) for text in texts]
+        if len(self._known) > _CACHE:
+            self._known.clear()
+        known = self._known
+        new = sorted(set().union(*split).difference(known))
+        if new:
+            known.update(zip(new, self._numbers(new), strict=True))
+        rows = [list(chain.from_iterable(map(known.__getitem__, words))) for words in split]
+        # A character vocabulary has a symbol for the space between words, and none before the first.
+        return [row[1:] for row in rows] if self.kind == "character" else rows
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the pieces, detokenised; special symbols, unknown ones too, are left out."""
+        pieces = self._pieces
+        return " ".join("".join([pieces[number] for number in _plain(ids) if number > EOS]).split())
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Every piece for the eye, a space shown as ▁, special symbols by their names."""
+        return [self._pieces[number].replace(" ", "▁") for number in _plain(ids)]
+
+    def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
+        """The words between spaces, each with the positions of its pieces; pad, sos and eos are in none.
+
+        Args:
+            ids: numbers of pieces.
+            text: what they were encoded from, if known: then a word that holds unknown symbols stands
+                there as written; without it, an unknown piece of a word vocabulary counts as a word.
+
+        Example:
+            >>> words = Vocabulary.train(["a cat sat, a cat ran"], kind="word", size=None)
+            >>> words.words(words.encode("a cat,"))
+            [Word(text='a', positions=[0]), Word(text='cat,', positions=[1, 2])]
+        """
+        numbers = _plain(ids)
+        real = iter([place for place, number in enumerate(numbers) if number not in (PAD, SOS, EOS)])
+        if text is not None:
+            return list(self._words_of(text, real))
+        found: list[Word] = []
+        for place in real:
+            piece = self._pieces[numbers[place]]
+            unknown = numbers[place] == UNK
+            if not found or piece.startswith(" ") or (unknown and self.kind == "word"):
+                found.append(Word("", []))
+            text_so_far, places = found[-1]
+            found[-1] = Word(text_so_far + piece.removeprefix(" "), [*places, place])
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write tokenizer.json, whole or not at all; other programs that read such files can use it.
+
+        Raises:
+            CheckpointError: it cannot be written.
+        """
+        whole = complete(self._model, self.kind, self.form, self.lowercase)
+        write(Path(path), json.loads(whole.to_str()))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Vocabulary":
+        """Read what `save` wrote; nothing in the file is run, and nothing but pieces is taken from it.
+
+        Raises:
+            CheckpointError: there is no such file, or it is not a tokenizer.json of Weft.
+        """
+        model, settings = read(Path(path))
+        return cls(model, **settings)
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def _words(self, text: str) -> list[str]:
+        plain = normalise(text, form=self.form, lowercase=self.lowercase)
+        return plain.split(" ") if plain else []
+
+    def _numbers(self, words: list[str]) -> list[Sequence[int]]:
+        try:
+            return [found.ids for found in self._segment.encode_batch_fast([" " + word for word in words])]
+        except (TypeError, UnicodeEncodeError) as error:
+            wrong = next((word for word in words if any("\ud800" <= mark <= "\udfff" for mark in word)), None)
+            if wrong is None:
+                raise
+            raise DataError(
+                f"{wrong!r} holds half a surrogate pair, which is no character; "
+                "read the text as UTF-8 with errors='replace'"
+            ) from error
+
+    def _words_of(self, text: str, places: Iterator[int]) -> Iterator[Word]:
+        for index, word in enumerate(self._words(text)):
+            numbers = self._numbers([word])[0]
+            # The first word of a character vocabulary has no space before it.
+            count = len(numbers) - (self.kind == "character" and index == 0)
+            here = list(islice(places, count))
+            if here:
+                yield Word(word, here)
+
+
+def _plain(ids: Any) -> list[int]:
+    return ids.tolist() if hasattr(ids, "tolist") else list(ids)
