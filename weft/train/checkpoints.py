@@ -1,0 +1,250 @@
+"""The checkpoints of a run: each whole or not there, verified when read, no pickle anywhere.
+
+    RUN/checkpoints/step-00000500/model.safetensors       weights, tied ones once
+                                  optimiser.safetensors   what the optimiser remembers, by parameter
+                                  state.json              position, validations, versions
+                                  manifest.json           size and sha256 of the three
+    RUN/checkpoints.json     which is last and best, every validation; can be rebuilt from the above
+    RUN/model.safetensors    the best weights, or the mean of several if that scored better
+
+A checkpoint is never changed; older ones go only after a newer one is complete. Read next: loop.py.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft import __version__
+from weft.errors import CheckpointError
+from weft.train import files, optimiser_state, weights
+from weft.train.history import History
+from weft.train.position import Position
+
+FORMAT = 1
+FILES = ("model.safetensors", "optimiser.safetensors", "state.json")
+NEWEST = 2
+"""Checkpoints kept for being new: the last one, and one to fall back on should it be damaged."""
+
+
+class Saved(NamedTuple):
+    """A checkpoint in memory."""
+
+    weights: dict[str, Tensor]
+    optimiser: dict[str, Tensor]
+    state: dict[str, Any]
+
+    @property
+    def position(self) -> Position:
+        """Where training stood."""
+        return Position(**self.state["position"])
+
+
+class Checkpoints:
+    """The checkpoints of one run.
+
+    Args:
+        run: the run directory.
+        warn: told of a damaged checkpoint, in one line.
+    """
+
+    def __init__(self, run: Path, warn: Callable[[str], None]) -> None:
+        self.run = run
+        self.directory = run / "checkpoints"
+        self._warn = warn
+
+    def updates(self) -> list[int]:
+        """The updates that have a checkpoint, oldest first."""
+        names = (path.name for path in self.directory.glob("step-*"))
+        return sorted(int(name[5:]) for name in names if name[5:].isdecimal())
+
+    def path(self, update: int) -> Path:
+        """The directory of a checkpoint."""
+        return self.directory / f"step-{update:08d}"
+
+    def save(
+        self,
+        model: nn.Module,
+        optimiser: torch.optim.Optimizer,
+        position: Position,
+        history: History,
+        about: dict[str, Any],
+    ) -> None:
+        """Write a checkpoint, unless that of this update was written before.
+
+        Args:
+            model: its weights.
+            optimiser: its state.
+            position: where training stands.
+            history: the validations so far.
+            about: what a resumed run must agree with.
+
+        Raises:
+            CheckpointError: it could not be written; the older ones are as they were.
+        """
+        remembered = optimiser_state.collect(model, optimiser)
+        state = {
+            "format": FORMAT,
+            "weft": __version__,
+            "position": asdict(position),
+            "validations": history.to_json(),
+            "optimiser": remembered.numbers,
+            "about": about,
+        }
+        contents = {
+            "model.safetensors": weights.pack(model.state_dict(), update=str(position.update)),
+            "optimiser.safetensors": weights.pack(remembered.tensors),
+            "state.json": files.to_json(state),
+        }
+        contents["manifest.json"] = files.to_json({name: _seal(data) for name, data in contents.items()})
+        try:
+            files.write_directory(self.path(position.update), contents)
+        except OSError as error:
+            left = [update for update in self.updates() if update != position.update]
+            older = f"the checkpoint of update {left[-1]} is kept" if left else "there is no older one"
+            raise CheckpointError(
+                f"{self.path(position.update)}: could not be saved ({error.strerror or error}) and {older}; "
+                "make room and run the same command again"
+            ) from error
+
+    def load(self, update: int) -> Saved:
+        """A checkpoint, verified.
+
+        Raises:
+            CheckpointError: it is damaged, or written by another version.
+        """
+        path = self.path(update)
+        try:
+            sealed = files.from_json((path / "manifest.json").read_bytes())
+            contents = {}
+            for name in FILES:
+                if (path / name).is_symlink() or (path / name).stat().st_size != sealed[name]["size"]:
+                    raise ValueError(f"{name} is not the file that was written")
+                contents[name] = (path / name).read_bytes()
+                if _seal(contents[name]) != sealed[name]:
+                    raise ValueError(f"{name} has another content than was written")
+            state = files.from_json(contents["state.json"])
+        except OSError as error:
+            what = Path(error.filename).name if error.filename else "a file"
+            raise CheckpointError(f"{path}: is damaged ({what}: {error.strerror})") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{path}: is damaged ({error})") from error
+        if state.get("format") != FORMAT:
+            raise WrongFormat(
+                f"{path}: has format {state.get('format')}, written by weft {state.get('weft')}, "
+                f"but weft {__version__} reads format {FORMAT}; use that version or another --run"
+            )
+        try:
+            read = [weights.unpack(contents[name]) for name in FILES[:2]]
+            saved = Saved(read[0], read[1], state)
+            _ = saved.position
+            return saved
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{path}: is damaged ({error})") from error
+
+    def newest(self) -> Saved | None:
+        """The newest checkpoint that can be loaded, nothing where there is none; tells of damaged ones.
+
+        Raises:
+            CheckpointError: there are checkpoints, and not one can be loaded.
+        """
+        files.remove_leftovers(self.run)
+        files.remove_leftovers(self.directory)
+        damaged = ""
+        for update in reversed(self.updates()):
+            try:
+                return self.load(update)
+            except WrongFormat:
+                raise
+            except CheckpointError as error:
+                damaged = str(error)
+                self._warn(f"{damaged}; trying the one before it")
+        if damaged:
+            raise CheckpointError(
+                f"{self.directory}: no checkpoint can be loaded, the last one tried: {damaged}; "
+                "restore one from a copy, or train again with another --run"
+            )
+        return None
+
+    def index(self) -> dict[str, Any]:
+        """What checkpoints.json says; empty where it is missing or damaged, it holds nothing of its own."""
+        try:
+            read = files.from_json((self.run / "checkpoints.json").read_bytes())
+            return read if isinstance(read, dict) and read.get("format") == FORMAT else {}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            self._warn(f"{self.run / 'checkpoints.json'}: cannot be read ({error}); it is written anew")
+            return {}
+
+    def write_index(self, history: History, mean: dict[str, Any] | None = None) -> None:
+        """Write checkpoints.json and make model.safetensors the best model.
+
+        Args:
+            history: every validation.
+            mean: the mean that was tried at the end of training; else the last one that was tried stands,
+                and stays the model of the run while no checkpoint scores better.
+        """
+        best, updates = history.best(), self.updates()
+        mean = mean or self.index().get("mean")
+        if mean and (not updates or mean["update"] > updates[-1]):
+            mean = None  # training goes on from before it
+        index = {
+            "format": FORMAT,
+            "last": updates[-1] if updates else None,
+            "best": best.update if best else None,
+            "metric": history.metric,
+            "better": "higher" if history.higher else "lower",
+            "validations": history.to_json(),
+            "mean": mean,
+        }
+        self._replace("checkpoints.json", files.to_json(index))
+        if not best or best.update not in updates or (mean and _stands(mean, history)):
+            return
+        if self.published() != str(best.update):
+            self._replace("model.safetensors", (self.path(best.update) / FILES[0]).read_bytes())
+
+    def publish(self, mean: dict[str, Tensor], updates: Iterable[int]) -> None:
+        """Make the mean of these updates the model of the run."""
+        name = "+".join(str(update) for update in updates)
+        self._replace("model.safetensors", weights.pack(mean, update=name))
+
+    def published(self) -> str:
+        """The update, or the updates joined by +, that model.safetensors is made of."""
+        return weights.metadata(self.run / "model.safetensors").get("update", "")
+
+    def keep(self, wanted: Iterable[int]) -> None:
+        """Remove every checkpoint but these and the newest ones."""
+        updates = self.updates()
+        for update in set(updates[:-NEWEST]) - set(wanted):
+            try:
+                files.remove_directory(self.path(update))
+            except OSError as error:
+                self._warn(f"{self.path(update)}: could not be removed ({error.strerror})")
+
+    def _replace(self, name: str, data: bytes) -> None:
+        try:
+            files.replace(self.run / name, data)
+        except OSError as error:
+            raise CheckpointError(
+                f"{self.run / name}: could not be written ({error.strerror or error}) and is as it was; "
+                "make room and run the same command again"
+            ) from error
+
+
+class WrongFormat(CheckpointError):
+    """A checkpoint of another version: nothing to fall back from."""
+
+
+def _stands(mean: dict[str, Any], history: History) -> bool:
+    best, score = history.best(), mean["scores"].get(history.metric)
+    beaten = best is not None and (score is None or history.better(history.score(best), score))
+    return bool(mean["taken"]) and not beaten
+
+
+def _seal(data: bytes) -> dict[str, Any]:
+    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}

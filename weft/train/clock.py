@@ -1,0 +1,74 @@
+"""What time updates take: the position grows, and a line of progress is made of it. Read next: loop.py."""
+
+import time
+from typing import NamedTuple
+
+from weft.train.position import Group, Position
+from weft.train.reporting import Line
+from weft.train.settings import Settings
+from weft.train.update import Taken
+
+
+class Moment(NamedTuple):
+    """Now, in seconds of wall-clock and of CPU time."""
+
+    wall: float
+    cpu: float
+
+
+def now() -> Moment:
+    """Now."""
+    return Moment(time.perf_counter(), time.process_time())
+
+
+class Clock:
+    """Runs on from the time that a resumed position has spent.
+
+    Args:
+        position: where this process begins.
+        settings: know the end.
+    """
+
+    def __init__(self, position: Position, settings: Settings) -> None:
+        self._settings = settings
+        self._first = position
+        self._origin = now().wall - position.seconds
+
+    def after(self, before: Moment, position: Position, group: Group, taken: Taken) -> Position:
+        """The position after an update that began at `before`."""
+        end = now()
+        return Position(
+            update=position.update + 1,
+            epoch=group.next_epoch,
+            index=group.next_index,
+            batches=group.batches,
+            skipped=position.skipped + (not taken.stepped),
+            seconds=end.wall - self._origin,
+            tokens=position.tokens + taken.tokens,
+            total=position.total + taken.total,
+            count=position.count + taken.count,
+            recent_tokens=position.recent_tokens + taken.tokens,
+            wall=position.wall + end.wall - before.wall,
+            cpu=position.cpu + end.cpu - before.cpu,
+        )
+
+    def line(self, position: Position, taken: Taken) -> Line:
+        """The line of progress at a position."""
+        done = position.done(self._settings)
+        gained = done - self._first.done(self._settings)
+        spent = position.seconds - self._first.seconds
+        return Line(
+            update=position.update,
+            epoch=position.epoch,
+            done=done,
+            loss=position.total / position.count if position.count else 0.0,
+            lr=taken.rate,
+            gradient_norm=taken.norm if taken.stepped else 0.0,
+            feeding=taken.feeding,
+            skipped=position.skipped,
+            tokens=position.tokens,
+            tokens_per_second=position.recent_tokens / max(position.wall, 1e-9),
+            tokens_per_cpu_second=position.recent_tokens / max(position.cpu, 1e-9),
+            seconds=position.seconds,
+            seconds_left=spent * (1 - done) / gained if gained > 0 else 0.0,
+        )

@@ -1,0 +1,53 @@
+"""Where a model trains, and in which precision. Read next: loop.py."""
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+import torch
+
+from weft.errors import ConfigError
+
+
+def choose(name: str) -> torch.device:
+    """The device of that name; auto is a GPU where there is one.
+
+    Raises:
+        ConfigError: no such device here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"training.device: {name!r} came, auto, cpu or cuda is needed") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("training.device: cuda came, but torch sees no GPU here; set it to auto or cpu")
+    return device
+
+
+def fast_bfloat16(device: torch.device) -> bool:
+    """Whether the device multiplies bfloat16 in hardware.
+
+    On a CPU that is AMX or AVX512_BF16; elsewhere bfloat16 is emulated and slower than float32.
+    """
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    if device.type != "cpu":
+        return False
+    return any(_asks(name) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
+
+
+def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"], device: torch.device) -> bool:
+    """Whether this setting means bfloat16 on this device."""
+    return precision == "bfloat16" or (precision == "auto" and fast_bfloat16(device))
+
+
+def autocast(bfloat16: bool, device: torch.device) -> AbstractContextManager[object]:
+    """The block in which losses are computed: products in bfloat16, or nothing."""
+    return torch.autocast(device.type, torch.bfloat16) if bfloat16 else nullcontext()
+
+
+def _asks(name: str) -> bool:
+    # These queries are private to torch and may go.
+    query = getattr(torch.cpu, name, None)
+    return bool(query()) if callable(query) else False

@@ -1,0 +1,34 @@
+"""The probability stays near 1, falls, and levels out. Read next: ../settings.py."""
+
+import math
+from dataclasses import dataclass
+
+from weft.errors import ConfigError
+from weft.train.feeding.feeding import Feeding, check_probability
+
+
+@dataclass(frozen=True, kw_only=True)
+class InverseSigmoid(Feeding):
+    """max(floor, k / (k + exp(i / k))), with i the updates taken.
+
+    Args:
+        k: at least 1; half is reached after k ln k updates.
+        floor: the lowest probability.
+        per_sequence: draw once a sequence.
+
+    Source: Bengio et al. 2015, section 2.4.
+    """
+
+    k: float = 1000.0
+    floor: float = 0.0
+    per_sequence: bool = False
+
+    def __post_init__(self) -> None:
+        check_probability("inverse_sigmoid", floor=self.floor)
+        if not self.k >= 1:
+            raise ConfigError(f"inverse_sigmoid: k is {self.k}, at least 1 is needed")
+
+    def probability(self, update: int, epoch: int) -> float:
+        """From k / (k + 1) to `floor`."""
+        exponent = update / self.k - math.log(self.k)
+        return max(self.floor, 1 / (1 + math.exp(min(exponent, 700.0))))  # 700: exp overflows above 709

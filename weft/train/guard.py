@@ -1,0 +1,82 @@
+"""A loss or gradient that is not finite: where it began.
+
+The batches are run again, with the same dropout, and every layer is watched: the first output that is
+not finite, forward, or else the first gradient, backward. Read next: update.py.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weft import tree
+from weft.errors import WeftError
+from weft.nn.heads.head import Loss
+
+
+class NonFinite(WeftError):
+    """A loss or a gradient is infinite or not a number."""
+
+
+def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
+    """Which batch, and what went wrong in it.
+
+    Args:
+        model: as it was when it happened.
+        losses: the same losses, batch by batch, computed as they are asked for.
+
+    Returns:
+        The number of the batch in the group, and half a sentence that names the layer.
+    """
+    for name, parameter in model.named_parameters():
+        if not _finite(parameter):
+            return 0, f"parameter {name} was not finite before it"
+    found: list[str] = []
+    handles = [
+        module.register_forward_hook(partial(_forward, found, name or "the model"))
+        for name, module in model.named_modules()
+    ]
+    handles += [
+        parameter.register_hook(partial(_backward, found, f"of parameter {name}"))
+        for name, parameter in model.named_parameters()
+        if parameter.requires_grad
+    ]
+    last = 0
+    try:
+        for last, loss in enumerate(losses):
+            if not _finite(loss.total):
+                where = (
+                    found[0] if found else "every layer's output is finite, so the loss itself is at fault"
+                )
+                return last, f"the loss is {loss.total.item()}: {where}"
+            loss.total.backward()
+            if found:
+                return last, found[0]
+    finally:
+        for handle in handles:
+            handle.remove()
+    return last, "the norm of the gradient overflows, though each of its parts is finite"
+
+
+def _forward(found: list[str], name: str, module: nn.Module, inputs: Any, output: Any) -> None:
+    for leaf in _tensors(output):
+        if not _finite(leaf):
+            found.append(f"the output of layer {name} is not finite")
+            return
+        if leaf.requires_grad:
+            leaf.register_hook(partial(_backward, found, f"at the output of layer {name}"))
+
+
+def _backward(found: list[str], where: str, gradient: Tensor) -> None:
+    if not _finite(gradient):
+        found.append(f"the gradient {where} is not finite")
+
+
+def _tensors(output: Any) -> list[Tensor]:
+    return list(tree.leaves(output))
+
+
+def _finite(tensor: Tensor) -> bool:
+    return bool(torch.isfinite(tensor).all())

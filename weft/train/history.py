@@ -1,0 +1,104 @@
+"""The validations so far, and all that follows from them: the best, patience, the schedule's state.
+
+Nothing of it is stored beside the scores themselves, so a resumed run cannot disagree with them.
+Read next: checkpoints.py.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from weft.train.schedules.schedule import Schedule, ScheduleState
+
+
+class Scored(NamedTuple):
+    """One validation."""
+
+    update: int
+    scores: dict[str, float]
+
+
+class History(NamedTuple):
+    """Validations in order, judged by one score.
+
+    metric: the name of the score.
+    higher: whether higher is better.
+    """
+
+    metric: str
+    higher: bool
+    entries: tuple[Scored, ...] = ()
+
+    def add(self, update: int, scores: Mapping[str, float]) -> "History":
+        """With one more validation."""
+        return self._replace(entries=(*self.entries, Scored(update, dict(scores))))
+
+    def has(self, update: int) -> bool:
+        """Whether this update was validated."""
+        return any(entry.update == update for entry in self.entries)
+
+    def until(self, update: int) -> "History":
+        """Without what came after an update."""
+        return self._replace(entries=tuple(entry for entry in self.entries if entry.update <= update))
+
+    def score(self, entry: Scored) -> float:
+        """The score by which an entry is judged; not a number where it has none."""
+        return entry.scores.get(self.metric, math.nan)
+
+    def better(self, one: float, other: float) -> bool:
+        """Whether a score beats another; one that is not a number never does, and is always beaten."""
+        if math.isnan(one):
+            return False
+        return math.isnan(other) or (one > other if self.higher else one < other)
+
+    def ranked(self) -> list[Scored]:
+        """The entries, best first; of equals the earlier first."""
+        return sorted(self.entries, key=self._rank)
+
+    def best(self) -> Scored | None:
+        """The best entry, if there is one."""
+        return min(self.entries, key=self._rank, default=None)
+
+    def waited(self) -> int:
+        """Validations since the best one."""
+        best = self.best()
+        return 0 if best is None else len(self.entries) - 1 - self.entries.index(best)
+
+    def schedule_state(self, schedule: Schedule) -> ScheduleState:
+        """What a schedule makes of the scores."""
+        state = schedule.start()
+        for entry in self.entries:
+            state = schedule.observe(state, self.score(entry), self.higher)
+        return state
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """For a file; a score that is not finite becomes null."""
+        return [{"update": entry.update, "scores": plain(entry.scores)} for entry in self.entries]
+
+    def with_json(self, entries: list[dict[str, Any]]) -> "History":
+        """From a file."""
+        read = [
+            Scored(int(entry["update"]), {key: _number(value) for key, value in entry["scores"].items()})
+            for entry in entries
+        ]
+        return self._replace(entries=tuple(read))
+
+    def _rank(self, entry: Scored) -> tuple[bool, float, int]:
+        score = self.score(entry)
+        if math.isnan(score):
+            return (True, 0.0, entry.update)
+        return (False, -score if self.higher else score, entry.update)
+
+
+def plain(scores: Mapping[str, float]) -> dict[str, float | None]:
+    """Scores as JSON has them: what is not finite becomes null."""
+    return {key: float(value) if math.isfinite(value) else None for key, value in scores.items()}
+
+
+def finite(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores as a file would give them back, so that judging now and after a resume agree."""
+    return {key: _number(value) for key, value in plain(scores).items()}
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

@@ -1,0 +1,199 @@
+"""The one training loop, whatever the model and the task.
+
+It reads from top to bottom: make ready, find where the run stands, then again and again look whether to
+save, validate or end here, and take the next update. A save comes before its validation, so that a
+validation may be cut at any time and is simply done again. Read next: position.py, update.py, checkpoints.py.
+"""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from weft.errors import ConfigError
+from weft.train import devices, files, seeds
+from weft.train.checkpoints import Checkpoints
+from weft.train.clock import Clock, now
+from weft.train.finish import finish, wanted
+from weft.train.guard import NonFinite
+from weft.train.history import History, finite
+from weft.train.interrupts import Interrupted, Interrupts
+from weft.train.position import Group, Position, groups
+from weft.train.reporting import Report, open_report
+from weft.train.resume import about, resume
+from weft.train.settings import Settings
+from weft.train.update import update
+
+
+class Outcome(NamedTuple):
+    """How training ended.
+
+    reason: max_updates, max_epochs, max_minutes, patience or interrupted.
+    update: updates taken.
+    best: the update of the best checkpoint, 0 if none was validated.
+    scores: those of the model that was left as model.safetensors.
+    mean_of: the updates whose mean that model is; empty where it is the best checkpoint itself.
+    exit_code: 0; 130 after Ctrl-C, 143 after SIGTERM.
+    """
+
+    reason: str
+    update: int
+    best: int = 0
+    scores: dict[str, float] = {}  # noqa: RUF012  never changed
+    mean_of: tuple[int, ...] = ()
+    exit_code: int = 0
+
+
+def train(task: Any, run: Path, settings: Settings, report: Report | None = None) -> Outcome:
+    """Train what a task describes, or go on where the run stopped.
+
+    Args:
+        task: a weft.tasks.task.Task.
+        run: the run directory; with checkpoints in it, training resumes from the newest.
+        settings: how to train.
+        report: told of everything; the screen, metrics.jsonl and TensorBoard unless given.
+
+    Raises:
+        CheckpointError: no checkpoint of the run can be loaded, they do not fit, or none can be written.
+        NonFinite: a loss or gradient is not finite and is not to be skipped.
+        ConfigError: the metric is none of the task's, or the device is not there.
+    """
+    device = devices.choose(settings.device)
+    history = History(settings.metric, _higher(task, settings))
+    with (
+        files.claim(run),
+        report or open_report(run, tensorboard=settings.tensorboard) as report,
+        Interrupts() as interrupts,
+    ):
+        try:
+            with interrupts.at_once():
+                task.prepare(run, report.progress)
+                seeds.settle(seeds.derive(settings.seed, "weights"), device)
+                model = task.model().to(device).train()
+                optimiser = settings.optimiser.build(model)
+                plan = task.plan(settings.seed)
+                checkpoints = Checkpoints(run, report.warned)
+                position, history = resume(checkpoints, model, optimiser, plan, history, settings)
+                report.started(position.update, history.has(position.update))
+                report.said(_introduction(model, device, position, settings))
+        except Interrupted:
+            report.said("stopped before training; the same command begins again")
+            return Outcome("interrupted", 0, exit_code=interrupts.exit_code)
+
+        def save() -> int:
+            checkpoints.save(model, optimiser, position, history, about(optimiser, settings))
+            checkpoints.keep(wanted(history, settings))
+            return position.update
+
+        score = partial(validate, task, model, settings)
+        saved, clock = position.update, Clock(position, settings)
+        for group in groups(plan, position, settings.accumulate):
+            end = position.end(settings) or _out_of_patience(history, settings)
+            validates = bool(end or position.validates(settings)) and not history.has(position.update)
+            if saved != position.update and (validates or position.saves(settings)):
+                saved = save()
+            try:
+                with interrupts.at_once():
+                    if validates:
+                        validation = score(position.update)
+                        history = history.add(position.update, finite(validation.scores))
+                        best = history.best() == history.entries[-1]
+                        report.validated(position.update, validation.scores, validation.samples, best)
+                        checkpoints.write_index(history)
+                        end = end or _out_of_patience(history, settings)
+                    if end:
+                        mean = finish(model, score, checkpoints, history, position.update, settings, report)
+                        return _outcome(end, history, position, mean)
+            except Interrupted:
+                if saved != position.update:
+                    saved = save()
+                report.said(
+                    f"stopped after update {saved:,}; nothing is lost, the same command goes on from there"
+                )
+                return _outcome("interrupted", history, position, exit_code=interrupts.exit_code)
+
+            before = now()
+            try:
+                factor = _factor(position, group, history, settings)
+                taken = update(task, model, optimiser, group, position, factor, settings)
+            except NonFinite:
+                if saved != position.update:
+                    save()
+                raise
+            position = clock.after(before, position, group, taken)
+            if taken.skipped:
+                report.warned(f"{taken.skipped}; this update was left out")
+            report.moved(position.update, position.done(settings))
+            if position.logs(settings):
+                report.logged(clock.line(position, taken))
+                position = position.after_log()
+    raise AssertionError("the groups have no end")
+
+
+def validate(task: Any, model: nn.Module, settings: Settings, number: int) -> Any:
+    """The task's scores and samples, in float32, with the same randomness whenever it is done.
+
+    Args:
+        task: validates.
+        model: is in evaluation mode meanwhile.
+        settings: know the seed.
+        number: of the update.
+    """
+    seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
+    model.eval()
+    try:
+        with torch.no_grad():
+            return task.validate(model)
+    finally:
+        model.train()
+
+
+def _higher(task: Any, settings: Settings) -> bool:
+    if settings.metric not in task.better:
+        raise ConfigError(
+            f"training.metric: {settings.metric!r} came, but this task is scored by {', '.join(task.better)}"
+        )
+    return bool(task.better[settings.metric] == "higher")
+
+
+def _introduction(model: nn.Module, device: torch.device, position: Position, settings: Settings) -> str:
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    precision = "bfloat16 autocast" if devices.uses_bfloat16(settings.precision, device) else "float32"
+    begins = f"goes on after update {position.update:,}" if position.update else "begins"
+    threads = torch.get_num_threads()
+    return f"training {begins}: {parameters:,} parameters on {device} in {precision}, {threads} threads"
+
+
+def _factor(position: Position, group: Group, history: History, settings: Settings) -> float:
+    after = replace(
+        position,
+        update=position.update + 1,
+        epoch=group.next_epoch,
+        index=group.next_index,
+        batches=group.batches,
+    )
+    state = history.schedule_state(settings.schedule)
+    return settings.schedule.factor(after.update, after.done(settings), state)
+
+
+def _out_of_patience(history: History, settings: Settings) -> str:
+    return "patience" if settings.patience and history.waited() >= settings.patience else ""
+
+
+def _outcome(
+    reason: str,
+    history: History,
+    position: Position,
+    mean: dict[str, Any] | None = None,
+    exit_code: int = 0,
+) -> Outcome:
+    best = history.best()
+    if best is None:
+        return Outcome(reason, position.update, exit_code=exit_code)
+    if mean and mean["taken"]:
+        scores = {name: float("nan") if score is None else score for name, score in mean["scores"].items()}
+        return Outcome(reason, position.update, best.update, scores, tuple(mean["of"]))
+    return Outcome(reason, position.update, best.update, best.scores, (), exit_code)

@@ -1,0 +1,63 @@
+"""What an optimiser remembers, by the names of the parameters: tensors, and JSON for the rest.
+
+torch numbers the parameters in the order of the groups and pickles; names survive a regrouping and can
+be read in a safetensors file. Read next: checkpoints.py.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import CheckpointError
+
+
+class Remembered(NamedTuple):
+    """An optimiser's state.
+
+    tensors: such as `exp_avg/encoder.weight`, what it remembers of which parameter.
+    numbers: the same for what is no tensor.
+    """
+
+    tensors: dict[str, Tensor]
+    numbers: dict[str, Any]
+
+
+def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> Remembered:
+    """The state by names."""
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, Any] = {}
+    for name, parameter in model.named_parameters():
+        for key, value in optimiser.state.get(parameter, {}).items():
+            (tensors if isinstance(value, Tensor) else numbers)[f"{key}/{name}"] = value
+    return Remembered(tensors, numbers)
+
+
+def restore(
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    tensors: Mapping[str, Tensor],
+    numbers: Mapping[str, Any],
+    place: str,
+) -> None:
+    """Put a state back, into an optimiser as it was built.
+
+    Raises:
+        CheckpointError: the state is of a parameter that the model has not.
+    """
+    by_name: dict[str, dict[str, Any]] = {}
+    for path, value in {**tensors, **numbers}.items():
+        key, _, name = path.partition("/")
+        by_name.setdefault(name, {})[key] = value
+    packed = optimiser.state_dict()
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    order = [names[id(parameter)] for group in optimiser.param_groups for parameter in group["params"]]
+    foreign = sorted(set(by_name) - set(order))
+    if foreign:
+        raise CheckpointError(
+            f"{place}: the optimiser remembers {foreign[0]}, which this recipe does not train; "
+            "use the recipe it was trained with, or another --run"
+        )
+    packed["state"] = {index: by_name[name] for index, name in enumerate(order) if name in by_name}
+    optimiser.load_state_dict(packed)

@@ -1,0 +1,42 @@
+"""Adam with weight decay beside the gradient instead of inside it. Read next: ../schedules/schedule.py."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_settings, decay_groups
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdamW(Optimiser):
+    """θ = θ - lr λ θ, then Adam's step.
+
+    Args:
+        lr: learning rate.
+        betas: β1, β2.
+        eps: ε.
+        weight_decay: λ.
+        decay_all: decay every parameter. By default biases, gains of norms and embeddings keep their size.
+
+    Source: Loshchilov and Hutter 2019, algorithm 2.
+    """
+
+    lr: float = 0.001
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.01
+    decay_all: bool = False
+
+    def __post_init__(self) -> None:
+        check_settings("adamw", lr=self.lr, eps=self.eps, weight_decay=self.weight_decay)
+
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+        """torch.optim.AdamW with one group that decays and one that does not."""
+        return torch.optim.AdamW(
+            decay_groups(model, self.weight_decay, self.decay_all),
+            lr=self.lr,
+            betas=(self.betas[0], self.betas[1]),
+            eps=self.eps,
+            fused=can_fuse(model),
+        )

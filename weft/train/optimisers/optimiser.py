@@ -1,0 +1,72 @@
+"""The contract of an optimiser: its settings, and how it is built for a model.
+
+A part of this room holds plain numbers; `build` gives the torch optimiser. The loop sets the learning
+rate of every group before each update: `lr` times the factor of the schedule.
+Read next: adamw.py; ../schedules/schedule.py.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from torch import nn
+
+from weft.errors import ConfigError
+
+
+class Optimiser(ABC):
+    """Settings of an optimiser.
+
+    Attributes:
+        lr: the learning rate that the factor of the schedule multiplies.
+    """
+
+    lr: float
+
+    @abstractmethod
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+        """The torch optimiser over every trainable parameter of the model."""
+
+
+def trainable(model: nn.Module) -> list[nn.Parameter]:
+    """Every parameter that takes a gradient, each once however often it is tied."""
+    return [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+
+def decay_groups(model: nn.Module, weight_decay: float, decay_all: bool) -> list[dict[str, Any]]:
+    """Parameter groups with and without weight decay.
+
+    Without `decay_all`, only matrices decay: no bias, no gain of a norm (both have one dimension), and
+    no embedding, whose rare rows would shrink without ever being read.
+    """
+    if decay_all:
+        return [{"params": trainable(model), "weight_decay": weight_decay}]
+    embeddings = {
+        id(parameter)
+        for module in model.modules()
+        if isinstance(module, nn.Embedding)
+        for parameter in module.parameters(recurse=False)
+    }
+    parameters = trainable(model)
+    chosen = [parameter.dim() > 1 and id(parameter) not in embeddings for parameter in parameters]
+    groups = [
+        {"params": [p for p, c in zip(parameters, chosen, strict=True) if c], "weight_decay": weight_decay},
+        {"params": [p for p, c in zip(parameters, chosen, strict=True) if not c], "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def can_fuse(model: nn.Module) -> bool:
+    """Whether torch's fused step fits: 4 to 5 times faster than its loop on a CPU (AdamW, 3M parameters)."""
+    return all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in trainable(model))
+
+
+def check_settings(name: str, **numbers: float) -> None:
+    """Refuse a negative number.
+
+    Raises:
+        ConfigError: naming the setting.
+    """
+    for key, number in numbers.items():
+        if not number >= 0:
+            raise ConfigError(f"{name}: {key} is {number}, at least 0 is needed")

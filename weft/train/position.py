@@ -1,0 +1,117 @@
+"""Where training stands, exactly, and whether that is the end. Read next: loop.py.
+
+The position is the whole memory of the loop beside parameters, optimiser and past validations: the
+order of the data is a function of (seed, epoch), dropout one of (seed, epoch, index), the learning rate
+one of (update, done). So a run resumed from a position is the unbroken run.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from weft.errors import DataError
+from weft.train.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """After `update` updates: the next batch is number `index` of epoch `epoch`.
+
+    The last five fields are summed up since the last line of progress.
+    """
+
+    update: int = 0
+    epoch: int = 0
+    index: int = 0
+    batches: int = 0  # of this epoch; 0 where none of it was read yet
+    skipped: int = 0
+    seconds: float = 0.0  # of wall-clock time, validation and saving included
+    tokens: int = 0  # target tokens read in all
+    total: float = 0.0  # nats
+    count: float = 0.0  # real targets
+    recent_tokens: int = 0
+    wall: float = 0.0  # seconds of updates alone
+    cpu: float = 0.0  # CPU seconds of updates alone
+
+    def done(self, settings: Settings) -> float:
+        """The part of the planned training that is over, 0 to 1, by the nearest end; 0 if none is planned."""
+        epochs = self.epoch + (self.index / self.batches if self.batches else 0.0)
+        parts = [
+            self.update / settings.max_updates if settings.max_updates else 0.0,
+            epochs / settings.max_epochs if settings.max_epochs else 0.0,
+            self.seconds / (60 * settings.max_minutes) if settings.max_minutes else 0.0,
+        ]
+        return min(1.0, max(parts))
+
+    def end(self, settings: Settings) -> str:
+        """The setting that ends training here, or nothing."""
+        if self.update and settings.max_updates and self.update >= settings.max_updates:
+            return "max_updates"
+        if self.update and settings.max_epochs and self.epoch >= settings.max_epochs:
+            return "max_epochs"
+        if self.update and settings.max_minutes and self.seconds >= 60 * settings.max_minutes:
+            return "max_minutes"
+        return ""
+
+    def validates(self, settings: Settings) -> bool:
+        """Whether a validation stands here."""
+        if settings.validate_every:
+            return self.update > 0 and self.update % settings.validate_every == 0
+        return self.epoch > 0 and self.index == 0
+
+    def saves(self, settings: Settings) -> bool:
+        """Whether a save stands here."""
+        return self.update > 0 and self.update % settings.save_every == 0
+
+    def logs(self, settings: Settings) -> bool:
+        """Whether a line of progress stands here."""
+        return self.update > 0 and self.update % settings.log_every == 0
+
+    def after_log(self) -> "Position":
+        """With the sums for the next line at zero."""
+        return replace(self, total=0.0, count=0.0, recent_tokens=0, wall=0.0, cpu=0.0)
+
+
+class Plan(Protocol):
+    """The order of the data: for each epoch a sequence of arrays of example numbers."""
+
+    def epoch(self, number: int, /) -> Any:
+        """The batches of an epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The batches of one update, and where the next one starts."""
+
+    epoch: int
+    index: int
+    numbers: list[np.ndarray]
+    batches: int  # of this epoch
+    next_epoch: int
+    next_index: int
+
+
+def groups(plan: Plan, position: Position, size: int) -> Iterator[Group]:
+    """Group after group from a position on, without end; an epoch's last group may be smaller.
+
+    Args:
+        plan: the order of the data.
+        position: where to start.
+        size: batches an update.
+    """
+    epoch, index = position.epoch, position.index
+    while True:
+        batches = plan.epoch(epoch)
+        if not len(batches):
+            raise DataError(
+                "the training data: no example is left, at least one is needed; see `weft data check`"
+            )
+        while index < len(batches):
+            stop = min(index + size, len(batches))
+            over = stop == len(batches)
+            after = (epoch + 1, 0) if over else (epoch, stop)
+            yield Group(epoch, index, [batches[i] for i in range(index, stop)], len(batches), *after)
+            index = stop
+        epoch, index = epoch + 1, 0

@@ -1,0 +1,251 @@
+"""What training tells, and to whom: a screen, metrics.jsonl, TensorBoard. Read next: screen.py."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from weft.errors import CheckpointError
+from weft.train import files
+from weft.train.history import plain
+
+
+class Line(NamedTuple):
+    """The updates since the last line."""
+
+    update: int
+    epoch: int  # from 0
+    done: float  # part of the planned training, 0 to 1
+    loss: float  # nats a real target
+    lr: float
+    gradient_norm: float  # of the last update, before clipping
+    feeding: float  # probability of the true token
+    skipped: int  # updates left out in all
+    tokens: int  # target tokens in all
+    tokens_per_second: float  # target tokens a second of wall-clock time
+    tokens_per_cpu_second: float
+    seconds: float  # since training began, resumed parts added
+    seconds_left: float  # 0 where no end is planned
+
+
+class Report:
+    """Hears of training; every call may be left unanswered, as it is here."""
+
+    def started(self, update: int, validated: bool) -> None:
+        """Training begins after this update; whatever was reported of later ones is void.
+
+        Args:
+            update: updates taken so far.
+            validated: whether the validation of that update stands, or will be done again.
+        """
+
+    def said(self, text: str) -> None:
+        """A sentence."""
+
+    def warned(self, text: str) -> None:
+        """A sentence about something wrong that does not stop training."""
+
+    def progress(self, what: str, done: float, total: float | None = None) -> None:
+        """How far something is that takes long and is not training: reading data, learning a vocabulary."""
+
+    def moved(self, update: int, done: float) -> None:
+        """An update was taken; called for every one, so it must cost nothing."""
+
+    def logged(self, line: Line) -> None:
+        """A line of progress."""
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """A validation; `best` says whether it is the best so far."""
+
+    def close(self) -> None:
+        """Nothing more will be said."""
+
+    def __enter__(self) -> "Report":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Several(Report):
+    """Tells several reports."""
+
+    def __init__(self, *reports: Report) -> None:
+        self._reports = reports
+
+    def started(self, update: int, validated: bool) -> None:
+        """To each."""
+        for report in self._reports:
+            report.started(update, validated)
+
+    def said(self, text: str) -> None:
+        """To each."""
+        for report in self._reports:
+            report.said(text)
+
+    def warned(self, text: str) -> None:
+        """To each."""
+        for report in self._reports:
+            report.warned(text)
+
+    def progress(self, what: str, done: float, total: float | None = None) -> None:
+        """To each."""
+        for report in self._reports:
+            report.progress(what, done, total)
+
+    def moved(self, update: int, done: float) -> None:
+        """To each."""
+        for report in self._reports:
+            report.moved(update, done)
+
+    def logged(self, line: Line) -> None:
+        """To each."""
+        for report in self._reports:
+            report.logged(line)
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """To each."""
+        for report in self._reports:
+            report.validated(update, scores, samples, best)
+
+    def close(self) -> None:
+        """Each."""
+        for report in self._reports:
+            report.close()
+
+
+class MetricsFile(Report):
+    """One JSON object a line in RUN/metrics.jsonl, flushed at once.
+
+    Args:
+        path: the file; lines of updates that a resumed run takes again are dropped from it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def started(self, update: int, validated: bool) -> None:
+        """Drop later lines, and a last one that a kill cut short."""
+        try:
+            old = self._path.read_bytes() if self._path.exists() else b""
+            kept = [line for line in old.split(b"\n") if _stands(line, update, validated)]
+            if old:
+                files.replace(self._path, b"".join(line + b"\n" for line in kept))
+        except OSError as error:
+            raise self._trouble(error) from error
+
+    def logged(self, line: Line) -> None:
+        """The line."""
+        self._write({"event": "update", **line._asdict()})
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """The scores and samples."""
+        shown = [sample._asdict() if hasattr(sample, "_asdict") else str(sample) for sample in samples]
+        self._write(
+            {"event": "validation", "update": update, "best": best, "scores": plain(scores), "samples": shown}
+        )
+
+    def warned(self, text: str) -> None:
+        """Only the screen: what may be warned of is a full disk."""
+
+    def _write(self, record: dict[str, Any]) -> None:
+        text = json.dumps(record, ensure_ascii=False, default=str)
+        try:
+            with open(self._path, "a", encoding="utf-8", newline="\n", errors="backslashreplace") as file:
+                file.write(text + "\n")
+        except OSError as error:
+            raise self._trouble(error) from error
+
+    def _trouble(self, error: OSError) -> CheckpointError:
+        return CheckpointError(
+            f"{self._path}: could not be written ({error.strerror}); make room and run the same command again"
+        )
+
+
+class TensorBoard(Report):
+    """Curves for TensorBoard; should that fail, training goes on without.
+
+    Args:
+        directory: of the event files.
+        screen: told once of trouble.
+    """
+
+    def __init__(self, directory: Path, screen: Report) -> None:
+        self._directory = directory
+        self._screen = screen
+        self._writer: Any = None
+
+    def started(self, update: int, validated: bool) -> None:
+        """Open the event file; points after `update` are void."""
+        try:
+            from tensorboardX import SummaryWriter
+
+            self._writer = SummaryWriter(str(self._directory), purge_step=update + 1, flush_secs=10)
+        except Exception as error:  # noqa: BLE001  whatever it is, it must not stop training
+            self._stop(error)
+
+    def logged(self, line: Line) -> None:
+        """Loss, rate, norm and speed."""
+        self._points(
+            line.update,
+            {
+                "train/loss": line.loss,
+                "train/lr": line.lr,
+                "train/gradient_norm": line.gradient_norm,
+                "train/feeding": line.feeding,
+                "speed/tokens_per_second": line.tokens_per_second,
+                "speed/tokens_per_cpu_second": line.tokens_per_cpu_second,
+            },
+        )
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """Every score."""
+        self._points(update, {f"validation/{name}": score for name, score in scores.items()})
+
+    def close(self) -> None:
+        """Close the event file."""
+        if self._writer is not None:
+            try:
+                self._writer.close()
+            except Exception as error:  # noqa: BLE001
+                self._stop(error)
+
+    def _points(self, update: int, points: Mapping[str, float]) -> None:
+        if self._writer is None:
+            return
+        try:
+            for name, value in points.items():
+                self._writer.add_scalar(name, value, update)
+        except Exception as error:  # noqa: BLE001
+            self._stop(error)
+
+    def _stop(self, error: Exception) -> None:
+        self._writer = None
+        self._screen.warned(f"no TensorBoard events are written to {self._directory} ({error})")
+
+
+def open_report(run: Path, *, tensorboard: bool = True) -> Report:
+    """The usual reports of a run: the screen, metrics.jsonl and TensorBoard.
+
+    Args:
+        run: the run directory.
+        tensorboard: whether to write events.
+    """
+    from weft.train.screen import Bar, Lines
+
+    screen: Report = Bar() if sys.stderr.isatty() else Lines(sys.stderr)
+    reports = [screen, MetricsFile(run / "metrics.jsonl")]
+    return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
+
+
+def _stands(line: bytes, update: int, validated: bool) -> bool:
+    try:
+        record = json.loads(line)
+        again = record["event"] == "validation" and not validated
+        return bool(record["update"] < update or (record["update"] == update and not again))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False

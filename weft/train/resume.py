@@ -1,0 +1,63 @@
+"""Go on where a run stopped: its newest checkpoint, if the recipe still fits it. Read next: loop.py."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from weft.errors import CheckpointError
+from weft.train import optimiser_state, weights
+from weft.train.checkpoints import Checkpoints
+from weft.train.history import History
+from weft.train.position import Plan, Position
+from weft.train.settings import Settings
+
+
+def about(optimiser: torch.optim.Optimizer, settings: Settings) -> dict[str, Any]:
+    """What may not change between the parts of a run; a rate, an end, a batch size of accumulation may."""
+    return {"seed": settings.seed, "optimiser": type(optimiser).__name__}
+
+
+def resume(
+    checkpoints: Checkpoints,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    plan: Plan,
+    history: History,
+    settings: Settings,
+) -> tuple[Position, History]:
+    """Fill model and optimiser from the newest checkpoint; a run without one begins at the beginning.
+
+    Returns:
+        The position, and the validations up to it.
+
+    Raises:
+        CheckpointError: there are checkpoints, but none loads, or they do not fit the recipe.
+    """
+    saved = checkpoints.newest()
+    if saved is None:
+        return Position(), history
+    position = saved.position
+    place = str(checkpoints.path(position.update))
+    for key, now in about(optimiser, settings).items():
+        then = saved.state["about"].get(key)
+        if then != now:
+            raise CheckpointError(
+                f"{place}: was trained with {key} {then}, now {now} came; set it back or use another --run"
+            )
+    batches = len(plan.epoch(position.epoch)) if position.index else position.batches
+    if batches != position.batches:
+        raise CheckpointError(
+            f"{place}: epoch {position.epoch} had {position.batches} batches, now it has {batches}: "
+            "the data or the size of batches changed; set it back or use another --run"
+        )
+    weights.restore(model, saved.weights, place)
+    optimiser_state.restore(model, optimiser, saved.optimiser, saved.state["optimiser"], place)
+    # The index knows the validation that followed the save; should it be lost, that one is done again.
+    known = [
+        history.with_json(entries).until(position.update)
+        for entries in (saved.state["validations"], checkpoints.index().get("validations", []))
+    ]
+    history = max(known, key=lambda one: len(one.entries))
+    checkpoints.write_index(history)
+    return position, history

@@ -1,0 +1,48 @@
+"""The learning rate falls when validation stops getting better. Read next: ../history.py."""
+
+import math
+from dataclasses import dataclass
+
+from weft.errors import ConfigError
+from weft.train.schedules.schedule import Schedule, ScheduleState, check_warmup, warm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plateau(Schedule):
+    """decay^k after k plateaus; a plateau is `patience` validations in a row without a new best score.
+
+    Args:
+        decay: what a plateau multiplies the rate by.
+        patience: validations.
+        floor: the factor is never lower.
+        warmup: updates of linear warm-up.
+    """
+
+    decay: float = 0.5
+    patience: int = 2
+    floor: float = 0.01
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        check_warmup("plateau", self.warmup)
+        if not 0 < self.decay < 1:
+            raise ConfigError(f"plateau: decay is {self.decay}, a number between 0 and 1 is needed")
+        if self.patience < 1:
+            raise ConfigError(f"plateau: patience is {self.patience}, at least 1 validation is needed")
+
+    def factor(self, update: int, done: float, state: ScheduleState) -> float:
+        """1 until the first plateau."""
+        return warm(update, self.warmup) * max(self.floor, self.decay ** state["plateaus"])
+
+    def start(self) -> ScheduleState:
+        """No score yet."""
+        return {"best": None, "waited": 0, "plateaus": 0}
+
+    def observe(self, state: ScheduleState, score: float, higher: bool) -> ScheduleState:
+        """Counts the validations since the best one; a score that is not a number is never better."""
+        best, waited, plateaus = state["best"], state["waited"] + 1, state["plateaus"]
+        if not math.isnan(score) and (best is None or (score > best if higher else score < best)):
+            best, waited = score, 0
+        if waited >= self.patience:
+            waited, plateaus = 0, plateaus + 1
+        return {"best": best, "waited": waited, "plateaus": plateaus}

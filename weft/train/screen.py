@@ -1,0 +1,171 @@
+"""Progress for a reader: a bar on a terminal, plain lines in a pipe or a log. Read next: loop.py."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+from weft.train.reporting import Line, Report
+
+SECONDS_BETWEEN_DRAWINGS = 0.5
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class Lines(Report):
+    """Plain lines.
+
+    Args:
+        stream: where to.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._next = 0.0
+
+    def said(self, text: str) -> None:
+        """As it is."""
+        print(text, file=self._stream, flush=True)
+
+    def warned(self, text: str) -> None:
+        """Marked as a warning."""
+        self.said(f"warning: {text}")
+
+    def progress(self, what: str, done: float, total: float | None = None) -> None:
+        """A line every few seconds, and at the end."""
+        if time.monotonic() >= self._next or done == total:
+            self._next = time.monotonic() + SECONDS_BETWEEN_LINES
+            self.said(f"{what}: {done:,.0f}" + (f" of {total:,.0f}" if total else ""))
+
+    def logged(self, line: Line) -> None:
+        """One line."""
+        self.said(f"update {line.update:,} | epoch {line.epoch + 1} | {measures(line)}")
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """Scores, then samples."""
+        self.said(
+            f"validation after update {update:,}: {score_text(scores)}" + (" (best so far)" if best else "")
+        )
+        for sample in samples:
+            self.said(sample_text(sample))
+
+
+class Bar(Report):
+    """A bar at the foot of the terminal, with lines scrolling above it."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        self._console = Console(stderr=True, highlight=False)
+        # Drawn by hand: rich's own thread would take time from the training twice a second and more.
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[told]}", markup=False),
+            console=self._console,
+            auto_refresh=False,
+            transient=True,
+        )
+        self._tasks: dict[str, Any] = {}
+        self._line = ""
+        self._next = 0.0
+        self._bar.start()
+
+    def said(self, text: str) -> None:
+        """Above the bar."""
+        self._console.print(text, markup=False, soft_wrap=True)
+
+    def warned(self, text: str) -> None:
+        """Above the bar, in yellow."""
+        self._console.print(f"warning: {text}", markup=False, style="yellow", soft_wrap=True)
+
+    def started(self, update: int, validated: bool) -> None:
+        """Bars of reading data go."""
+        for task in self._tasks.values():
+            self._bar.remove_task(task)
+        self._tasks.clear()
+
+    def progress(self, what: str, done: float, total: float | None = None) -> None:
+        """A bar of its own."""
+        self._draw(what, done, total, f"{done:,.0f}", force=done == total)
+
+    def moved(self, update: int, done: float) -> None:
+        """Move the bar, twice a second at most."""
+        self._draw("training", done, 1.0 if done else None, f"update {update:,} | {self._line}".rstrip("| "))
+
+    def logged(self, line: Line) -> None:
+        """Show the figures beside the bar."""
+        self._line = measures(line)
+
+    def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
+        """Scores, then samples."""
+        mark = " (best so far)" if best else ""
+        self._console.print(
+            f"validation after update {update:,}: {score_text(scores)}{mark}",
+            markup=False,
+            style="bold" if best else None,
+            soft_wrap=True,
+        )
+        for sample in samples:
+            self.said(sample_text(sample))
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self._bar.stop()
+
+    def _draw(self, what: str, done: float, total: float | None, told: str, force: bool = False) -> None:
+        if not force and time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + SECONDS_BETWEEN_DRAWINGS
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=total, told=told)
+        self._bar.update(self._tasks[what], completed=done, total=total, told=told)
+        self._bar.refresh()
+
+
+def measures(line: Line) -> str:
+    """Loss, speed, learning rate and time left."""
+    parts = [
+        f"loss {line.loss:.3f}",
+        f"{line.tokens_per_second:,.0f} tokens/s",
+        f"{line.tokens_per_cpu_second:,.0f} a CPU second",
+        f"lr {line.lr:.3g}",
+    ]
+    if line.feeding < 1:
+        parts.append(f"true token fed {line.feeding:.2f}")
+    if line.skipped:
+        parts.append(f"{line.skipped} updates left out")
+    if line.seconds_left:
+        parts.append(f"{duration(line.seconds_left)} left")
+    return " | ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds.
+
+    Example:
+        >>> duration(59.6), duration(3671)
+        ('1:00', '1:01:11')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def score_text(scores: Mapping[str, float]) -> str:
+    """Scores by name.
+
+    Example:
+        >>> score_text({"loss": 1.23456, "bleu": 30.5})
+        'loss 1.235, bleu 30.500'
+    """
+    return ", ".join(f"{name} {value:.3f}" for name, value in scores.items())
+
+
+def sample_text(sample: Any) -> str:
+    """A sample, one line for each of its fields."""
+    if not hasattr(sample, "_asdict"):
+        return f"  {sample}"
+    fields = {name: value for name, value in sample._asdict().items() if value not in (None, "")}
+    width = max(map(len, fields), default=0)
+    return "\n".join(f"  {name:<{width}}  {value}" for name, value in fields.items()) + "\n"

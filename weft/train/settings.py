@@ -1,0 +1,95 @@
+"""What a recipe's section `training` may say. Read next: loop.py."""
+
+from dataclasses import dataclass, field, fields
+from typing import Literal, get_args, get_type_hints
+
+from weft.errors import ConfigError
+from weft.train.feeding.constant import Constant as AlwaysTrue
+from weft.train.feeding.feeding import Feeding
+from weft.train.optimisers.adamw import AdamW
+from weft.train.optimisers.optimiser import Optimiser
+from weft.train.schedules.constant import Constant
+from weft.train.schedules.schedule import Schedule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How a model is trained. An update is one step of the optimiser; an epoch reads every example once.
+
+    Args:
+        optimiser: a part of optimisers/.
+        schedule: a part of schedules/; multiplies the optimiser's `lr`.
+        feeding: a part of feeding/; the probability that the decoder reads the true token.
+        loss: per_token divides a gradient by its real target tokens, per_sequence by its examples.
+        max_updates: updates after which training ends; 0 for no such end.
+        max_epochs: epochs after which training ends; 0 for no such end.
+        max_minutes: minutes of wall-clock time, validation included and resumed parts added, after
+            which training validates, saves and ends; 0 for no such end.
+        accumulate: batches an update.
+        clip_norm: the norm to which a longer gradient is shortened; 0 for no clipping.
+        seed: of the first weights, the order of the data and dropout.
+        precision: bfloat16 is autocast, weights stay float32; auto takes it where the device is fast at it.
+        device: cpu, cuda (also cuda:1) or auto, which takes a GPU where there is one.
+        validate_every: updates between validations; 0 for one at the end of each epoch.
+        save_every: updates between saves; a save stands before each validation in any case.
+        metric: the score that chooses the best checkpoint.
+        keep_best: checkpoints kept for their score; the newest two stay in any case.
+        patience: validations in a row without a new best score after which training ends; 0 for never.
+        average: checkpoints whose mean is tried as the final model, and taken if its score is better;
+            0 for none.
+        average_of: average the best checkpoints or the last ones that were validated.
+        log_every: updates between lines of progress and of metrics.jsonl.
+        non_finite: raise stops at a loss or gradient that is not finite; skip leaves that update out.
+        max_skips: updates that may be left out in a whole training.
+        tensorboard: write events to RUN/tensorboard.
+
+    Raises:
+        ConfigError: a value that cannot be.
+    """
+
+    optimiser: Optimiser = field(default_factory=AdamW)
+    schedule: Schedule = field(default_factory=Constant)
+    feeding: Feeding = field(default_factory=AlwaysTrue)
+    loss: Literal["per_token", "per_sequence"] = "per_token"
+    max_updates: int = 0
+    max_epochs: int = 0
+    max_minutes: float = 0.0
+    accumulate: int = 1
+    clip_norm: float = 1.0
+    seed: int = 1
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    device: str = "auto"
+    validate_every: int = 0
+    save_every: int = 1000
+    metric: str = "loss"
+    keep_best: int = 3
+    patience: int = 0
+    average: int = 0
+    average_of: Literal["best", "last"] = "best"
+    log_every: int = 50
+    non_finite: Literal["raise", "skip"] = "raise"
+    max_skips: int = 10
+    tensorboard: bool = True
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for one in fields(self):
+            value, choices = getattr(self, one.name), get_args(hints[one.name])
+            if choices and value not in choices:
+                raise ConfigError(
+                    f"training.{one.name}: {value!r} came, one of {', '.join(choices)} is needed"
+                )
+            if isinstance(value, int | float) and not value >= 0:
+                raise ConfigError(f"training.{one.name}: {value} came, at least 0 is needed")
+        for name in ("accumulate", "save_every", "keep_best", "log_every"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"training.{name}: {getattr(self, name)} came, at least 1 is needed")
+        if not (self.max_updates or self.max_epochs or self.max_minutes or self.patience):
+            raise ConfigError(
+                "training: no end is given; set max_updates, max_epochs, max_minutes or patience"
+            )
+        if self.average_of == "best" and self.average > self.keep_best:
+            raise ConfigError(
+                f"training.average: the {self.average} best checkpoints are to be averaged, but keep_best is "
+                f"{self.keep_best}; raise keep_best or set average_of: last"
+            )

@@ -1,0 +1,101 @@
+"""Weights in a safetensors file: tied ones once with the tie named, and nothing but numbers and names.
+
+Read next: checkpoints.py, averaging.py.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from weft.errors import CheckpointError
+
+
+def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
+    """A state dict as the bytes of a safetensors file.
+
+    Tensors that are the same memory are stored under the first name, and the other names stand in the
+    metadata as `ties`. All are copied first: cuDNN keeps an RNN's weights as views of one block, which
+    safetensors refuses.
+    """
+    first: dict[tuple, str] = {}
+    kept: dict[str, Tensor] = {}
+    ties: dict[str, str] = {}
+    for name, tensor in weights.items():
+        place = (tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype)
+        if tensor.numel() and place in first:
+            ties[name] = first[place]
+        else:
+            first[place] = name
+            kept[name] = tensor.detach().to("cpu", copy=True).contiguous()
+    return safetensors.torch.save(kept, {"format": "pt", "ties": json.dumps(ties), **metadata})
+
+
+def unpack(data: bytes) -> dict[str, Tensor]:
+    """The state dict that `pack` was given.
+
+    Raises:
+        ValueError: the bytes are not such a file.
+    """
+    try:
+        tensors = safetensors.torch.load(data)
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        ties = json.loads(header.get("__metadata__", {}).get("ties", "{}"))
+        return {**tensors, **{name: tensors[kept] for name, kept in ties.items()}}
+    except (safetensors.SafetensorError, RecursionError, KeyError, AttributeError) as error:
+        raise ValueError(f"it is no safetensors file of Weft: {error}") from error
+
+
+def load(path: Path) -> dict[str, Tensor]:
+    """The weights of a file, on the CPU.
+
+    Raises:
+        CheckpointError: the file is missing or damaged.
+    """
+    try:
+        return unpack(path.read_bytes())
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); train the run first") from error
+    except ValueError as error:
+        raise CheckpointError(f"{path}: is damaged ({error}); train the run again to replace it") from error
+
+
+def metadata(path: Path) -> dict[str, str]:
+    """What stands beside the weights, such as the update they are from; nothing if it cannot be read."""
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            return file.metadata() or {}
+    except (OSError, safetensors.SafetensorError):
+        return {}
+
+
+def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None:
+    """Put weights into a model.
+
+    Args:
+        model: built from the recipe.
+        weights: as `load` gives them.
+        place: where they are from, for the error.
+
+    Raises:
+        CheckpointError: they are those of another model.
+    """
+    own = model.state_dict()
+    missing = [name for name in own if name not in weights]
+    foreign = [name for name in weights if name not in own]
+    other = [name for name in own if name in weights and own[name].shape != weights[name].shape]
+    if missing or foreign or other:
+        wrong = [f"{name} is missing" for name in missing]
+        wrong += [f"{name} is not in the model" for name in foreign]
+        wrong += [f"{name} is {list(weights[name].shape)}, not {list(own[name].shape)}" for name in other]
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise CheckpointError(
+            f"{place}: holds another model than the recipe ({', '.join(wrong[:3])}{more}); "
+            "use the recipe it was trained with, or another --run"
+        )
+    with torch.no_grad():
+        model.load_state_dict(weights)
