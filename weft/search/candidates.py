@@ -1,0 +1,125 @@
+"""The best continuations of a beam: the largest of W * V sums, exactly, in little more than one reading.
+
+Sorting or `topk` over [B, W * V] costs several times what reading it costs. So the vocabulary is
+cut into blocks of 64 tokens; one vectorised pass takes each block's maximum, the best k blocks of
+each source are found among those maxima, and the best k tokens inside these k blocks. Nothing is
+approximate: had a token outside the chosen blocks been among the best k, each of the k chosen
+blocks would hold a token before it, its maximum.
+
+The order is total, so that equal sums do not depend on the batch or on the machine's sort: larger
+sum first, then the earlier parent, then the lower token id. Read next: beam.py.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+BLOCK = 64
+"""Tokens a block: near sqrt(V / 2), where both stages cost alike for V of 4,000 to 16,000."""
+
+INFINITY = float("inf")
+
+
+class Candidates(NamedTuple):
+    """The k best continuations of each source, best first; impossible ones have value -inf."""
+
+    value: Tensor  # [B, k] float64, cumulative log-probability
+    parent: Tensor  # [B, k] int64, the hypothesis continued
+    token: Tensor  # [B, k] int64
+
+
+def best_candidates(logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = ()) -> Candidates:
+    """The best `count` of base[b, w] + logp[b * W + w, v] for each source b.
+
+    Sums are taken in float64: in float32 two tokens of different log-probability can get the same
+    sum, and then a beam of one would not be greedy.
+
+    Args:
+        logp: [B * W, V] log-probabilities (or logits).
+        base: [B, W] float64 cumulative log-probabilities; -inf marks a hypothesis that is not there,
+            whose row of logp is not looked at.
+        count: k; where W * V is less, the rest are impossible ones.
+        banned: tokens never chosen.
+    """
+    sources, width = base.shape
+    vocabulary = logp.shape[1]
+    there = base > -INFINITY
+    maxima = _block_maxima(logp, banned).view(sources, width, -1)
+    num_blocks = maxima.shape[2]
+    sums = torch.where(there[..., None], maxima + base[..., None], -INFINITY).flatten(1)
+    _, blocks = _first(sums, count)
+    # Ascending, so that within what is gathered the earlier place is the earlier parent, then the lower id.
+    blocks = blocks.sort(dim=1).values
+    parent = blocks // num_blocks  # [B, k]
+    start = (blocks - parent * num_blocks) * BLOCK
+    token = start[..., None] + torch.arange(BLOCK, device=logp.device)  # [B, k, BLOCK]
+    place = token + (parent * vocabulary)[..., None]
+    possible = there.gather(1, parent)[..., None]
+    if banned or vocabulary % BLOCK:
+        allowed = torch.ones(vocabulary + BLOCK, dtype=torch.bool, device=logp.device)
+        allowed[vocabulary:] = False
+        if banned:
+            allowed[torch.tensor(banned, device=logp.device)] = False
+        possible = possible & allowed.take(token)
+        place = place.clamp_(max=width * vocabulary - 1)
+    value = logp.reshape(sources, width * vocabulary).gather(1, place.flatten(1)).view(place.shape)
+    value = torch.where(possible, value + base.gather(1, parent)[..., None], -INFINITY).flatten(1)
+    value, pick = _first(value, count)
+    # An impossible token may lie behind the vocabulary; it is fed to the step all the same, as token 0.
+    token = token.flatten(1).gather(1, pick).masked_fill(value == -INFINITY, 0)
+    found = Candidates(value, parent.gather(1, pick // BLOCK), token)
+    return found if value.shape[1] == count else _pad(found, count)
+
+
+def _block_maxima(logp: Tensor, banned: Sequence[int]) -> Tensor:
+    """The maximum of each block of tokens: [N, V] to [N, ceil(V / BLOCK)]."""
+    vocabulary = logp.shape[1]
+    whole = vocabulary // BLOCK
+    parts = []
+    if whole:
+        parts.append(logp[:, : whole * BLOCK].unflatten(1, (whole, BLOCK)).amax(2))
+    if vocabulary % BLOCK:
+        parts.append(logp[:, whole * BLOCK :].amax(1, keepdim=True))
+    maxima = torch.cat(parts, 1) if len(parts) > 1 else parts[0]
+    # Only the few blocks that hold a banned token are read again: a masked copy of [N, V] costs more.
+    for block in {token // BLOCK for token in banned}:
+        inside = [token - block * BLOCK for token in banned if token // BLOCK == block]
+        piece = logp[:, block * BLOCK : (block + 1) * BLOCK]
+        index = torch.tensor(inside, device=logp.device)
+        maxima[:, block] = piece.index_fill(1, index, -INFINITY).amax(1)
+    return maxima
+
+
+def _first(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` largest a row and their places, equal ones in order of place.
+
+    `topk` is 15 times faster than a stable sort but leaves the order of equal values open; so it
+    asks for one more than needed, and where two of them are equal a second one, over whole numbers
+    that are all different, settles who belongs to them. (Logits in bfloat16 are equal often.)
+    """
+    size = values.shape[1]
+    if count >= size:
+        ordered, index = values.sort(dim=1, descending=True, stable=True)
+        return ordered, index
+    top, index = values.topk(count + 1, dim=1)
+    equal = (top[:, 1:] == top[:, :-1]) & (top[:, 1:] > -INFINITY)
+    if not bool(equal.any()) or bool(top[:, 0].isnan().any()):  # NaN is refused later, by check_best
+        return top[:, :count], index[:, :count]
+    least = top[:, count - 1 : count]
+    place = torch.arange(size - 1, -1, -1, device=values.device)
+    key = ((values > least).int() + (values >= least).int()) * size + place
+    index = key.topk(count, dim=1).indices  # those above the least in order of place, then the first at it
+    ordered, order = values.gather(1, index).sort(dim=1, descending=True, stable=True)
+    return ordered, index.gather(1, order)
+
+
+def _pad(found: Candidates, count: int) -> Candidates:
+    missing = found.value.new_full((len(found.value), count - found.value.shape[1]), -INFINITY)
+    nothing = torch.zeros_like(missing, dtype=torch.int64)
+    return Candidates(
+        torch.cat([found.value, missing], 1),
+        torch.cat([found.parent, nothing], 1),
+        torch.cat([found.token, nothing], 1),
+    )

@@ -1,0 +1,55 @@
+"""What narrows a distribution before a token is drawn: pure functions of [N, V], in nats.
+
+Each takes logits or log-probabilities and returns a new tensor with -inf where a token is out; none
+renormalises. They compose in the order of sampling.py: ban, temperature, top_k, top_p.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.search.candidates import best_candidates
+
+
+def ban(logits: Tensor, tokens: Sequence[int]) -> Tensor:
+    """Leave out the given tokens."""
+    if not tokens:
+        return logits
+    return logits.index_fill(1, torch.tensor(tokens, device=logits.device), -float("inf"))
+
+
+def temperature(logits: Tensor, degree: float) -> Tensor:
+    """Divide by `degree`: below 1 sharper, above 1 flatter."""
+    if not 0 < degree < float("inf"):
+        raise ConfigError(f"temperature: {degree} came; give a number above 0, or search greedily")
+    return logits if degree == 1 else logits / degree
+
+
+def top_k(logits: Tensor, k: int) -> Tensor:
+    """Keep the k most probable tokens; of equal ones those with the lower ids."""
+    if k < 1:
+        raise ConfigError(f"top_k: {k} came; give at least 1")
+    if k >= logits.shape[1]:
+        return logits
+    base = torch.zeros(len(logits), 1, dtype=torch.float64, device=logits.device)
+    keep = best_candidates(logits, base, k).token
+    return torch.full_like(logits, -float("inf")).scatter(1, keep, logits.gather(1, keep))
+
+
+def top_p(logits: Tensor, p: float) -> Tensor:
+    """Keep the smallest set of most probable tokens whose probabilities sum to p or more.
+
+    Source: Holtzman et al. 2020, section 3.1 (nucleus sampling). Of equal tokens the lower ids go first.
+    """
+    if not 0 < p <= 1:
+        raise ConfigError(f"top_p: {p} came; give a number above 0 and at most 1")
+    if p == 1:
+        return logits
+    ordered, index = logits.sort(dim=1, descending=True, stable=True)
+    prob = ordered.double().softmax(1)
+    before = prob.cumsum(1) - prob  # what the more probable ones hold together
+    return torch.full_like(logits, -float("inf")).scatter(
+        1, index, ordered.masked_fill(before >= p, -float("inf"))
+    )

@@ -1,0 +1,72 @@
+"""The hypotheses that have ended so far, and the way back from an end to its tokens.
+
+While it runs, the beam keeps no token sequences: each step leaves behind which parent each
+hypothesis came from and which token it added, and the sequences of the few that are returned are
+read off backwards at the end. Read next: beam.py.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+INFINITY = float("inf")
+
+
+class Finished(NamedTuple):
+    """The best N ends of each source, best first; a free place has score -inf."""
+
+    score: Tensor  # [B, N] float64
+    logp: Tensor  # [B, N] float64
+    written: Tensor  # [B, N] int64, tokens before eos
+    slot: Tensor  # [B, N] int64, which hypothesis of the beam wrote the last of them
+
+
+class Added(NamedTuple):
+    """What one step added to the beam."""
+
+    source: Tensor  # [B] int64, the sources that were still in the batch
+    parent: Tensor  # [B, W] int64
+    token: Tensor  # [B, W] int64
+
+
+def nothing_finished(sources: int, count: int, device: torch.device) -> Finished:
+    """A table of free places."""
+    score = torch.full((sources, count), -INFINITY, dtype=torch.float64, device=device)
+    zero = torch.zeros((sources, count), dtype=torch.int64, device=device)
+    return Finished(score, score, zero, zero)
+
+
+def merge_ended(table: Finished, new: Finished) -> Finished:
+    """The best N by score; of equal scores those that ended earlier, then those of the better rank."""
+    joined = _join(table, new)
+    return _pick(joined, joined.score, table.score.shape[1])
+
+
+def append_cut(table: Finished, cut: Finished) -> Finished:
+    """Free places filled by hypotheses that were cut: whatever their score, they come after ended ones."""
+    joined = _join(table, cut)
+    return _pick(joined, (joined.score > -INFINITY).to(torch.uint8), table.score.shape[1])
+
+
+def read_back(table: Finished, steps: list[Added], eos: int) -> Tensor:
+    """The tokens of every hypothesis in the table: [B, N, T], eos after what was written."""
+    longest = len(steps)
+    tokens = torch.full((*table.slot.shape, longest), eos, dtype=torch.int64, device=table.slot.device)
+    slot = table.slot.clone()
+    for index in range(longest - 1, -1, -1):
+        source, parent, token = steps[index]
+        here = table.written[source] > index
+        at = slot[source]
+        tokens[source, :, index] = torch.where(here, token.gather(1, at), eos)
+        slot[source] = torch.where(here, parent.gather(1, at), at)
+    return tokens
+
+
+def _join(table: Finished, new: Finished) -> Finished:
+    return Finished(*(torch.cat(pair, 1) for pair in zip(table, new, strict=True)))
+
+
+def _pick(joined: Finished, key: Tensor, count: int) -> Finished:
+    order = key.sort(dim=1, descending=True, stable=True).indices[:, :count]
+    return Finished(*(column.gather(1, order) for column in joined))

@@ -1,0 +1,53 @@
+"""Greedy search: the most probable token at every step.
+
+Read next: sampling.py, beam.py (a beam of one is greedy).
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from weft.search.candidates import best_candidates
+from weft.search.hypotheses import Hypotheses
+from weft.search.rollout import rollout
+from weft.search.step import Step, check_best, no_token
+from weft.tree import State
+
+
+@torch.no_grad()
+def greedy(
+    step: Step,
+    state: State,
+    first: Tensor,
+    *,
+    eos: int,
+    max_length: int | Tensor,
+    banned: Sequence[int] = (),
+) -> Hypotheses:
+    """The most probable token at every step; of equal ones the lowest id. Deterministic.
+
+    Args:
+        step: token [N] and state give logp [N, V] and state (step.py).
+        state: the state before the first step, a row a source.
+        first: [B] int64, the token fed first, usually sos.
+        eos: the token that ends a hypothesis.
+        max_length: tokens at most, eos counted; one number, or [B] for a limit a source.
+        banned: tokens never chosen.
+
+    Returns:
+        Hypotheses with N = 1, in the order of the sources; the score is logp.
+
+    Raises:
+        ConfigError: the step gives NaN, or no possible token.
+    """
+
+    def choose(logp: Tensor, rows: Tensor, time: int) -> tuple[Tensor, Tensor]:
+        zero = torch.zeros(len(rows), 1, dtype=torch.float64, device=logp.device)
+        found = best_candidates(logp, zero, 1, banned)
+        check_best(found.value[:, 0], zero[:, 0], time)
+        if bool((found.value == -float("inf")).any()):
+            raise no_token(int(rows[found.value[:, 0].argmin()]))
+        return found.token[:, 0], found.value[:, 0]
+
+    return rollout(step, state, first, eos=eos, max_length=max_length, count=1, choose=choose, banned=banned)

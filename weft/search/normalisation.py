@@ -1,0 +1,47 @@
+"""How the length of a hypothesis enters its score: score = logp / norm(length).
+
+A sum of log-probabilities falls with every token, so that a search by the sum prefers short
+sentences. `length` counts every generated token, eos included.
+
+    length:  norm(n) = n^alpha                 alpha = 0: the sum itself; alpha = 1: the mean a token
+    gnmt:    norm(n) = ((5 + n) / 6)^alpha     Wu et al. 2016, equation 14, without its coverage term
+
+Both are 1 at n = 1 and grow with n, but (5 + n) / 6 grows more slowly: from n = 10 to n = 20 n^alpha
+grows by 2^alpha, gnmt's by (25/15)^alpha, so that the same alpha favours long hypotheses less there.
+Read next: beam.py, whose early finish rests on norm never falling.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+
+Normalisation = Literal["length", "gnmt"]
+
+
+def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
+    """norm(n) for n = 0 to `longest`: [longest + 1] float64; norm(0) is set to 1 and not used.
+
+    Python's own powers, so that a trace replayed without torch gives the same bits.
+
+    Raises:
+        ConfigError: alpha below 0 (the early finish would be wrong), or an unknown kind.
+
+    Example:
+        >>> norms(3, 1.0).tolist()
+        [1.0, 1.0, 2.0, 3.0]
+    """
+    return torch.tensor([norm(n, alpha, kind) for n in range(longest + 1)], dtype=torch.float64)
+
+
+def norm(length: int, alpha: float, kind: Normalisation = "length") -> float:
+    """The norm of one length."""
+    if not 0 <= alpha < float("inf"):
+        raise ConfigError(f"length_penalty: {alpha} came; give 0 (none) or more, 0.6 to 1 is usual")
+    if kind == "length":
+        return float(max(length, 1) ** alpha)
+    if kind == "gnmt":
+        return float(((5 + max(length, 1)) / 6) ** alpha)
+    raise ConfigError(f"normalisation: {kind!r} came; give 'length' or 'gnmt'")

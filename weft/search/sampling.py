@@ -1,0 +1,92 @@
+"""Sampling: each token is drawn by the model's own weights, or by a narrowed form of them.
+
+Read next: filters.py.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.search import filters
+from weft.search.hypotheses import Hypotheses
+from weft.search.rollout import rollout
+from weft.search.step import Step, check_best, no_token
+from weft.tree import State
+
+
+@torch.no_grad()
+def sample(
+    step: Step,
+    state: State,
+    first: Tensor,
+    *,
+    eos: int,
+    max_length: int | Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    count: int = 1,
+    banned: Sequence[int] = (),
+    generator: torch.Generator,
+) -> Hypotheses:
+    """Draw `count` hypotheses a source.
+
+    The distribution is narrowed in this order: banned tokens, temperature, top_k, top_p. One
+    uniform number is drawn for each row of the whole batch at each step, ended rows too, so that a
+    row's tokens depend on the seed and its place in the batch and not on when its neighbours end.
+
+    Args:
+        step, state, first, eos, max_length, banned: as in greedy.
+        temperature: above 0; below 1 sharper, above 1 flatter.
+        top_k: only the k most probable tokens.
+        top_p: only the smallest set of most probable tokens that holds this probability.
+        count: N samples a source.
+        generator: the source of randomness; the same seed gives the same samples.
+
+    Returns:
+        Hypotheses in the order drawn: sorting would make the first one more probable than a sample
+        is. logp and score are the model's own, before narrowing.
+
+    Raises:
+        ConfigError: a setting out of its range, or the step gives NaN.
+    """
+    if count < 1:
+        raise ConfigError(f"count: {count} came; give at least 1")
+    num_rows = len(first) * count
+
+    def choose(logp: Tensor, rows: Tensor, time: int) -> tuple[Tensor, Tensor]:
+        check_best(logp.amax(1), logp.new_zeros(len(rows)), time)
+        # In double: a cumulative sum in single precision loses tokens rarer than 6e-8.
+        kept = filters.temperature(filters.ban(logp.double(), banned), temperature)
+        if bool((kept.amax(1) == -float("inf")).any()):
+            raise no_token(int(rows[kept.amax(1).argmin()]) // count)
+        kept = kept if top_k is None else filters.top_k(kept, top_k)
+        kept = kept if top_p is None else filters.top_p(kept, top_p)
+        uniform = torch.rand(num_rows, 1, generator=generator, device=generator.device, dtype=torch.float64)
+        token = invert(kept.softmax(1), uniform.to(rows.device)[rows])
+        return token, logp.gather(1, token[:, None])[:, 0]
+
+    return rollout(
+        step, state, first, eos=eos, max_length=max_length, count=count, choose=choose, banned=banned
+    )
+
+
+def invert(prob: Tensor, uniform: Tensor) -> Tensor:
+    """The token in whose share of the cumulative distribution the uniform number lies.
+
+    One number a row instead of the V that torch.multinomial draws.
+
+    Args:
+        prob: [N, V]; a token of probability zero is never returned.
+        uniform: [N, 1], in [0, 1).
+
+    Returns:
+        [N] int64.
+    """
+    cumulative = prob.cumsum(1)
+    total = cumulative[:, -1:]
+    # Strictly below the total even when the product rounds up, or the place would be V.
+    place = torch.minimum(uniform * total, torch.nextafter(total, torch.zeros_like(total)))
+    return torch.searchsorted(cumulative, place, right=True)[:, 0]

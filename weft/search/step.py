@@ -1,0 +1,93 @@
+"""All that search knows of a model: `step(token [N], state) -> (logp [N, V], state)`.
+
+Rows are laid out source by source: with W hypotheses a source, row b * W + w is hypothesis w of
+source b. What belongs to a source (`per_source`, see tree.py) has B rows while the tokens have
+B * W. Read next: greedy.py, then beam.py.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.shapes import check_shape
+from weft.tree import State
+
+Step = Callable[[Tensor, State], tuple[Tensor, State]]
+"""token [N] int64 and a state give the log-probabilities [N, V] of what follows, and the next state."""
+
+COMPACT_SHARE = 1 / 8
+"""Finished sources leave the batch once they are this share of it: a smaller one is not worth a copy."""
+
+ROUNDING = 1e-3
+"""A log-probability may exceed 0 by this much (bfloat16 rounds); more means that logits came."""
+
+
+def source_limits(max_length: int | Tensor, first: Tensor) -> Tensor:
+    """The largest number of tokens that each source may get, eos counted: [B] int64.
+
+    Raises:
+        ConfigError: a limit below 1, or as many limits as there are not sources.
+    """
+    limits = torch.as_tensor(max_length, dtype=torch.int64, device=first.device)
+    if limits.dim() > 1 or (limits.dim() == 1 and len(limits) != len(first)):
+        raise ConfigError(
+            f"max_length: shape {list(limits.shape)} came for {len(first)} sources; "
+            "give one number, or one a source"
+        )
+    if limits.numel() and int(limits.min()) < 1:
+        raise ConfigError(f"max_length: {int(limits.min())} came; give at least 1")
+    return limits.expand(len(first)).clone()
+
+
+def checked_step(
+    step: Step, token: Tensor, state: State, eos: int, banned: Sequence[int] = ()
+) -> tuple[Tensor, State]:
+    """One call of `step`, the form of its answer checked: a row a token, and every symbol inside V."""
+    logp, state = step(token, state)
+    check_shape("log-probabilities of a search step", logp, len(token), None)
+    for name, symbol in (("eos", eos), *(("banned token", symbol) for symbol in banned)):
+        if not 0 <= symbol < logp.shape[1]:
+            raise ConfigError(
+                f"{name}: {symbol} came, but the step scores {logp.shape[1]} tokens; "
+                "give a token of the model's own vocabulary"
+            )
+    return logp, state
+
+
+def check_best(best: Tensor, before: Tensor, time: int) -> None:
+    """Refuse what is not a log-probability, looking at the best candidates alone.
+
+    NaN counts as the greatest number wherever candidates are chosen, so that it surfaces here and
+    the whole of [N, V] need not be read a second time.
+
+    Args:
+        best: [N] the best cumulative log-probability after this step.
+        before: [N] the best one before it.
+        time: the number of this step, from 1, for the message.
+
+    Raises:
+        ConfigError: NaN, or more than 0 by more than rounding.
+    """
+    bad = ~(best <= before + ROUNDING)
+    if not bool(bad.any()):
+        return
+    row = int(bad.int().argmax())
+    if bool(best[row].isnan()):
+        raise ConfigError(
+            f"search step {time}, row {row}: a log-probability is NaN; the model's parameters or its "
+            "input are not finite, so look for NaN in the checkpoint or go back to an earlier one"
+        )
+    gain = float(best[row] - before[row])
+    raise ConfigError(
+        f"search step {time}, row {row}: a log-probability of {gain:.4g} came, at most 0 is "
+        "needed; let the step return log_softmax of its logits"
+    )
+
+
+def no_token(source: int) -> ConfigError:
+    """The error for a source whose every continuation has probability zero."""
+    return ConfigError(
+        f"search, source {source}: every token has probability zero; ban fewer tokens or mend the step"
+    )
