@@ -1,0 +1,207 @@
+"""Recipes become objects; the sentence for everything else, with file, line and key.
+
+Read next: test_text.py, test_attacks.py.
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+
+from weft.config import build, dump, parse, resolved
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.gru import GRU
+from weft.nn.cells.lstm import LSTM
+from weft.nn.encoders.encoder import Encoder
+
+FACTORY = functools.partial(GRU, reset="before")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training:
+    lr: float = 0.5
+    epochs: int
+    name: str = "run"
+    shuffle: bool = True
+    loss: Literal["per_token", "per_sequence"] = "per_token"
+    betas: tuple[float, float] = (0.9, 0.99)
+    folder: Path = Path("runs")
+    patience: int | None = None
+    weights: dict[str, float] = dataclasses.field(default_factory=dict)
+    words: list[str] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise ConfigError(f"epochs: {self.epochs} came, at least 1 is needed")
+
+
+def network(in_size: int, *, cell: Callable[[int, int], Cell] = LSTM, ready: Cell | None = None) -> Cell:
+    return ready or cell(in_size, 3)
+
+
+def training(text: str) -> Training:
+    return build(parse("\n" * 2 + text, "x.yaml", name="training"), Training)
+
+
+# What a recipe may say
+
+
+def test_every_plain_kind_arrives_as_its_annotation_says() -> None:
+    made = training(
+        "{lr: 1, epochs: 2, name: no, shuffle: false, loss: per_sequence, betas: [0, 0.5], folder: a/b, "
+        "patience: 4, weights: {en-de: 2}, words: [a, 'b']}"
+    )
+    kinds = (made.lr, type(made.lr), made.betas, made.folder, made.weights, made.words, made.patience)
+    assert kinds == (1.0, float, (0.0, 0.5), Path("a/b"), {"en-de": 2.0}, ["a", "b"], 4)
+    assert (made.name, made.shuffle, made.loss) == ("no", False, "per_sequence")
+
+
+def test_a_part_is_named_by_its_file(recipe) -> None:
+    encoder = build(recipe().section("model").section("encoder"), Encoder, in_size=3)
+    assert encoder.size == 5
+    assert {type(part) for part in encoder.modules() if isinstance(part, Cell)} == {GRU}
+
+
+def test_a_contract_in_a_callable_is_a_factory_and_bare_a_ready_object(recipe) -> None:
+    made = build(parse("{cell: {use: gru, reset: before}}", "x.yaml"), network, in_size=7)
+    assert isinstance(made, GRU) and (made.in_size, made.size, made.reset) == (7, 3, "before")
+    assert isinstance(build(parse("{cell: lstm}", "x.yaml"), network, in_size=7), LSTM)
+    assert isinstance(build(parse("{ready: null}", "x.yaml"), network, in_size=7), LSTM)
+
+
+def test_the_resolved_recipe_has_every_default_and_builds_the_same(recipe) -> None:
+    section = recipe().section("model").section("encoder")
+    plain = resolved(section, Encoder, given=["in_size"])
+    assert plain["cell"] == {"use": "gru", "reset": "before"}
+    assert {"sizes", "bidirectional", "join", "dropout"} < set(plain)
+    torch.manual_seed(1)
+    once = build(section, Encoder, in_size=3).state_dict()
+    torch.manual_seed(1)
+    again = build(parse(dump(plain), "recipe.yaml"), Encoder, in_size=3).state_dict()
+    assert list(once) == list(again) and all(torch.equal(once[name], again[name]) for name in once)
+    assert resolved(parse(dump(plain), "recipe.yaml"), Encoder, given=["in_size"]) == plain
+
+
+def two_factories(*, a: Callable[..., Cell] = FACTORY, b: Callable[..., Cell] = GRU) -> None:
+    pass
+
+
+def test_defaults_that_are_parts_are_written_by_name() -> None:
+    assert resolved(parse("{}", "x.yaml"), two_factories) == {
+        "a": {"use": "gru", "reset": "before"},
+        "b": {"use": "gru", "reset": "after"},
+    }
+
+
+def test_a_plugin_is_used_only_if_the_command_line_names_it(recipe, tmp_path, monkeypatch) -> None:
+    (tmp_path / "mycells.py").write_text(
+        "from weft.nn.cells.gru import GRU\nclass Mine(GRU):\n    pass\nNothing = 3\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    entry = parse("{cell: mycells.Mine}", "x.yaml", name="model")
+    with pytest.raises(ConfigError, match=r"x.yaml:1: model.cell: 'mycells.Mine' is code.*--plugin mycells"):
+        build(entry, network, in_size=3)
+    assert type(build(entry, network, in_size=3, plugins=["mycells"])).__name__ == "Mine"
+    for name, sentence in [
+        ("mycells.Other", "cannot be imported"),
+        ("mycells.Nothing", "is no Cell; it must extend"),
+    ]:
+        with pytest.raises(ConfigError, match=sentence):
+            build(parse(f"{{cell: {name}}}", "x.yaml"), network, in_size=3, plugins=["mycells"])
+
+
+# The sentence for everything else
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "{epochs: 1, learning_rat: 2}",
+            "training.learning_rat: Training has no such setting; it has lr, epochs, name",
+        ),
+        ("{epochs: 1, epoch: 2}", "training.epoch: Training has no such setting; did you mean 'epochs'?"),
+        ("{lr: 1}", "training: Training needs the setting 'epochs': a whole number"),
+        ("{epochs: 1.5}", "training.epochs: 1.5 came, a whole number is needed"),
+        ("{epochs: true}", "training.epochs: true came, a whole number is needed"),
+        ("{epochs: '3'}", "training.epochs: '3' (text) came, a whole number is needed"),
+        ("{epochs: }", "training.epochs: nothing (null) came, a whole number is needed"),
+        ("{epochs: {a: 1}}", "training.epochs: a table came, a whole number is needed"),
+        ("{epochs: 1, lr: fast}", "training.lr: 'fast' (text) came, a number is needed"),
+        ("{epochs: 1, lr: .nan}", "training.lr: nan came, a finite number is needed"),
+        ("{epochs: 1, name: 3}", "training.name: 3 came, text is needed (in quotes)"),
+        ("{epochs: 1, shuffle: no}", "training.shuffle: 'no' (text) came, true or false is needed"),
+        ("{epochs: 1, loss: per_tokn}", "'per_token', 'per_sequence' is needed; did you mean 'per_token'?"),
+        (
+            "{epochs: 1, betas: [1]}",
+            "training.betas: a list of 1 came, a list of 2: a number, a number is needed",
+        ),
+        ("{epochs: 1, betas: [1, a]}", "training.betas[1]: 'a' (text) came, a number is needed"),
+        (
+            "{epochs: 1, words: one}",
+            "training.words: 'one' (text) came, a list of texts is needed, such as [one]",
+        ),
+        ("{epochs: 1, words: [[a]]}", "training.words[0]: a list came, text is needed"),
+        ("{epochs: 1, patience: x}", "training.patience: 'x' (text) came, a whole number or null is needed"),
+        ("{epochs: 1, weights: 3}", "training.weights: 3 came, a table of numbers is needed"),
+        ("{epochs: 1, weights: {a b: x}}", "training.weights.'a b': 'x' (text) came, a number is needed"),
+        ("{epochs: 0}", "training.epochs: 0 came, at least 1 is needed"),
+        ("[1]", "training: a list came, a table of settings is needed"),
+    ],
+)
+def test_a_wrong_setting_is_told_with_place_and_need(text: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=r"^x\.yaml:3: .*" + re.escape(sentence)):
+        training(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{cell: lstn}", "model.cell: no cell is called 'lstn'; did you mean 'lstm'?"),
+        ("{cell: {use: 3}}", "model.cell.use: 3 came, the name of a cell is needed"),
+        ("{cell: {reset: after}}", "model.cell: the table does not say which cell; add use: and one of "),
+        ("{cell: [gru]}", "model.cell: a list came, the name of a cell is needed, or a table with use:"),
+        ("{cell: {use: gru, size: 3}}", "model.cell.size: the model sets this itself; remove the line"),
+        (
+            "{cell: {use: gru, rest: after}}",
+            "model.cell.rest: GRU has no such setting; did you mean 'reset'?",
+        ),
+        ("{in_size: 3}", "model.in_size: the model sets this itself; remove the line"),
+        ("{cell: }", "model.cell: nothing (null) came, the name of a cell is needed"),
+    ],
+)
+def test_a_wrong_part_is_told_with_place_and_need(text: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=r"^x\.yaml:1: " + re.escape(sentence)):
+        build(parse(text, "x.yaml", name="model"), network, in_size=3)
+
+
+def test_a_constructors_own_complaint_gets_the_line(recipe) -> None:
+    section = recipe("", "model.encoder.sizes=[]").section("model").section("encoder")
+    with pytest.raises(ConfigError, match=r"^x\.yaml:4: model\.encoder: a recurrent network needs a size"):
+        build(section, Encoder, in_size=3)
+
+
+def test_the_line_is_that_of_the_key(recipe) -> None:
+    section = (
+        recipe("model:\n  encoder:\n    use: recurrent\n    sizs: [7]\n").section("model").section("encoder")
+    )
+    sentence = (
+        r"^x\.yaml:4: model\.encoder\.sizs: RecurrentEncoder has no such setting; did you mean 'sizes'\?$"
+    )
+    with pytest.raises(ConfigError, match=sentence):
+        build(section, Encoder, in_size=3)
+
+
+def test_an_override_is_the_place_of_its_mistake(recipe) -> None:
+    section = recipe("", "training.epochs=many").section("training")
+    sentence = (
+        "^override training.epochs=many: training.epochs: 'many' .text. came, a whole number is needed$"
+    )
+    with pytest.raises(ConfigError, match=sentence):
+        build(section, Training)

@@ -1,0 +1,15 @@
+"""The only reader of recipes: from YAML text to the parts it names, with a place for every mistake.
+
+    recipe = read_recipe("recipes/translate/demo.yaml", ["training.max_updates=200"])
+    settings = build(recipe.section("training"), Settings)
+    encoder = build(recipe.section("model").section("encoder"), Encoder, in_size=256)
+
+Read next: table.py (what a recipe becomes), text.py (how it is read), build.py (how it becomes objects).
+"""
+
+from weft.config.build import build, resolved
+from weft.config.recipe import read_recipe
+from weft.config.table import Entry, PlacedError, Table
+from weft.config.text import dump, parse
+
+__all__ = ["Entry", "PlacedError", "Table", "build", "dump", "parse", "read_recipe", "resolved"]

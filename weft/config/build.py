@@ -1,0 +1,224 @@
+"""From a table to an object: names become parts of their room, settings are checked against signatures.
+
+A part is named by its file (`use: lstm`, or `cell: lstm` where it needs no settings) and found in the
+room of the contract that the constructor's annotation names: `Callable[..., Cell]` asks for a factory,
+`Cell` for a ready object. The room of a contract is the package that holds it, so a new room needs no
+entry here. Of a part, the keyword-only arguments are a recipe's settings; the others, and those given
+to `build`, come from the model. Read next: ../rooms.py, kinds.py.
+"""
+
+import dataclasses
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, get_type_hints
+
+from weft import rooms
+from weft.config.kinds import Foreign, Settled, convert, is_contract, words
+from weft.config.table import Entry, PlacedError, Table, unknown
+from weft.errors import ConfigError
+
+T = TypeVar("T")
+_NOTHING = inspect.Parameter.empty
+
+
+def build(table: Entry, target: Callable[..., T], /, *, plugins: Collection[str] = (), **given: Any) -> T:
+    """The object that a table describes.
+
+    Args:
+        table: a section of a recipe; where `target` is a contract, it says `use:`, or is the bare name.
+        target: a contract of a room (Encoder), or what is called with the settings (a class, a function).
+        plugins: packages whose parts a recipe may name by a dotted path (--plugin).
+        given: arguments that the model sets itself; a recipe that names one is refused.
+
+    Raises:
+        ConfigError: naming file, line, key, what came, what was needed and the nearest known name.
+    """
+    made: T = _Builder(plugins).made(table, target, given).value
+    return made
+
+
+def resolved(
+    table: Entry, target: Callable[..., Any], /, *, plugins: Collection[str] = (), given: Collection[str] = ()
+) -> dict[str, Any]:
+    """The table with every default written out, for a run's recipe.yaml; the same checks, no object.
+
+    Args:
+        table: as for `build`.
+        target: as for `build`.
+        plugins: as for `build`.
+        given: names of the arguments that the model sets itself.
+    """
+    plain: dict[str, Any] = _Builder(plugins).settled(table, target, dict.fromkeys(given)).plain
+    return plain
+
+
+class _Setting(NamedTuple):
+    kind: Any
+    default: Any
+
+
+class _Builder:
+    def __init__(self, plugins: Collection[str]) -> None:
+        self.plugins = frozenset(plugins)
+
+    def made(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> Settled:
+        """The object itself."""
+        factory, plain = self.settled(entry, target, given)
+        try:
+            return Settled(factory(**given), plain)
+        except PlacedError:
+            raise
+        except ValueError as error:
+            raise _placed(entry, str(error)) from error
+
+    def settled(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> Settled:
+        """What makes the object from the given arguments, all else being set."""
+        if is_contract(target):
+            assert isinstance(target, type)
+            return self.part(entry, target, given)
+        table = self._as_table(entry, "a table of settings is needed")
+        arguments, plain = self._arguments(table, target, given)
+        return Settled(functools.partial(target, **arguments), plain)
+
+    def part(self, entry: Entry, contract: type, given: dict[str, Any]) -> Settled:
+        """A part of the contract's room."""
+        noun = contract.__name__.lower()
+        if isinstance(entry.value, str):
+            name, table = entry, Table(entry.name, entry.place, {})
+        else:
+            table = self._as_table(entry, f"the name of {words(contract)} is needed, or a table with use:")
+            if "use" not in table:
+                names = ", ".join(sorted(rooms.parts(_room(contract), contract)))
+                raise entry.refuse(f"the table does not say which {noun}; add use: and one of {names}")
+            name, table = table.value["use"], table.without("use")
+        part = self._named(name, contract)
+        arguments, plain = self._arguments(table, part, given)
+        factory = functools.partial(part, **arguments) if arguments else part
+        return Settled(factory, {"use": name.value, **plain})
+
+    def _as_table(self, entry: Entry, need: str) -> Table:
+        if not isinstance(entry, Table):
+            raise entry.refuse(f"{entry.came()} came, {need}")
+        return entry
+
+    def _named(self, entry: Entry, contract: type) -> type:
+        name = entry.value
+        if not isinstance(name, str):
+            raise entry.refuse(f"{entry.came()} came, the name of {words(contract)} is needed")
+        if "." in name:
+            return self._plugged(entry, name, contract)
+        try:
+            return rooms.find(_room(contract), contract, name[:80])
+        except ConfigError as error:
+            raise entry.refuse(str(error)) from None
+
+    def _plugged(self, entry: Entry, name: str, contract: type) -> type:
+        package = name.split(".")[0]
+        if package not in self.plugins:
+            raise entry.refuse(
+                f"{name[:80]!r} is code from outside Weft; if you trust it, allow it: --plugin {package[:80]}"
+            )
+        module, _, last = name.rpartition(".")
+        try:
+            part = getattr(importlib.import_module(module), last)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise entry.refuse(f"{name!r} cannot be imported: {error}") from error
+        if not (inspect.isclass(part) and issubclass(part, contract)):
+            need = f"{contract.__module__}.{contract.__name__}"
+            raise entry.refuse(f"{name!r} is no {contract.__name__}; it must extend {need}")
+        return part
+
+    def _arguments(
+        self, table: Table, target: Callable[..., Any], given: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Checked settings for a constructor, and how the resolved recipe writes them all."""
+        owner = target.__name__
+        own, open_settings = _settings(target)
+        known = {name: one for name, one in open_settings.items() if name not in given}
+        for key, entry in table.value.items():
+            if key not in known:
+                if key in own or key in given:
+                    raise entry.refuse("the model sets this itself; remove the line")
+                raise entry.refuse(unknown(key, known, owner=owner))
+        arguments, plain = {}, {}
+        for name, (kind, default) in known.items():
+            if name in table:
+                try:
+                    settled = convert(table.value[name], kind, self._make_part)
+                except Foreign:
+                    raise table.value[name].refuse("the model sets this itself; remove the line") from None
+                arguments[name], plain[name] = settled
+            elif default is _NOTHING:
+                raise table.refuse(f"{owner} needs the setting {name!r}: {words(kind)}")
+            else:
+                written = _written(default)
+                plain |= {} if written is _NOTHING else {name: written}
+        return arguments, plain
+
+    def _make_part(self, entry: Entry, contract: type, ready: bool) -> Settled:
+        return self.made(entry, contract, {}) if ready else self.part(entry, contract, {})
+
+
+def _settings(target: Callable[..., Any]) -> tuple[set[str], dict[str, _Setting]]:
+    """The names of all arguments, and of them those that a recipe may set."""
+    makes: Any = target
+    if inspect.isclass(target):
+        makes = target.__init__ if target.__init__ is not object.__init__ else target.__new__
+    hints = get_type_hints(makes)
+    parameters = inspect.signature(target).parameters
+    extends_contract = inspect.isclass(target) and any(is_contract(base) for base in target.__mro__)
+    may = {
+        name: _Setting(hints.get(name, Any), one.default)
+        for name, one in parameters.items()
+        if one.kind is one.KEYWORD_ONLY or (one.kind is one.POSITIONAL_OR_KEYWORD and not extends_contract)
+    }
+    if dataclasses.is_dataclass(target):
+        for one in dataclasses.fields(target):
+            if one.name in may and one.default_factory is not dataclasses.MISSING:
+                may[one.name] = may[one.name]._replace(default=one.default_factory())
+    return set(parameters), may
+
+
+def _written(default: Any) -> Any:
+    """A default as a recipe would write it; nothing where it could not."""
+    part, own = default, {}
+    if isinstance(default, functools.partial):
+        part, own = default.func, default.keywords
+    if inspect.isclass(part) and _is_part(part):
+        defaults = {name: _written(own.get(name, one.default)) for name, one in _settings(part)[1].items()}
+        return {"use": _name(part), **{key: one for key, one in defaults.items() if one is not _NOTHING}}
+    if dataclasses.is_dataclass(default) and not isinstance(default, type) and _is_part(type(default)):
+        values = {one.name: _written(getattr(default, one.name)) for one in dataclasses.fields(default)}
+        return {"use": _name(type(default)), **values}
+    if isinstance(default, list | tuple):
+        items = [_written(one) for one in default]
+        return _NOTHING if _NOTHING in items else items
+    if isinstance(default, Path):
+        return str(default)
+    return default if default is None or isinstance(default, str | int | float | bool) else _NOTHING
+
+
+def _is_part(part: type) -> bool:
+    return any(is_contract(base) for base in part.__mro__[1:])
+
+
+def _name(part: type) -> str:
+    inside = part.__module__.startswith("weft.")
+    return part.__module__.rpartition(".")[2] if inside else f"{part.__module__}.{part.__qualname__}"
+
+
+def _room(contract: type) -> Any:
+    return importlib.import_module(contract.__module__.rpartition(".")[0])
+
+
+def _placed(entry: Entry, sentence: str) -> PlacedError:
+    """A constructor's own complaint, at the line of the key that it begins with, if it does."""
+    if isinstance(entry, Table):
+        for key, one in entry.value.items():
+            for start in (f"{one.name}: ", f"{key}: "):
+                if sentence.startswith(start):
+                    return one.refuse(sentence.removeprefix(start))
+    return entry.refuse(sentence.removeprefix(f"{entry.name}: "))

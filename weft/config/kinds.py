@@ -1,0 +1,194 @@
+"""What an annotation asks of a value, in words, and whether a value fits.
+
+Plain kinds only: numbers, text, choices, lists of them. Parts (annotated by their contract) are
+build.py's matter; it hands in the function that makes them.
+"""
+
+import collections.abc
+import difflib
+import inspect
+import math
+import types
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from weft.config.table import Entry, PlacedError, Table
+
+
+class Settled(NamedTuple):
+    """A value of a recipe after all checks."""
+
+    value: Any  # what the constructor gets
+    plain: Any  # how the resolved recipe writes it, with every default
+
+
+class Foreign(TypeError):
+    """An annotation that no recipe can serve: the model's own code gives that argument."""
+
+
+MakePart = Callable[[Entry, type, bool], Settled]
+"""Entry, contract, whether a ready object (else a factory) is wanted."""
+
+_WORDS: dict[Any, tuple[str, str]] = {
+    int: ("a whole number", "whole numbers"),
+    float: ("a number", "numbers"),
+    bool: ("true or false", "truth values"),
+    str: ("text", "texts"),
+    Path: ("a path", "paths"),
+    Any: ("a value", "values"),
+    types.NoneType: ("null", "nulls"),
+}
+_LISTS = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
+_TABLES = (dict, collections.abc.Mapping)
+
+
+def is_contract(kind: Any) -> bool:
+    """Whether it is the abstract class of a room."""
+    return inspect.isclass(kind) and inspect.isabstract(kind) and kind.__module__.startswith("weft.")
+
+
+def contract_of(kind: Any) -> tuple[type, bool] | None:
+    """The contract that an annotation names, and whether it asks for a ready object."""
+    if is_contract(kind):
+        return kind, True
+    if get_origin(kind) is collections.abc.Callable and is_contract(get_args(kind)[-1]):
+        return get_args(kind)[-1], False
+    return None
+
+
+def words(kind: Any, *, many: bool = False) -> str:
+    """An annotation for a reader who knows no Python.
+
+    Example:
+        >>> words(tuple[int, ...]), words(Literal["late", "input"]), words(float | None)
+        ('a list of whole numbers', "one of 'late', 'input'", 'a number or null')
+    """
+    if kind in _WORDS:
+        return _WORDS[kind][many]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return "one of " + ", ".join(map(repr, inner))
+    if origin in (Union, types.UnionType):
+        return " or ".join(words(one) for one in inner)
+    if origin in _LISTS or kind in _LISTS:
+        if not inner:
+            return "a list"
+        if _is_fixed(kind):
+            return f"a list of {len(inner)}: " + ", ".join(words(one) for one in inner)
+        return f"{'lists' if many else 'a list'} of {words(inner[0], many=True)}"
+    if origin in _TABLES or kind in _TABLES:
+        return f"a table of {words(inner[1], many=True)}" if inner else "a table"
+    part = contract_of(kind)
+    if part:
+        return _article(part[0].__name__.lower()) if not many else part[0].__name__.lower() + "s"
+    return "a table of settings"
+
+
+def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+    """The value of an entry as the annotation wants it.
+
+    Raises:
+        ConfigError: what came, and what is needed.
+        Foreign: no recipe can give such an argument.
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    part = contract_of(kind)
+    if part:
+        return make_part(entry, *part)
+    if kind is Any:
+        return Settled(entry.plain(), entry.plain())
+    if origin is Literal:
+        return _choice(entry, inner)
+    if origin in (Union, types.UnionType):
+        return _union(entry, kind, make_part)
+    if origin in _LISTS or kind in _LISTS:
+        return _list(entry, kind, make_part)
+    if origin in _TABLES or kind in _TABLES:
+        return _table(entry, kind, make_part)
+    if kind in _WORDS:
+        return _scalar(entry, kind)
+    raise Foreign(f"{entry.name}: {kind} cannot come from a recipe")
+
+
+def _scalar(entry: Entry, kind: Any) -> Settled:
+    value = entry.value
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+        if not math.isfinite(number):
+            raise entry.refuse(f"{entry.came()} came, a finite number is needed")
+        return Settled(number, number)
+    if kind is Path and isinstance(value, str):
+        return Settled(Path(value), value)
+    if type(value) is not kind:
+        quotes = " (in quotes)" if kind in (str, Path) and isinstance(value, int | float) else ""
+        raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed{quotes}")
+    return Settled(value, value)
+
+
+def _choice(entry: Entry, choices: Sequence[Any]) -> Settled:
+    for choice in choices:
+        if entry.value == choice and type(entry.value) is type(choice):
+            return Settled(choice, choice)
+    named = [choice for choice in choices if isinstance(choice, str)]
+    near = difflib.get_close_matches(str(entry.value)[:80], named, 1) if isinstance(entry.value, str) else []
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise entry.refuse(f"{entry.came()} came, {words(Literal[tuple(choices)])} is needed{hint}")
+
+
+def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+    choices = [one for one in get_args(kind) if one is not types.NoneType]
+    if entry.value is None and len(choices) < len(get_args(kind)):
+        return Settled(None, None)
+    foreign = []
+    for one in choices:
+        try:
+            return convert(entry, one, make_part)
+        except PlacedError:
+            if len(choices) == 1 and contract_of(one):
+                raise  # a mistake inside a part is better told by the part
+        except Foreign as error:
+            foreign.append(error)
+    if len(foreign) == len(choices):
+        raise foreign[0]
+    raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed")
+
+
+def _is_fixed(kind: Any) -> bool:
+    return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
+
+
+def _list(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+    if not isinstance(entry.value, list):
+        short = isinstance(entry.value, str | int | float | bool)
+        hint = f", such as [{_bare(entry.value)}]" if short else ""
+        raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed{hint}")
+    inner = get_args(kind) or (Any,)
+    if _is_fixed(kind):
+        if len(entry.value) != len(inner):
+            raise entry.refuse(f"a list of {len(entry.value)} came, {words(kind)} is needed")
+        kinds: Sequence[Any] = inner
+    else:
+        kinds = [inner[0]] * len(entry.value)
+    made = [convert(one, want, make_part) for one, want in zip(entry.value, kinds, strict=True)]
+    values = [one.value for one in made]
+    is_list = kind is list or get_origin(kind) is list
+    return Settled(values if is_list else tuple(values), [one.plain for one in made])
+
+
+def _table(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
+    if not isinstance(entry, Table):
+        raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed")
+    want = (get_args(kind) or (str, Any))[1]
+    made: Mapping[str, Settled] = {key: convert(one, want, make_part) for key, one in entry.value.items()}
+    return Settled(
+        {key: one.value for key, one in made.items()}, {key: one.plain for key, one in made.items()}
+    )
+
+
+def _bare(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)[:40]
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -1,0 +1,87 @@
+"""A recipe from its file, with the changes that the command line asks for. Read next: build.py."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from weft.config.table import Entry, PlacedError, Table, inner
+from weft.config.text import parse
+from weft.errors import ConfigError
+
+MAX_BYTES = 256 * 1024  # a recipe is a few thousand; more is a mistake, or meant to keep the reader busy
+
+
+def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Table:
+    """The recipe in a file.
+
+    Args:
+        path: YAML.
+        overrides: section.key=value, the value in YAML; the last one wins.
+
+    Raises:
+        ConfigError: the file cannot be read, is no recipe, or an override does not fit.
+    """
+    entry = parse(_text(path), str(path))
+    if not isinstance(entry, Table):
+        came = "nothing" if entry.value is None else entry.came()
+        raise ConfigError(
+            f"{entry.place}: {came} came, a recipe is a table with sections such as data: and model:"
+        )
+    for override in overrides:
+        entry = _changed(entry, override)
+    return entry
+
+
+def _text(path: str | Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file; name a recipe (.yaml)") from None
+    except IsADirectoryError:
+        raise ConfigError(f"{path}: this is a directory; name a recipe (.yaml) in it") from None
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"{path}: cannot be read: {why}") from error
+    if len(raw) > MAX_BYTES:
+        raise ConfigError(
+            f"{path}: more than {MAX_BYTES // 1024} KiB came, a recipe has a few; is it the right file?"
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: this is not UTF-8 text; is it a recipe?") from None
+
+
+def _changed(recipe: Table, override: str) -> Table:
+    """The recipe with one override."""
+    name, equals, text = override.partition("=")
+    shown = override if override.isprintable() and len(override) <= 100 else repr(override[:100])
+    place = f"override {shown}"
+    keys = name.strip().split(".")
+    if not equals or not all(re.fullmatch(r"[\w-]+", key) for key in keys):
+        raise PlacedError(f"{place}: section.key=value is needed, such as training.seed=2")
+    new = parse(text.strip(), "", name=_joined(keys), place=place)
+    return _set(recipe, keys, new, place)
+
+
+def _set(table: Table, keys: list[str], new: Entry, place: str) -> Table:
+    first, rest = keys[0], keys[1:]
+    if rest:
+        old = table.value.get(first, Table(table.inner(first), place, {}))
+        if isinstance(old.value, str):
+            # `cell: lstm` is short for `cell: {use: lstm}`, and an override may add to it.
+            old = Table(old.name, old.place, {"use": Entry(inner(old.name, "use"), old.place, old.value)})
+        if not isinstance(old, Table):
+            raise PlacedError(f"{place}: {old.name} is {old.came()} at {old.place}, not a table with keys")
+        new = _set(old, rest, new, place)
+    return replace(table, value={**table.value, first: new})
+
+
+def _joined(keys: list[str]) -> str:
+    name = ""
+    for key in keys:
+        name = inner(name, key)
+    return name

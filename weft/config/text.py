@@ -1,0 +1,238 @@
+"""YAML 1.2 to entries that know their line, and back.
+
+A recipe is data from a stranger: anchors, aliases, tags, doubled keys and further documents are refused,
+size and depth are bounded, and nothing is ever constructed but text, numbers, truth values, lists and
+tables. The library ruamel.yaml gives the events of the syntax; what a scalar means is the core schema of
+YAML 1.2 (section 10.3), where `no` is text and `1e-3` a number. Read next: recipe.py.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml import events as ev
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.tag import Tag
+
+from weft.config.table import Entry, PlacedError, Scalar, Table
+
+MAX_DEPTH = 50
+_INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Scalar] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{sign + word: float(sign + "inf") for sign in ("", "+", "-") for word in (".inf", ".Inf", ".INF")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+_PLAIN = re.compile(r"[A-Za-z_/](?:[\w./+-]| (?! |$))*", re.ASCII)
+_MAX_DIGITS = 40
+
+
+def parse(text: str, file: str, *, name: str = "", place: str = "") -> Entry:
+    """The one document in a text.
+
+    Args:
+        text: YAML.
+        file: its name in errors.
+        name: of the value in the recipe.
+        place: stands in errors instead of file:line.
+
+    Raises:
+        ConfigError: it is no YAML, or YAML that a recipe may not use.
+
+    Example:
+        >>> parse("{source: no, lr: 1e-3}", "x.yaml").plain()
+        {'source': 'no', 'lr': 0.001}
+    """
+    return _Reader(file, place).document(text, name)
+
+
+def dump(plain: Any) -> str:
+    """YAML that `parse` reads back as the same dicts, lists and scalars.
+
+    Example:
+        >>> print(dump({"source": "no", "sizes": [256, 256], "tag": "1e-3"}), end="")
+        source: no
+        sizes: [256, 256]
+        tag: "1e-3"
+    """
+    out = io.StringIO()
+    yaml = YAML(typ="safe", pure=True)
+    yaml.width, yaml.allow_unicode = 100, True
+    whole = [ev.StreamStartEvent(), ev.DocumentStartEvent(explicit=False), *_events(plain)]
+    yaml.emit([*whole, ev.DocumentEndEvent(explicit=False), ev.StreamEndEvent()], out)
+    return out.getvalue().removesuffix("...\n")
+
+
+def scalar(text: str) -> Scalar:
+    """What an unquoted scalar means in the core schema of YAML 1.2.
+
+    Raises:
+        ValueError: a number of more digits than any setting needs.
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        if len(text) > _MAX_DIGITS:
+            raise ValueError(f"a number of {len(text)} digits")
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+class _Reader:
+    """Walks the events with a stack of its own, so that depth costs no recursion."""
+
+    def __init__(self, file: str, place: str) -> None:
+        self.file = file
+        self.fixed = place
+
+    def document(self, text: str, name: str) -> Entry:
+        try:
+            return self._document(YAML(typ="safe", pure=True).parse(text), name)
+        except PlacedError:
+            raise
+        except MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            why = " ".join(str(part) for part in (error.problem, error.context) if part)
+            if mark and error.context_mark and error.context_mark.line != mark.line:
+                why += f" that begins in line {error.context_mark.line + 1}"
+            raise self._not_yaml(mark.line + 1 if mark else 1, why) from error
+        except (YAMLError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+            # ruamel.yaml lets Python's own errors through for odd escapes and directives.
+            raise self._not_yaml(0, " ".join(str(error).split())[:120]) from error
+
+    def _document(self, events: Iterator[Any], name: str) -> Entry:
+        whole: Entry | None = None
+        open_parts: list[Entry] = []  # lists and tables not closed yet, the innermost last
+        keys: list[Entry | None] = []  # for each of them the key that waits for its value
+        for event in events:
+            line = event.start_mark.line + 1
+            if isinstance(event, ev.DocumentStartEvent):
+                if whole is not None:
+                    raise self._refuse(line, "a second document begins; a recipe is one, so remove the ---")
+                if event.tags or event.version not in (None, (1, 2)):
+                    raise self._refuse(
+                        line, "a % directive came; a recipe is plain YAML 1.2, remove the line"
+                    )
+            elif isinstance(event, ev.AliasEvent):
+                raise self._refuse(line, f"the alias *{event.anchor} came; write the value out instead")
+            elif isinstance(event, ev.CollectionEndEvent):
+                done = open_parts.pop()
+                keys.pop()
+                whole = whole if open_parts else done
+            elif isinstance(event, ev.NodeEvent):
+                self._check(event, line, len(open_parts))
+                entry = self._entry(event, line, name, open_parts, keys)
+                if isinstance(event, ev.CollectionStartEvent):
+                    open_parts.append(entry)
+                    keys.append(None)
+                elif not open_parts:
+                    whole = entry
+        return whole if whole is not None else Entry(name, self._place(1), None)
+
+    def _check(self, event: Any, line: int, depth: int) -> None:
+        if event.anchor is not None:
+            raise self._refuse(
+                line, f"the anchor &{event.anchor} came; a recipe writes each value where it belongs"
+            )
+        if event.tag is not None:
+            raise self._refuse(
+                line, f"the tag {str(event.tag)[:60]!r} came; a recipe holds plain values only"
+            )
+        if depth >= MAX_DEPTH:
+            raise self._refuse(line, f"more than {MAX_DEPTH} levels inside each other")
+
+    def _entry(
+        self, event: Any, line: int, name: str, open_parts: list[Entry], keys: list[Entry | None]
+    ) -> Entry:
+        """The entry of an event, put where it belongs; a key waits for the value after it."""
+        outer = open_parts[-1] if open_parts else None
+        if isinstance(outer, Table) and keys[-1] is None:
+            waiting = self._key(event, line, outer)
+            keys[-1] = waiting
+            return waiting
+        place = self._place(line)
+        if isinstance(outer, Table):
+            key = keys[-1]
+            assert key is not None and isinstance(key.value, str)
+            # The line of the key is where a reader looks, also when the value stands below it.
+            made = self._value(event, outer.inner(key.value), key.place)
+            outer.value[key.value] = made
+            keys[-1] = None
+        elif outer is not None:
+            assert isinstance(outer.value, list)
+            made = self._value(event, f"{outer.name}[{len(outer.value)}]", place)
+            outer.value.append(made)
+        else:
+            made = self._value(event, name, place)
+        return made
+
+    def _value(self, event: Any, name: str, place: str) -> Entry:
+        if isinstance(event, ev.MappingStartEvent):
+            return Table(name, place, {})
+        if isinstance(event, ev.SequenceStartEvent):
+            return Entry(name, place, [])
+        quoted = event.style is not None and event.style != ""
+        try:
+            return Entry(name, place, event.value if quoted else scalar(event.value))
+        except ValueError as error:
+            raise Entry(name, place, None).refuse(f"{error} came; no setting needs so many") from error
+
+    def _key(self, event: Any, line: int, table: Table) -> Entry:
+        entry = self._value(event, table.name, self._place(line))
+        if not isinstance(entry.value, str):
+            raise entry.refuse(f"{entry.came()} came as a key, text is needed; put it in quotes")
+        if entry.value in table.value:
+            first = table.value[entry.value].place
+            raise Entry(table.inner(entry.value), entry.place, None).refuse(
+                f"the key stands twice, first at {first}; remove one"
+            )
+        return entry
+
+    def _place(self, line: int) -> str:
+        return self.fixed or f"{self.file}:{line}"
+
+    def _refuse(self, line: int, sentence: str) -> PlacedError:
+        return PlacedError(f"{self._place(line)}: {sentence}")
+
+    def _not_yaml(self, line: int, why: str) -> PlacedError:
+        place = self._place(line) if line else self.fixed or self.file
+        return PlacedError(
+            f"{place}: this is not YAML: {why}; look at quotes, colons and indentation near it"
+        )
+
+
+def _events(plain: Any) -> Iterator[Any]:
+    match plain:
+        case dict():
+            yield ev.MappingStartEvent(None, None, True, flow_style=not plain)
+            for key, value in plain.items():
+                yield from _events(key)
+                yield from _events(value)
+            yield ev.MappingEndEvent()
+        case list() | tuple():
+            short = not any(isinstance(value, dict | list | tuple) for value in plain)
+            yield ev.SequenceStartEvent(None, None, True, flow_style=short)
+            for value in plain:
+                yield from _events(value)
+            yield ev.SequenceEndEvent()
+        case str():
+            yield _scalar_event(plain, quoted=_needs_quotes(plain))
+        case None | bool():
+            yield _scalar_event({None: "null", True: "true", False: "false"}[plain])
+        case _:
+            yield _scalar_event({"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}.get(repr(plain), repr(plain)))
+
+
+def _scalar_event(text: str, *, quoted: bool = False) -> Any:
+    # Both implicit: no tag is written. The emitter looks into an empty scalar's tag without asking for one.
+    return ev.ScalarEvent(None, Tag(suffix=""), (True, True), text, style='"' if quoted else None)
+
+
+def _needs_quotes(text: str) -> bool:
+    # Only what is surely plain stays so: the emitter's own judgement lets `[?0]` and `''` through.
+    return not _PLAIN.fullmatch(text) or not isinstance(scalar(text), str)
