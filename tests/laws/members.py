@@ -1,0 +1,209 @@
+"""Every part of every room, ready to be tested: found in the folders, built from its own signature.
+
+A new file in weft/nn/cells, scores, encoders, decoders or heads is found here and held to every law.
+Its constructor gets what the contract names (in_size, size, encoder, ...) and the small settings of
+SMALL that it knows. Where a part has settings that change the equation, add a line to VARIANTS.
+Read next: test_cells.py.
+"""
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weft import masks, rooms, tree
+from weft.errors import ShapeError
+from weft.nn import cells, decoders, encoders, heads, scores
+from weft.nn.cells.cell import Cell
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.heads.head import Head
+from weft.nn.scores.score import Score
+
+# Different primes, so that no two axes are taken for each other; widths of heads are products of two.
+ROWS, SOURCE, TARGET, READ, WRITE, SIZE, CLASSES = 5, 7, 11, 3, 2, 13, 17
+SOURCE_LENGTHS = (7, 4, 1, 6, 2)  # always one row with a single real position
+TARGET_LENGTHS = (11, 1, 5, 8, 3)
+
+SMALL: dict[str, Any] = {"num_heads": 2, "inner": 19, "num_layers": 2, "dropout": 0.0, "max_length": 40}
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "cells.elman": [{"activation": "tanh"}, {"activation": "relu"}],
+    "cells.gru": [{"reset": "after"}, {"reset": "before"}],
+    "scores.cosine": [{}, {"scale": 3.0}],
+    "encoders.recurrent": [
+        {"sizes": (SIZE,)},
+        {"sizes": (SIZE, 5), "bidirectional": True},
+        {"sizes": (5, SIZE), "bidirectional": True, "join": "mean"},
+        {"sizes": (5, 3), "bidirectional": True, "join": "learned"},
+    ],
+    "encoders.transformer": [
+        {"size": 6},
+        {"size": 14, "norm": "after", "activation": "gelu"},
+        {"size": 10, "activation": "swiglu", "positions": "learned"},
+    ],
+    "decoders.recurrent": [
+        {"sizes": (SIZE,), "enters": enters, "input_feeding": feeding}
+        for enters in ("late", "input", "both", "never")
+        for feeding in (False, True)
+    ]
+    + [
+        {"sizes": (SIZE, 5), "key_size": 11, "value_size": 3, "readout": 0},
+        {"sizes": (5, SIZE), "readout": 7, "bridge": "summary", "enters": "both", "input_feeding": True},
+        {"sizes": (5, 3, SIZE), "bridge": "nothing"},
+    ],
+    "decoders.transformer": [
+        {"size": 6},
+        {"size": 14, "norm": "after", "activation": "gelu"},
+        {"size": 10, "activation": "swiglu", "positions": "learned"},
+    ],
+    "heads.categorical": [{}, {"smoothing": 0.1}],
+}
+
+Make = Callable[..., Any]
+
+
+def found(room: Any, contract: type, **settings: Any) -> dict[str, Make]:
+    """Every variant of every part of a room, by a name that a test's id shows."""
+    name = room.__name__.rsplit(".", 1)[1]
+    makes: dict[str, Make] = {}
+    for part, kind in rooms.parts(room, contract).items():
+        known = inspect.signature(kind).parameters
+        for variant in VARIANTS.get(f"{name}.{part}", [{}]):
+            given = {key: value for key, value in {**SMALL, **settings}.items() if key in known} | variant
+            shown = ",".join(str(value).replace(" ", "") for value in variant.values())
+            makes[f"{part}({shown})"] = partial(kind, **given)
+    return makes
+
+
+CELLS: dict[str, Make] = found(cells, Cell)
+SCORES: dict[str, Make] = found(scores, Score)
+ENCODERS: dict[str, Make] = found(encoders, Encoder)
+DECODERS: dict[str, Make] = found(decoders, Decoder)
+HEADS: dict[str, Make] = found(heads, Head, num_classes=CLASSES)
+
+
+def _with_cells_and_scores() -> None:
+    recurrent_encoder = rooms.find(encoders, Encoder, "recurrent")
+    recurrent_decoder = rooms.find(decoders, Decoder, "recurrent")
+    for name, cell in CELLS.items():
+        ENCODERS[f"recurrent/{name}"] = partial(
+            recurrent_encoder, sizes=(SIZE, 5), cell=cell, bidirectional=True
+        )
+        DECODERS[f"recurrent/{name}"] = partial(
+            recurrent_decoder, sizes=(3, SIZE), cell=cell, enters="both", input_feeding=True
+        )
+    for name, score in SCORES.items():
+        keys = {"key_size": SIZE} if needs_equal_sizes(score) else {}
+        DECODERS[f"recurrent/{name}"] = partial(recurrent_decoder, sizes=(SIZE,), score=score, **keys)
+
+
+def needs_equal_sizes(score: Make) -> bool:
+    """Whether this score refuses a query and a key of different sizes."""
+    try:
+        score(SIZE, READ)
+    except ShapeError:
+        return True
+    return False
+
+
+_with_cells_and_scores()
+
+
+def ready(make: Callable[[], nn.Module], dtype: torch.dtype = torch.float64, seed: int = 3) -> Any:
+    """A member in evaluation mode whose every parameter is drawn anew: none stays at zero or one."""
+    module = make().to(dtype).eval()
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in module.parameters():
+        drawn = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        parameter.data.copy_(0.4 * drawn)
+    return module
+
+
+def normal(*shape: int, seed: int = 1, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Numbers from N(0, 1), always the same for a seed."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def source(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
+    """x [B, S, D] with loud padding, and its mask."""
+    mask = masks.from_lengths(torch.tensor(SOURCE_LENGTHS), SOURCE)
+    return loud(normal(ROWS, SOURCE, READ, dtype=dtype), mask), mask
+
+
+def target() -> tuple[Tensor, Tensor]:
+    """x [B, T, D] with loud padding, and its mask."""
+    mask = masks.from_lengths(torch.tensor(TARGET_LENGTHS), TARGET)
+    return loud(normal(ROWS, TARGET, WRITE, seed=2), mask), mask
+
+
+def loud(x: Tensor, mask: Tensor) -> Tensor:
+    """Padding that would be noticed: 50 instead of numbers around 1."""
+    return x.masked_fill(~mask[..., None], 50.0)
+
+
+def close(got: Any, want: Any, tolerance: float = 1e-10) -> None:
+    """Equal trees of tensors, up to the tolerance."""
+    gots, wants = list(tree.leaves(got)), list(tree.leaves(want))
+    assert len(gots) == len(wants) > 0
+    for one, other in zip(gots, wants, strict=True):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
+
+
+class _Run(nn.Module):
+    def __init__(self, module: nn.Module, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.module = module
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.function(*inputs)
+
+
+def gradcheck(module: nn.Module, function: Callable[..., Any], *inputs: Tensor) -> None:
+    """Law 5: derivatives of `function`, which calls `module`, by the inputs and by all parameters at once.
+
+    Projected on random directions (fast mode), so that a check costs a few calls instead of thousands.
+    """
+    run = _Run(module, function)
+    names, sizes = [], []
+    for name, parameter in run.named_parameters():
+        names.append(name)
+        sizes.append(parameter.shape)
+    flat = torch.cat([torch.zeros(0, dtype=torch.float64), *(p.detach().flatten() for p in run.parameters())])
+
+    def outputs(flat: Tensor, *inputs: Tensor) -> Any:
+        parts = flat.split([size.numel() for size in sizes])
+        given = {name: part.view(size) for name, part, size in zip(names, parts, sizes, strict=True)}
+        return torch.func.functional_call(run, given, inputs)
+
+    wanted = [leaf.detach().clone().requires_grad_() for leaf in (flat, *inputs) if leaf.numel()]
+    if not names:
+        assert torch.autograd.gradcheck(function, wanted, fast_mode=True)
+    else:
+        assert torch.autograd.gradcheck(outputs, wanted, fast_mode=True)
+
+
+def near(got: Tensor, want: Tensor, share: float) -> None:
+    """The error's length is at most this share of the length of what is wanted."""
+    assert float((got - want).detach().norm()) <= share * float(want.detach().norm())
+
+
+def every_parameter_reached(module: nn.Module, value: Any, *, except_for: tuple[str, ...] = ()) -> None:
+    """Gradients of a random combination of all the tensors of `value` are finite and reach everything."""
+    parts = list(tree.leaves(value))
+    total = sum(
+        (normal(*leaf.shape, seed=k) * leaf).sum() for k, leaf in enumerate(parts) if leaf.is_floating_point()
+    )
+    module.zero_grad()
+    total.backward()
+    for name, parameter in module.named_parameters():
+        assert parameter.grad is not None, f"no gradient reaches {name}"
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 0 or name.startswith(except_for or ("\0",)), (
+            f"zero gradient at {name}"
+        )

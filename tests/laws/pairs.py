@@ -1,0 +1,107 @@
+"""An encoder and a decoder put together, and what the laws ask of the two.
+
+Read next: test_decoders.py (every variant of a decoder), test_grid.py (every encoder with every decoder).
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from tests.laws.members import READ, ROWS, WRITE, Make, close, normal, ready, source
+from weft import tree
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.tree import State
+
+
+class Pair(NamedTuple):
+    """A decoder and the encoder whose memory it reads, if it reads one."""
+
+    decoder: Decoder
+    encoder: Encoder | None
+
+    def memory(self) -> Memory | None:
+        """What the encoder makes of `source()`."""
+        return None if self.encoder is None else self.encoder(*source())
+
+    def start(self) -> State:
+        return self.decoder.start(self.memory(), ROWS)
+
+    def start_of(self, rows: list[int]) -> State:
+        """Only these rows, read afresh; a row may come twice."""
+        if self.encoder is None:
+            return self.decoder.start(None, len(rows))
+        x, mask = source()
+        return self.decoder.start(self.encoder(x[rows], mask[rows]), len(rows))
+
+
+def pair(make: Make, make_encoder: Make | None, seed: int = 3, dtype: torch.dtype = torch.float64) -> Pair:
+    """Build both, with parameters that are not zero anywhere."""
+    encoder = None if make_encoder is None else ready(lambda: make_encoder(READ), dtype, seed)
+    return Pair(ready(lambda: make(WRITE, encoder), dtype, seed + 10), encoder)
+
+
+def one_call_equals_steps(it: Pair, x: Tensor, cuts: list[int]) -> None:
+    """Law 1: all of x [B, T, D] at once, in pieces that end at `cuts`, and step by step."""
+    whole, last = it.decoder(x, it.start())
+    assert whole.shape == (*x.shape[:2], it.decoder.size)
+    for ends in (list(range(1, x.shape[1] + 1)), [*cuts, x.shape[1]]):
+        state, begin = it.start(), 0
+        for end in ends:
+            y, state = it.decoder(x[:, begin:end], state)
+            close(y, whole[:, begin:end])
+            begin = end
+        close(state, last)
+
+
+def masked_prefix_equals_prefix(it: Pair, x: Tensor, mask: Tensor, cuts: list[int]) -> None:
+    """Laws 2 and 3: after a masked prefix, given in pieces, each row goes on as after that prefix alone."""
+    state, begin, ys = it.start(), 0, []
+    for end in [*cuts, x.shape[1]]:
+        y, state = it.decoder(x[:, begin:end], state, mask[:, begin:end])
+        ys.append(y)
+        begin = end
+    more = normal(len(x), 4, x.shape[2], seed=9)
+    y1, state = it.decoder(more[:, :1], state)
+    y3, _ = it.decoder(more[:, 1:], state)
+    for row, length in enumerate(mask.sum(1).tolist()):
+        alone, here = it.start_of([row]), slice(row, row + 1)
+        if length:
+            y, alone = it.decoder(x[here, :length], alone)
+            close(torch.cat(ys, 1)[here, :length], y)
+        y, _ = it.decoder(more[here], alone)
+        close(torch.cat([y1, y3], 1)[here], y)
+
+
+def chosen_rows_equal_rows(it: Pair, x: Tensor, mask: Tensor) -> None:
+    """Law 4: `step` on chosen rows equals chosen rows of `step`."""
+    rows = torch.tensor([4, 1, 1, 0, 3, 3, 2])
+    _, state = it.decoder(x, it.start(), mask)
+    token = normal(len(x), 1, x.shape[2], seed=9)
+    y, after = it.decoder(token, state)
+    chosen, after_chosen = it.decoder(token[rows], tree.take(state, rows))
+    close(chosen, y[rows])
+    close(after_chosen, tree.take(after, rows))
+
+
+def beams_share_a_source(it: Pair, x: Tensor, mask: Tensor, width: int = 3) -> None:
+    """Hypotheses that share their source (tree.fan) equal rows that each have a copy of it."""
+    copies = torch.arange(len(x)).repeat_interleave(width)
+    _, before = it.decoder(x, it.start(), mask)
+    shared = tree.fan(before, width)
+    copied = it.decoder(x[copies], it.start_of(copies.tolist()), mask[copies])[1]
+    words = [normal(len(copies), steps, x.shape[2], seed=9 + steps) for steps in (1, 2, 1)]
+    within = torch.cat([torch.tensor([2, 0, 0]) + width * row for row in range(len(x))])
+    for word in words:  # one step, two at once, one step; hypotheses change places after each
+        y, shared = it.decoder(word, shared)
+        z, copied = it.decoder(word, copied)
+        close(y, z)
+        shared, copied = tree.reorder(shared, within), tree.take(copied, within)
+    kept = torch.tensor([4, 1])
+    rows = (kept[:, None] * width + torch.arange(width)).flatten()
+    token = normal(len(rows), 1, x.shape[2], seed=30)
+    close(
+        it.decoder(token, tree.keep_sources(shared, kept, width))[0],
+        it.decoder(token, tree.take(copied, rows))[0],
+    )

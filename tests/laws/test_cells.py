@@ -1,0 +1,178 @@
+"""The laws of a recurrent cell, for every file of weft/nn/cells."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from tests.laws.members import (
+    CELLS,
+    READ,
+    ROWS,
+    SIZE,
+    SOURCE,
+    SOURCE_LENGTHS,
+    Make,
+    close,
+    every_parameter_reached,
+    gradcheck,
+    normal,
+    ready,
+    source,
+)
+from weft import probe, tree
+from weft.nn.cells.cell import Cell
+from weft.tree import State
+
+every_cell = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+
+
+def cell_of(make: Make, dtype: torch.dtype = torch.float64) -> Cell:
+    return ready(lambda: make(READ, SIZE), dtype)
+
+
+def middle(cell: Cell, dtype: torch.dtype = torch.float64) -> State:
+    """A state that some steps have led to."""
+    state = cell.start(torch.zeros(ROWS, 1, dtype=dtype))
+    for t in range(3):
+        state = cell.step(normal(ROWS, READ, seed=20 + t, dtype=dtype), state)[1]
+    return state
+
+
+@every_cell
+@pytest.mark.parametrize("where", ["start", "middle"])
+@pytest.mark.parametrize("steps", [1, SOURCE])
+def test_law_1_one_call_equals_steps(make: Make, where: str, steps: int) -> None:
+    cell = cell_of(make)
+    x = normal(ROWS, steps, READ)
+    state = middle(cell) if where == "middle" else cell.start(x)
+    whole, last = cell(x, state)
+    for t in range(steps):
+        y, state = cell.step(x[:, t], state)
+        close(whole[:, t], y)
+    close(last, state)
+
+
+@every_cell
+def test_law_2_a_row_alone_equals_the_row_in_a_batch_and_law_3_masked_prefix(make: Make) -> None:
+    cell = cell_of(make)
+    x, mask = source()
+    before = middle(cell)
+    y, after = cell(x, before, mask)
+    longer = torch.cat([x, torch.full((ROWS, 4, READ), -50.0, dtype=x.dtype)], 1)
+    padded = torch.cat([mask, torch.zeros(ROWS, 4, dtype=torch.bool)], 1)
+    more, after_more = cell(longer, before, padded)
+    close(more[:, :SOURCE], y)
+    close(after_more, after)
+    for row, length in enumerate(SOURCE_LENGTHS):
+        here = torch.tensor([row])
+        alone, end = cell(x[row : row + 1, :length], tree.take(before, here))
+        close(y[row : row + 1, :length], alone)
+        close(tree.take(after, here), end)
+        assert not y[row, length:].any()
+
+
+@every_cell
+def test_law_3_a_row_without_any_real_position_keeps_its_state(make: Make) -> None:
+    cell = cell_of(make)
+    x, mask = source()
+    mask[3] = False
+    before = middle(cell)
+    _, after = cell(x, before, mask)
+    row = torch.tensor([3])
+    close(tree.take(after, row), tree.take(before, row), 0.0)
+
+
+@every_cell
+def test_law_4_chosen_rows_of_a_step(make: Make) -> None:
+    cell = cell_of(make)
+    rows = torch.tensor([4, 1, 1, 0, 3, 3, 2])
+    x, state = normal(ROWS, READ), middle(cell)
+    y, after = cell.step(x, state)
+    chosen, after_chosen = cell.step(x[rows], tree.take(state, rows))
+    close(chosen, y[rows])
+    close(after_chosen, tree.take(after, rows))
+
+
+@every_cell
+@pytest.mark.parametrize("masked", [False, True])
+def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, masked: bool) -> None:
+    cell = cell_of(make)
+    x, mask = source()
+    x, mask = x[1:3, :4], mask[1:3, :4] if masked else None
+    before = [leaf[:2] for leaf in tree.leaves(middle(cell))]
+
+    def outputs(x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
+        begin = iter(rest)
+        y, after = cell(x, tree.tree_map(lambda _: next(begin), cell.start(x)), mask)
+        return y, *tree.leaves(after)
+
+    gradcheck(cell, outputs, x, *before)
+    every_parameter_reached(cell, outputs(x, *before))
+
+
+@every_cell
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("where", ["start", "middle"])
+def test_law_7_fast_kernel_equals_plain_loop(
+    make: Make, dtype: torch.dtype, masked: bool, where: str
+) -> None:
+    tolerance = 1e-10 if dtype == torch.float64 else 1e-5
+    cell = cell_of(make, dtype)
+    x, mask = source(dtype)
+    mask = mask if masked else None
+    begin = middle(cell, dtype) if where == "middle" else cell.start(x)
+    with torch.no_grad():  # in evaluation oneDNN takes another way than in training
+        close(cell(x, begin, mask), Cell.forward(cell, x, begin, mask), tolerance)
+    gradients = []
+    for run in (cell, lambda *inputs: Cell.forward(cell, *inputs)):
+        read = x.clone().requires_grad_()
+        state = tree.tree_map(lambda leaf: leaf.detach().clone().requires_grad_(), begin)
+        y, after = run(read, state, mask)
+        ends = [y, *tree.leaves(after)]
+        total = sum((normal(*end.shape, seed=k, dtype=dtype) * end).sum() for k, end in enumerate(ends))
+        wanted = [read, *tree.leaves(state), *cell.parameters()]
+        gradients.append((*ends, *torch.autograd.grad(total, wanted)))
+    close(gradients[0], gradients[1], tolerance)
+
+
+@every_cell
+def test_law_9_what_comes_later_changes_nothing_before(make: Make) -> None:
+    cell = cell_of(make)
+    x = normal(ROWS, SOURCE, READ)
+    other = x.clone()
+    other[:, 4:] += 1
+    y, z = cell(x, cell.start(x))[0], cell(other, cell.start(x))[0]
+    assert torch.equal(y[:, :4], z[:, :4])
+    assert not torch.isclose(y[:, 4:], z[:, 4:]).all()
+
+
+@every_cell
+def test_law_10_saved_and_loaded_gives_the_same(make: Make, tmp_path: Path) -> None:
+    cell, other = cell_of(make), ready(lambda: make(READ, SIZE), seed=4)
+    save_file(cell.state_dict(), tmp_path / "cell.safetensors")
+    other.load_state_dict(load_file(tmp_path / "cell.safetensors"))
+    x = normal(ROWS, SOURCE, READ)
+    close(other(x, middle(other)), cell(x, middle(cell)), 0.0)
+
+
+@every_cell
+def test_a_probe_changes_nothing(make: Make) -> None:
+    cell = cell_of(make)
+    x, mask = source()
+    with probe.probe():
+        seen = cell(x, middle(cell), mask)
+    close(seen, cell(x, middle(cell), mask))
+
+
+@every_cell
+def test_shapes_and_shown(make: Make) -> None:
+    cell = cell_of(make)
+    x = normal(ROWS, SOURCE, READ)
+    y, state = cell(x, cell.start(x))
+    assert y.shape == (ROWS, SOURCE, SIZE)
+    assert all(leaf.shape[0] == ROWS and leaf.dtype == x.dtype for leaf in tree.leaves(state))
+    assert cell.shown(state).shape == (ROWS, cell.size)

@@ -1,0 +1,176 @@
+"""The laws of a decoder, for every file of weft/nn/decoders, with a memory and without one."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from tests.laws.members import (
+    DECODERS,
+    ENCODERS,
+    ROWS,
+    TARGET,
+    WRITE,
+    Make,
+    close,
+    every_parameter_reached,
+    gradcheck,
+    near,
+    normal,
+    source,
+    target,
+)
+from tests.laws.pairs import (
+    beams_share_a_source,
+    chosen_rows_equal_rows,
+    masked_prefix_equals_prefix,
+    one_call_equals_steps,
+    pair,
+)
+from weft import probe, tree
+from weft.tree import State
+
+READER = ENCODERS["recurrent((13,5),True)"]  # two directions, two layers of different sizes
+
+every_decoder = pytest.mark.parametrize("make", DECODERS.values(), ids=DECODERS)
+with_and_without = pytest.mark.parametrize("reader", [READER, None], ids=["memory", "alone"])
+
+
+@every_decoder
+@with_and_without
+def test_law_1_one_call_equals_steps_also_in_pieces(make: Make, reader: Make | None) -> None:
+    one_call_equals_steps(pair(make, reader), normal(ROWS, TARGET, WRITE), [3, 4, 9])
+
+
+@every_decoder
+@with_and_without
+@pytest.mark.parametrize("cuts", [[], [3, 4, 9]], ids=["whole", "pieces"])
+def test_law_3_masked_prefix_equals_prefix(make: Make, reader: Make | None, cuts: list[int]) -> None:
+    masked_prefix_equals_prefix(pair(make, reader), *target(), cuts)
+
+
+@every_decoder
+@with_and_without
+def test_law_3_a_row_that_has_not_begun_starts_later(make: Make, reader: Make | None) -> None:
+    x, mask = target()
+    mask[3] = False
+    masked_prefix_equals_prefix(pair(make, reader), x, mask, [])
+
+
+@every_decoder
+@with_and_without
+def test_law_4_chosen_rows_of_a_step(make: Make, reader: Make | None) -> None:
+    chosen_rows_equal_rows(pair(make, reader), *target())
+
+
+@every_decoder
+@with_and_without
+def test_beams_that_share_a_source_equal_copies(make: Make, reader: Make | None) -> None:
+    beams_share_a_source(pair(make, reader), *target())
+
+
+@every_decoder
+@with_and_without
+def test_a_fanned_state_copies_nothing_of_the_source(make: Make, reader: Make | None) -> None:
+    def shared(state: State) -> list[Tensor]:
+        if getattr(state, "per_source", False):
+            return list(tree.leaves(state))
+        return [leaf for part in state for leaf in shared(part)] if isinstance(state, tuple) else []
+
+    state = pair(make, reader).start()
+    own, fanned = shared(state), shared(tree.fan(state, 3))
+    assert all(one is other for one, other in zip(own, fanned, strict=True))
+
+
+@every_decoder
+@with_and_without
+def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, reader: Make | None) -> None:
+    it = pair(make, reader)
+    x, mask = target()
+    x, mask = x[1:3, :3], mask[1:3, :3]
+    read, read_mask = (each[2:4] for each in source())
+
+    def outputs(x: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
+        memory = None if it.encoder is None else it.encoder(*read, read_mask)
+        y, state = it.decoder(x, it.decoder.start(memory, 2), mask)
+        z, _ = it.decoder(x[:, 1:2], state)  # and one step more, from the state
+        return y * mask[..., None], z
+
+    given = (x,) if it.encoder is None else (x, read)
+    gradcheck(it.decoder, outputs, *given)
+    every_parameter_reached(it.decoder, outputs(*given))
+
+
+@every_decoder
+@with_and_without
+def test_law_9_what_comes_later_leaves_what_was_written_bit_equal(make: Make, reader: Make | None) -> None:
+    it = pair(make, reader)
+    x, mask = target()
+    other = x.clone()
+    other[:, 4:] = normal(ROWS, TARGET - 4, WRITE, seed=8)
+    for given in (None, mask):
+        y, z = it.decoder(x, it.start(), given)[0], it.decoder(other, it.start(), given)[0]
+        seen = torch.ones(ROWS, 4, dtype=torch.bool) if given is None else mask[:, :4]
+        assert torch.equal(y[:, :4][seen], z[:, :4][seen])
+        assert (y[0, 4:] != z[0, 4:]).any(-1).all()
+
+
+@every_decoder
+@with_and_without
+def test_law_9_every_earlier_input_is_seen(make: Make, reader: Make | None) -> None:
+    it = pair(make, reader)
+    x = normal(ROWS, TARGET, WRITE).requires_grad_()
+    y, _ = it.decoder(x, it.start())
+    weights = normal(*y[:, 6].shape, seed=4)
+    reach = torch.autograd.grad((y[:, 6] * weights).sum(), x)[0].abs().sum(-1)  # [B, T]
+    assert (reach[:, :7] > 0).any(0).all()  # in some row: a ReLU may be shut in others
+    assert not reach[:, 7:].any()
+
+
+@every_decoder
+@with_and_without
+def test_law_10_saved_and_loaded_gives_the_same(make: Make, reader: Make | None, tmp_path: Path) -> None:
+    it, other = pair(make, reader), pair(make, reader, seed=4)
+    save_file(it.decoder.state_dict(), tmp_path / "decoder.safetensors")
+    other.decoder.load_state_dict(load_file(tmp_path / "decoder.safetensors"))
+    x, mask = target()
+    begin = other.decoder.start(it.memory(), ROWS)
+    close(other.decoder(x, begin, mask), it.decoder(x, it.start(), mask), 0.0)
+
+
+@every_decoder
+@with_and_without
+def test_a_probe_changes_nothing(make: Make, reader: Make | None) -> None:
+    it = pair(make, reader)
+    x, mask = target()
+    with probe.probe():
+        plain, masked = it.decoder(x, it.start())[0], it.decoder(x, it.start(), mask)[0]
+    close(plain, it.decoder(x, it.start())[0])
+    close(masked[mask], it.decoder(x, it.start(), mask)[0][mask])
+
+
+@every_decoder
+def test_nothing_is_remembered_between_calls(make: Make) -> None:
+    it = pair(make, READER)
+    x, _ = target()
+    first = it.decoder(x, it.start())[0]
+    it.decoder(x.flip(1), it.start())
+    assert torch.equal(it.decoder(x, it.start())[0], first)
+
+
+@every_decoder
+@with_and_without
+def test_bfloat16_autocast_stays_near_float32(make: Make, reader: Make | None) -> None:
+    it = pair(make, reader, dtype=torch.float32)
+    x, read = normal(ROWS, TARGET, WRITE).float(), source(torch.float32)
+
+    def written() -> Tensor:
+        memory = None if it.encoder is None else it.encoder(*read)
+        return it.decoder(x, it.decoder.start(memory, ROWS))[0].float()
+
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = written()
+    near(rounded, written(), 0.1)  # bfloat16 keeps 8 bits: 1/256 an operation, dozens of them in a row
+    every_parameter_reached(it.decoder, rounded)

@@ -1,0 +1,162 @@
+"""The laws of an encoder, for every file of weft/nn/encoders, and for recurrent ones with every cell."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from tests.laws.members import (
+    ENCODERS,
+    READ,
+    ROWS,
+    SOURCE,
+    SOURCE_LENGTHS,
+    Make,
+    close,
+    every_parameter_reached,
+    gradcheck,
+    near,
+    normal,
+    ready,
+    source,
+)
+from weft import probe, tree
+from weft.nn.encoders.encoder import Encoder, Memory
+
+every_encoder = pytest.mark.parametrize("make", ENCODERS.values(), ids=ENCODERS)
+
+
+def encoder_of(make: Make, seed: int = 3) -> Encoder:
+    return ready(lambda: make(READ), seed=seed)
+
+
+def both_ways(make: Make) -> bool | None:
+    """Whether it reads both ways; None where it has no such setting."""
+    if "bidirectional" not in inspect.signature(make).parameters:
+        return None
+    return bool(make.keywords.get("bidirectional", False))
+
+
+@every_encoder
+def test_what_an_encoder_promises(make: Make) -> None:
+    encoder = encoder_of(make)
+    memory = encoder(*source())
+    assert memory.states.shape == (ROWS, SOURCE, encoder.size)
+    assert memory.summary.shape == (ROWS, encoder.size)
+    assert torch.equal(memory.mask, source()[1])
+    assert (memory.carry is None) == (encoder.carry_sizes == ())
+    if memory.carry is not None:
+        sizes = tuple(
+            tuple(tuple(leaf.shape[1] for leaf in tree.leaves(state)) for state in layer)
+            for layer in memory.carry
+        )
+        assert sizes == encoder.carry_sizes
+
+
+@every_encoder
+def test_law_2_more_padding_changes_nothing(make: Make) -> None:
+    encoder = encoder_of(make)
+    x, mask = source()
+    memory = encoder(x, mask)
+    longer = torch.cat([x, torch.full((ROWS, 4, READ), -50.0, dtype=x.dtype)], 1)
+    more = encoder(longer, torch.cat([mask, torch.zeros(ROWS, 4, dtype=torch.bool)], 1))
+    close(more.states[:, :SOURCE][mask], memory.states[mask])
+    close((more.summary, more.carry), (memory.summary, memory.carry))
+
+
+@every_encoder
+@pytest.mark.parametrize("row", range(ROWS))
+def test_law_2_a_row_alone_equals_the_row_in_a_batch(make: Make, row: int) -> None:
+    encoder = encoder_of(make)
+    x, mask = source()
+    memory, length = encoder(x, mask), SOURCE_LENGTHS[row]
+    alone = encoder(x[row : row + 1, :length], mask[row : row + 1, :length])
+    close(alone.states, memory.states[row : row + 1, :length])
+    there = tree.take((memory.summary, memory.carry), torch.tensor([row]))
+    close((alone.summary, alone.carry), there)
+
+
+@every_encoder
+def test_law_4_chosen_rows(make: Make) -> None:
+    encoder = encoder_of(make)
+    x, mask = source()
+    rows = torch.tensor([4, 1, 1, 0, 3, 3, 2])
+    close(encoder(x[rows], mask[rows])[2:], tree.take(encoder(x, mask)[2:], rows))
+
+
+@every_encoder
+def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make) -> None:
+    encoder = encoder_of(make)
+    x, mask = source()
+    x, mask = x[1:3, :4], mask[1:3, :4]
+
+    def outputs(x: Tensor) -> tuple[Tensor, ...]:
+        memory = encoder(x, mask)
+        return memory.states * mask[..., None], *tree.leaves((memory.summary, memory.carry))
+
+    gradcheck(encoder, outputs, x)
+    every_parameter_reached(encoder, outputs(x.requires_grad_()))
+    gradient = torch.autograd.grad(outputs(x)[0].sum(), x)[0]
+    assert not gradient[~mask].any(), "padding has an influence"
+
+
+@every_encoder
+def test_law_9_what_each_position_sees(make: Make) -> None:
+    encoder = encoder_of(make)
+    x = normal(ROWS, SOURCE, READ)
+    mask = torch.ones(ROWS, SOURCE, dtype=torch.bool)
+    other = x.clone()
+    other[:, 4:] += 1
+    if both_ways(make) is False:
+        assert torch.equal(encoder(x, mask).states[:, :4], encoder(other, mask).states[:, :4])
+    elif both_ways(make):
+        first, changed = encoder(x, mask).states[:, 0], encoder(other, mask).states[:, 0]
+        assert (first != changed).any(-1).all()
+
+
+@every_encoder
+def test_law_9_the_backward_half_reads_the_last_real_input_at_position_0(make: Make) -> None:
+    encoder = encoder_of(make)
+    x, mask = source()
+    x.requires_grad_()
+    first = encoder(x, mask).states[:, 0]
+    concatenated = both_ways(make) and make.keywords.get("join", "concatenate") == "concatenate"
+    backward = first[:, encoder.size // 2 :] if concatenated else first
+    reach = torch.autograd.grad(backward.sum(), x)[0].abs().sum(-1)  # [B, S]
+    if both_ways(make) is False:
+        assert not reach[:, 1:].any()
+    elif both_ways(make):
+        assert (reach[mask] > 0).all()
+        assert not reach[~mask].any()
+
+
+@every_encoder
+def test_law_10_saved_and_loaded_gives_the_same(make: Make, tmp_path: Path) -> None:
+    encoder, other = encoder_of(make), encoder_of(make, seed=4)
+    save_file(encoder.state_dict(), tmp_path / "encoder.safetensors")
+    other.load_state_dict(load_file(tmp_path / "encoder.safetensors"))
+    close(other(*source()), encoder(*source()), 0.0)
+
+
+@every_encoder
+def test_a_probe_changes_nothing(make: Make) -> None:
+    encoder = encoder_of(make)
+    x, mask = source()
+    with probe.probe():
+        seen: Memory = encoder(x, mask)
+    plain = encoder(x, mask)
+    close((seen.states[mask], *seen[2:]), (plain.states[mask], *plain[2:]))
+
+
+@every_encoder
+def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
+    encoder = ready(lambda: make(READ), torch.float32)
+    x, mask = source(torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        memory = encoder(x, mask)
+    # bfloat16 keeps 8 bits: 1/256 an operation, a few dozen of them in a row
+    near(memory.states[mask].float(), encoder(x, mask).states[mask], 0.1)
+    every_parameter_reached(encoder, memory.states[mask].float())

@@ -1,0 +1,37 @@
+"""Every encoder with every decoder, as one model that writes: the laws hold whatever the parts are."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from tests.laws.members import DECODERS, ENCODERS, ROWS, TARGET, WRITE, normal, target
+from tests.laws.pairs import (
+    Pair,
+    beams_share_a_source,
+    masked_prefix_equals_prefix,
+    one_call_equals_steps,
+    pair,
+)
+
+
+@pytest.fixture(scope="module", params=product(ENCODERS, DECODERS), ids=" > ".join)
+def it(request: pytest.FixtureRequest) -> Pair:
+    reads, writes = request.param
+    return pair(DECODERS[writes], ENCODERS[reads])
+
+
+@torch.no_grad()
+def test_the_laws_hold(it: Pair) -> None:
+    x, mask = target()
+    one_call_equals_steps(it, normal(ROWS, TARGET, WRITE)[:, :5], [2])
+    masked_prefix_equals_prefix(it, x[:, :5], mask[:, :5], [2])
+    beams_share_a_source(it, x[:, :3], mask[:, :3])
+
+
+def test_law_5_the_source_learns_wherever_it_is_read(it: Pair) -> None:
+    y, _ = it.decoder(normal(ROWS, 2, WRITE), it.start())
+    (y * normal(*y.shape, seed=4)).sum().backward()
+    gradients = [parameter.grad for module in it if module for parameter in module.parameters()]
+    assert all(gradient is None or bool(gradient.isfinite().all()) for gradient in gradients)
+    assert any(p.grad is not None and bool(p.grad.any()) for p in it.encoder.parameters())

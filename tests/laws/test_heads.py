@@ -1,0 +1,109 @@
+"""The laws of a head, for every file of weft/nn/heads."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from tests.laws.members import (
+    CLASSES,
+    HEADS,
+    ROWS,
+    SIZE,
+    TARGET,
+    TARGET_LENGTHS,
+    Make,
+    close,
+    every_parameter_reached,
+    gradcheck,
+    normal,
+    ready,
+)
+from weft import masks
+from weft.nn.heads.head import Head
+
+every_head = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS)
+training_or_not = pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
+
+
+def head_of(make: Make, seed: int = 3) -> Head:
+    return ready(lambda: make(SIZE), seed=seed)
+
+
+def problem(make: Make) -> tuple[Tensor, Tensor, Tensor]:
+    """Features, targets (classes where the head counts classes, else numbers) and their mask."""
+    mask = masks.from_lengths(torch.tensor(TARGET_LENGTHS), TARGET)
+    target = normal(ROWS, TARGET, seed=5)
+    if "num_classes" in inspect.signature(make).parameters:
+        target = torch.randint(0, CLASSES, (ROWS, TARGET), generator=torch.Generator().manual_seed(5))
+    return normal(ROWS, TARGET, SIZE), target, mask
+
+
+@every_head
+@training_or_not
+def test_law_2_padding_changes_nothing_and_rows_add_up(make: Make, training: bool) -> None:
+    head = head_of(make).train(training)
+    h, target, mask = problem(make)
+    loss = head.loss(h, target, mask)
+    assert int(loss.count) == sum(TARGET_LENGTHS)
+    other = head.loss(h.masked_fill(~mask[..., None], 50.0), target.masked_fill(~mask, 1), mask)
+    close(other.total, loss.total)
+    alone = [
+        head.loss(h[row : row + 1, :n], target[row : row + 1, :n], mask[row : row + 1, :n])
+        for row, n in enumerate(TARGET_LENGTHS)
+    ]
+    close(sum(each.total for each in alone), loss.total)
+    close(loss.mean, loss.total / 28)
+
+
+@every_head
+def test_an_empty_batch_costs_nothing(make: Make) -> None:
+    head = head_of(make)
+    h, target, mask = problem(make)
+    with torch.no_grad():
+        loss = head.loss(h, target, torch.zeros_like(mask))
+    assert (float(loss.total), int(loss.count), float(loss.mean)) == (0.0, 0, 0.0)
+
+
+@every_head
+@training_or_not
+def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, training: bool) -> None:
+    head = head_of(make).train(training)
+    h, target, mask = problem(make)
+
+    def total(h: Tensor) -> Tensor:
+        return head.loss(h, target, mask).total
+
+    gradcheck(head, total, h)
+    every_parameter_reached(head, total(h))
+
+
+@every_head
+def test_law_10_saved_and_loaded_gives_the_same(make: Make, tmp_path: Path) -> None:
+    head, other = head_of(make), head_of(make, seed=4)
+    save_file(head.state_dict(), tmp_path / "head.safetensors")
+    other.load_state_dict(load_file(tmp_path / "head.safetensors"))
+    h, target, mask = problem(make)
+    close((other(h), *other.loss(h, target, mask)), (head(h), *head.loss(h, target, mask)), 0.0)
+
+
+@every_head
+def test_the_best_prediction_costs_least(make: Make) -> None:
+    head = head_of(make)
+    h, target, mask = problem(make)
+    best = head.best(h, mask)
+    assert best.shape == target.shape
+    assert bool(head.loss(h, best, mask).total <= head.loss(h, target, mask).total)
+
+
+@every_head
+def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
+    head = ready(lambda: make(SIZE), torch.float32)
+    h, target, mask = problem(make)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = head.loss(h.float(), target, mask)
+    assert loss.total.dtype == torch.float32
+    close(loss.mean, head.loss(h.float(), target, mask).mean, 0.02)  # bfloat16 keeps 8 bits
