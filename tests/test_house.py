@@ -5,6 +5,7 @@ Read next: CONTRIBUTING.md, which says why.
 """
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -134,6 +135,7 @@ def overloads(method: ast.FunctionDef) -> bool:
     return any(ast.unparse(mark) in {"overload", "override"} for mark in method.decorator_list)
 
 
+@functools.cache
 def contract_methods() -> set[str]:
     classes = [node for path in PACKAGE for node in ast.walk(ast.parse(path.read_text("utf-8")))]
     return {

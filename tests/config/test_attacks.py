@@ -126,6 +126,7 @@ phrases = st.lists(
 
 
 @given(st.text() | yamlish | phrases)
+@example("0\n\n.")
 @example('"\\x')
 @example("%YAML 9999999999999999999.1\n--- a")
 @example("%TAG")

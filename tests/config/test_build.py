@@ -164,6 +164,7 @@ def test_a_wrong_setting_is_told_with_place_and_need(text: str, sentence: str) -
     ("text", "sentence"),
     [
         ("{cell: lstn}", "model.cell: no cell is called 'lstn'; did you mean 'lstm'?"),
+        ("{cell: 'a. b'}", "model.cell: 'a. b' is no name of a cell, nor package.module.Class"),
         ("{cell: {use: 3}}", "model.cell.use: 3 came, the name of a cell is needed"),
         ("{cell: {reset: after}}", "model.cell: the table does not say which cell; add use: and one of "),
         ("{cell: [gru]}", "model.cell: a list came, the name of a cell is needed, or a table with use:"),

@@ -72,7 +72,7 @@ class _Builder:
         except PlacedError:
             raise
         except ValueError as error:
-            raise _placed(entry, str(error)) from error
+            raise _placed(entry, " ".join(str(error).split())) from error
 
     def settled(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> Settled:
         """What makes the object from the given arguments, all else being set."""
@@ -117,6 +117,8 @@ class _Builder:
 
     def _plugged(self, entry: Entry, name: str, contract: type) -> type:
         package = name.split(".")[0]
+        if not all(word.isidentifier() for word in name.split(".")):
+            raise entry.refuse(f"{name[:80]!r} is no name of {words(contract)}, nor package.module.Class")
         if package not in self.plugins:
             raise entry.refuse(
                 f"{name[:80]!r} is code from outside Weft; if you trust it, allow it: --plugin {package[:80]}"
@@ -125,7 +127,7 @@ class _Builder:
         try:
             part = getattr(importlib.import_module(module), last)
         except (ImportError, AttributeError, ValueError) as error:
-            raise entry.refuse(f"{name!r} cannot be imported: {error}") from error
+            raise entry.refuse(f"{name!r} cannot be imported: {' '.join(str(error).split())}") from error
         if not (inspect.isclass(part) and issubclass(part, contract)):
             need = f"{contract.__module__}.{contract.__name__}"
             raise entry.refuse(f"{name!r} is no {contract.__name__}; it must extend {need}")
