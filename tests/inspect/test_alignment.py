@@ -1,0 +1,173 @@
+"""Heat maps: right cells, right labels, sizes that grow, files that are whole."""
+
+import io
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from weft.errors import ConfigError, DataError, ShapeError
+from weft.inspect.alignment import heat_map, save
+from weft.inspect.picture import png, svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def words(count):
+    return [f"w{number}" for number in range(count)]
+
+
+def weights_of(target, source):
+    return np.random.default_rng(target * source).dirichlet(np.ones(source), target)
+
+
+def texts(picture):
+    return [element.text for element in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+
+
+def dark_centre(data):
+    """Centre of gravity of dark blue pixels, as shares of width and height."""
+    image = np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int)
+    y, x = np.nonzero((image[..., 2] - image[..., 0] > 40) & (image[..., 0] < 30))
+    return x.mean() / image.shape[1], y.mean() / image.shape[0]
+
+
+def test_every_label_value_and_title_is_written():
+    weights = np.array([[0.75, 0.25, 0.0], [0.004, 0.0, 0.996]])
+    shown = texts(svg(heat_map(weights, ["Wo", "ist", "er"], ["Where", "he"], title="Wo? / Where?")))
+    for text in ("Wo", "ist", "er", "Where", "he", "Wo? / Where?", ".75", ".25", "1.0"):
+        assert text in shown
+    assert ".00" not in shown  # what rounds to nothing stays blank
+
+
+def test_the_first_target_row_is_on_top_and_the_first_source_column_left():
+    corner = np.zeros((5, 5))
+    corner[0, 4] = 1
+    x, y = dark_centre(png(heat_map(corner, words(5), words(5), title="t")))
+    opposite_x, opposite_y = dark_centre(png(heat_map(corner.T, words(5), words(5), title="t")))
+    assert x > opposite_x + 0.2
+    assert y < opposite_y - 0.2
+
+
+def test_values_are_written_up_to_thirty_and_not_beyond():
+    small = texts(svg(heat_map(np.full((30, 30), 1 / 30), words(30), words(30), title="t")))
+    large = texts(svg(heat_map(np.full((31, 31), 1 / 31), words(31), words(31), title="t")))
+    assert small.count(".03") == 900
+    assert large.count(".03") == 0
+
+
+def test_the_picture_grows_with_the_sentence():
+    areas = [
+        np.prod(heat_map(weights_of(n, n), words(n), words(n), title="t").get_size_inches())
+        for n in (5, 11, 23, 47, 97)
+    ]
+    assert areas == sorted(areas)
+    wide = heat_map(weights_of(3, 29), words(29), words(3), title="t").get_size_inches()
+    assert wide[0] > 2 * wide[1]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 37), (37, 1), (2, 61), (67, 67)])
+def test_any_shape_is_drawn_within_the_limits_of_a_png(shape):
+    target, source = shape
+    figure = heat_map(weights_of(*shape), words(source), words(target), title="a title " * 9)
+    image = Image.open(io.BytesIO(png(figure)))
+    assert max(image.size) < 3600
+
+
+def test_a_sentence_of_two_hundred_pieces_takes_less_than_two_seconds():
+    # the processor's time: the wall clock of a shared machine says nothing
+    weights, pieces = weights_of(200, 200), words(200)
+    for write in (png, svg):
+        start = time.process_time()
+        assert len(write(heat_map(weights, pieces, pieces, title="long"))) < 2_000_000
+        assert time.process_time() - start < 2
+
+
+def test_two_thousand_pieces_are_drawn_with_fewer_labels():
+    weights = np.full((2, 2000), 1 / 2000)
+    shown = texts(svg(heat_map(weights, words(2000), words(2), title="t")))
+    assert "w0" in shown and len(shown) < 700
+
+
+def test_a_very_long_piece_is_cut_visibly():
+    shown = texts(svg(heat_map(np.ones((1, 1)), ["x" * 300], ["y"], title="t")))
+    assert "x" * 39 + "…" in shown
+
+
+def test_a_long_title_is_broken_into_lines_of_about_one_length():
+    title = "Klicken Sie auf die Schaltfläche, um das Dokument zu speichern."
+    shown = texts(svg(heat_map(weights_of(7, 7), words(7), words(7), title=f"{title}\nClick.")))
+    lines = [text for text in shown if text in title]
+    assert " ".join(lines) == title and len(lines) > 1
+    assert min(map(len, lines)) > max(map(len, lines)) / 2
+    assert "Click." in shown
+
+
+@pytest.mark.parametrize("title", ["", "黑" * 300, "x" * 999, "\n\n"])
+def test_any_title_is_drawn(title):
+    assert svg(heat_map(np.ones((1, 1)), ["a"], ["b"], title=title)).count("<text") > 2
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".PNG"])
+def test_the_same_picture_is_the_same_file(tmp_path, suffix):
+    for name in ("one", "two"):
+        save(heat_map(weights_of(3, 5), words(5), words(3), title="t"), tmp_path / "deep" / f"{name}{suffix}")
+    one, two = (tmp_path / "deep" / f"{name}{suffix}" for name in ("one", "two"))
+    assert one.read_bytes() == two.read_bytes() != b""
+    assert sorted(path.name for path in one.parent.iterdir()) == sorted([one.name, two.name])
+
+
+def test_other_suffixes_and_places_that_cannot_be_written_are_refused(tmp_path):
+    figure = heat_map(np.ones((1, 1)), ["a"], ["b"], title="t")
+    with pytest.raises(ConfigError, match=r"x.jpg: pictures are written as .png or .svg, not .jpg"):
+        save(figure, tmp_path / "x.jpg")
+    with pytest.raises(ConfigError, match="not without a suffix"):
+        save(figure, tmp_path / "x")
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(DataError, match="cannot be written"):
+        save(figure, tmp_path / "file" / "x.png")
+    (tmp_path / "folder.svg").mkdir()
+    with pytest.raises(DataError, match="cannot be written"):
+        save(figure, tmp_path / "folder.svg")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.svg"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        (np.ones((2, 3)), r"weights of shape \[2, 3\] came with 3 target and 2 source pieces"),
+        (np.ones(3), r"weights of shape \[3\]"),
+        (np.full((3, 2), np.nan), "finite weights that are not negative are needed"),
+        (np.full((3, 2), -0.5), "weights from -0.5 to -0.5 with top 1.0 came"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(weights, said):
+    with pytest.raises(ShapeError, match=said):
+        heat_map(weights, ["a", "b"], ["x", "y", "z"], title="t")
+
+
+def test_no_pieces_are_refused():
+    with pytest.raises(ShapeError, match="at least one of each"):
+        heat_map(np.zeros((0, 2)), ["a", "b"], [], title="t")
+
+
+def test_a_lower_top_makes_small_weights_darker():
+    weights = np.full((3, 3), 1 / 3)
+    pale, dark = (
+        np.asarray(Image.open(io.BytesIO(png(heat_map(weights, words(3), words(3), title="t", top=top)))))
+        for top in (1.0, 1 / 3)
+    )
+    assert dark[..., 0].mean() < pale[..., 0].mean()
+
+
+def test_drawing_leaves_pyplot_alone(tmp_path):
+    code = (
+        "import sys, numpy as np; from weft.inspect.alignment import heat_map, save\n"
+        f"save(heat_map(np.ones((1, 1)), ['a'], ['b'], title='t'), {str(tmp_path / 'x.png')!r})\n"
+        "assert 'matplotlib.pyplot' not in sys.modules and 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

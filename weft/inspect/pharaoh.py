@@ -1,0 +1,65 @@
+"""From attention over pieces to attention over words, and from there to alignment text.
+
+Pure NumPy, no drawing. Read next: alignment.py, which draws the same numbers.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.errors import ShapeError
+
+
+def merge(
+    weights: np.ndarray, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]
+) -> np.ndarray:
+    """Attention between words: the sum over a source word's pieces, the mean over a target word's.
+
+    A word's weight is then what its pieces got together, and a target word looks as its pieces do on
+    average, so that rows keep their sum. Pieces that are in no word, such as the end symbol, drop out.
+
+    Args:
+        weights: [T, S] over pieces.
+        source, target: for each word the positions of its pieces, as `Vocabulary.words` gives them.
+
+    Returns:
+        [target words, source words].
+
+    Raises:
+        ShapeError: a position outside the weights, or a word without pieces.
+
+    Example:
+        >>> merge(np.array([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]), [[0], [1, 2]], [[0, 1]]).tolist()
+        [[0.25, 0.75]]
+    """
+    over_target = _membership(target, weights.shape[0], "target")
+    over_target /= np.maximum(over_target.sum(1, keepdims=True), 1)
+    return over_target @ weights @ _membership(source, weights.shape[1], "source").T
+
+
+def pharaoh(weights: np.ndarray) -> str:
+    """The alignment as "source-target" pairs from 0: each target word with the source word it looks at most.
+
+    Args:
+        weights: [T, S] over words (or pieces); of equals the first source word is taken.
+
+    Example:
+        >>> pharaoh(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]))
+        '0-0 1-1 0-2'
+    """
+    if weights.shape[1] == 0:
+        return ""
+    return " ".join(f"{s}-{t}" for t, s in enumerate(weights.argmax(1)))
+
+
+def _membership(words: Sequence[Sequence[int]], pieces: int, side: str) -> np.ndarray:
+    """[words, pieces]: 1 where a piece belongs to a word."""
+    member = np.zeros((len(words), pieces))
+    for number, positions in enumerate(words):
+        if not positions or min(positions) < 0 or max(positions) >= pieces:
+            raise ShapeError(
+                f"{side} word {number}: pieces {list(positions)} came, "
+                f"one or more from 0 to {pieces - 1} are needed to fit the weights"
+            )
+        member[number, list(positions)] = 1
+    return member
