@@ -73,7 +73,7 @@ $(VENV)/ready-dev: $(VENV)/ready
 # An interpreter of the right age, then a virtual environment that works; a broken one is made anew.
 $(VENV)/made:
 	@set -e; \
-	for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14 python; do \
+	for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
 	    command -v "$$python" >/dev/null 2>&1 || continue; \
 	    "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && found=$$python && break; \
 	    seen="$$seen $$python ($$("$$python" -V 2>&1))"; \
