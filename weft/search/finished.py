@@ -40,7 +40,9 @@ def nothing_finished(sources: int, count: int, device: torch.device) -> Finished
 def merge_ended(table: Finished, new: Finished) -> Finished:
     """The best N by score; of equal scores those that ended earlier, then those of the better rank."""
     joined = _join(table, new)
-    return _pick(joined, joined.score, table.score.shape[1])
+    # A source without new ends keeps its order: it may be done, and then hold cut ones behind ended ones.
+    without = (new.score == -INFINITY).all(1, keepdim=True)
+    return _pick(joined, joined.score.masked_fill(without, 0.0), table.score.shape[1])
 
 
 def append_cut(table: Finished, cut: Finished) -> Finished:
