@@ -17,17 +17,20 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 GROUND = {"errors", "tree", "shapes", "masks", "probe", "rooms"}
 SIDE = {"search", "metrics", "text", "data"}
-ORDER = ["nn", "models", "diagnose", "tasks", "train", "config", "run"]  # each may import those before it
+ORDER = ["nn", "models", "diagnose", "tasks", "train", "config", "run", "card"]  # each may import those before it
 LEAVES = {"inspect", "serve", "export"}
 
 ALLOWED = dict.fromkeys(SIDE, GROUND)
 ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
-for _room in ("tasks", "train", "config", "run"):
+for _room in ("tasks", "train", "config", "run", "card"):
     ALLOWED[_room] = ALLOWED[_room] | SIDE
 ALLOWED |= {room: GROUND | SIDE | set(ORDER) for room in LEAVES}
 ALLOWED["commands"] = GROUND | SIDE | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
+ALLOWED |= {"threads": set()}
+ALLOWED["commands"] = ALLOWED["commands"] | {"threads"}
+ALLOWED["cli"] = ALLOWED["cli"] | {"threads"}
 ALLOWED |= {"errors": set(), "tree": {"errors"}, "shapes": {"errors"}, "probe": {"errors"}}
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}}
 

@@ -192,9 +192,9 @@ def _written(default: Any) -> Any:
     if inspect.isclass(part) and _is_part(part):
         defaults = {name: _written(own.get(name, one.default)) for name, one in _settings(part)[1].items()}
         return {"use": _name(part), **{key: one for key, one in defaults.items() if one is not _NOTHING}}
-    if dataclasses.is_dataclass(default) and not isinstance(default, type) and _is_part(type(default)):
+    if dataclasses.is_dataclass(default) and not isinstance(default, type):
         values = {one.name: _written(getattr(default, one.name)) for one in dataclasses.fields(default)}
-        return {"use": _name(type(default)), **values}
+        return {"use": _name(type(default)), **values} if _is_part(type(default)) else values
     if isinstance(default, list | tuple):
         items = [_written(one) for one in default]
         return _NOTHING if _NOTHING in items else items

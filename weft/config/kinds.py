@@ -5,6 +5,7 @@ build.py's matter; it hands in the function that makes them.
 """
 
 import collections.abc
+import dataclasses
 import difflib
 import inspect
 import math
@@ -96,6 +97,8 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     part = contract_of(kind)
     if part:
         return make_part(entry, *part)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return make_part(entry, kind, True)
     if kind is Any:
         return Settled(entry.plain(), entry.plain())
     if origin is Literal:
@@ -119,7 +122,8 @@ def _scalar(entry: Entry, kind: Any) -> Settled:
             raise entry.refuse(f"{entry.came()} came, a finite number is needed")
         return Settled(number, number)
     if kind is Path and isinstance(value, str):
-        return Settled(Path(value), value)
+        # absolute in the resolved recipe: a run is also used from other directories
+        return Settled(Path(value), str(Path(value).expanduser().absolute()))
     if type(value) is not kind:
         quotes = " (in quotes)" if kind in (str, Path) and isinstance(value, int | float) else ""
         raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed{quotes}")

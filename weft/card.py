@@ -1,0 +1,52 @@
+"""The model card of a run: README.md, for whoever finds the directory."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from weft import __version__
+from weft.config import dump
+from weft.train import files
+from weft.train.loop import Outcome
+
+
+def write_card(run: Path, plain: dict[str, Any], outcome: Outcome) -> None:
+    """Write RUN/README.md.
+
+    Args:
+        plain: the resolved recipe.
+        outcome: how training ended.
+    """
+    data = plain["data"]
+    scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in outcome.scores.items())
+    made = f"update {outcome.best}"
+    if outcome.mean_of:
+        made = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
+    text = f"""# {run.resolve().name}
+
+A model for the task `{plain["task"]}`, {data.get("source", "?")} to {data.get("target", "?")}, trained by Weft
+{__version__} (torch {torch.__version__}) on {data.get("corpus") or data.get("train")}.
+
+Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model is
+{made}. On the validation data, which chose it:
+
+| score | value |
+|---|---|
+{scores}
+
+BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of its own vocabulary.
+Score it on data that chose nothing: `weft evaluate {run}`. Use it:
+
+```python
+import weft
+print(weft.load("{run}").predict("..."))
+```
+
+## Recipe
+
+```yaml
+{dump(plain).rstrip()}
+```
+"""
+    files.replace(run / "README.md", text.encode())

@@ -1,0 +1,95 @@
+"""weft doctor: what this machine offers, and what is fast on it."""
+
+import os
+import platform
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "matplotlib", "tensorboardX")
+
+
+@click.command(short_help="Say what this machine offers.")
+def command() -> None:
+    """Print versions, threads and devices, and measure what is fast here (a few seconds)."""
+    import torch
+
+    from weft import __version__, threads
+    from weft.tasks.translate import cache_directory
+    from weft.train import devices
+
+    click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")
+    click.echo("  " + ", ".join(f"{name} {_version(name)}" for name in LIBRARIES))
+    click.echo(f"processor: {_processor()}, {threads.available()} cores may be used of {os.cpu_count()}")
+    click.echo(
+        f"threads: torch uses {torch.get_num_threads()}; OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}, "
+        f"OMP_WAIT_POLICY={os.environ.get('OMP_WAIT_POLICY')}"
+    )
+    if os.environ.get("OMP_WAIT_POLICY", "").lower() != "passive":
+        click.echo("  idle threads spin: beside other work that costs up to ten times; set OMP_WAIT_POLICY=passive")
+    device = devices.choose("auto")
+    fast = devices.fast_bfloat16(device)
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
+    click.echo(f"device: {name}; bfloat16 in hardware: {'yes' if fast else 'no'}")
+    click.echo(f"precision auto means {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere")
+    click.echo(f"token stores: {cache_directory()}")
+    click.echo("measured here, median of 5:")
+    for line in _measure(device):
+        click.echo("  " + line)
+
+
+def _measure(device: "torch.device") -> list[str]:
+    import torch as t
+
+    x, w = t.randn(1024, 512, device=device), t.randn(2048, 512, device=device)
+    flops = 2 * 1024 * 512 * 2048
+    lines = []
+    for dtype in (t.float32, t.bfloat16):
+        a, b = x.to(dtype), w.to(dtype)
+        seconds = _median(lambda a=a, b=b: t.nn.functional.linear(a, b))  # type: ignore[misc]
+        lines.append(f"product in {str(dtype).removeprefix('torch.')}: {flops / seconds / 1e9:,.0f} GFLOP/s")
+    inputs = t.randn(64, 20, 256, device=device)
+    for kind in (t.nn.LSTM, t.nn.GRU):
+        network = kind(256, 256, batch_first=True).to(device)
+        times = []
+        for fast in (False, True):
+
+            def step(fast: bool = fast, network: object = network) -> None:
+                with t.autocast(inputs.device.type, t.bfloat16, enabled=fast):
+                    y, _ = network(inputs)  # type: ignore[operator]
+                y.float().sum().backward()
+
+            times.append(_median(step))
+        lines.append(
+            f"{kind.__name__} 256, training step of 64 x 20: {times[0] * 1e3:.1f} ms, "
+            f"{times[1] * 1e3:.1f} ms with bfloat16 ({times[0] / times[1]:.1f}x)"
+        )
+    return lines
+
+
+def _median(function: Callable[[], object]) -> float:
+    function()
+    times = []
+    for _ in range(5):
+        begun = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begun)
+    return sorted(times)[2]
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        return names[0]
+    except (OSError, IndexError):
+        return platform.processor() or platform.machine()

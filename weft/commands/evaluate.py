@@ -1,0 +1,52 @@
+"""weft evaluate: how good a run is on held-out data, with signatures, intervals and floors."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command(short_help="Score a run on held-out data.")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--data", type=click.Path(path_type=Path), help="Prefix of files, or a .tsv, instead of the recipe's.")
+@click.option("--split", type=click.Choice(["test", "valid"]), default="test", help="Split of the recipe's data.")
+@click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
+@click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
+@click.option("--output", type=click.Path(path_type=Path), help="Write the outputs here, a line each.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw BLEU by source length (.png or .svg).")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
+@click.option("--device", default="auto", help="cpu, cuda or auto.")
+@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
+def command(
+    run: Path,
+    data: Path | None,
+    split: str,
+    beam: int | None,
+    length_penalty: float | None,
+    output: Path | None,
+    plot: Path | None,
+    json_path: Path | None,
+    device: str,
+    plugins: tuple[str, ...],
+) -> None:
+    """Score RUN on the test split of its data, or on other files.
+
+    \b
+    weft evaluate runs/en-es
+    weft evaluate runs/en-es --data more/newstest --beam 1
+    """
+    from weft.run import open_run
+
+    opened = open_run(run, device=device, plugins=plugins)
+    decoding = opened.task.decoding_with(beam=beam, length_penalty=length_penalty)
+    report = opened.task.evaluate(opened.model, split=split, data=data, decoding=decoding)
+    click.echo(report.text())
+    if output:
+        output.write_text("".join(f"{line}\n" for line in report.outputs), encoding="utf-8")
+        click.echo(f"outputs: {output}")
+    if plot:
+        from weft.inspect.quality import draw_by_length
+
+        draw_by_length({run.name: report.evaluation.lengths}, plot, title=report.title)
+        click.echo(f"BLEU by source length: {plot}")
+    if json_path:
+        json_path.write_text(report.json(), encoding="utf-8")

@@ -1,0 +1,36 @@
+"""weft show: what a run is: its recipe, sizes, scores and checkpoints."""
+
+from pathlib import Path
+
+import click
+
+
+@click.command(short_help="Print a run: its recipe, sizes and scores.")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
+def command(run: Path, plugins: tuple[str, ...]) -> None:
+    """Print the resolved recipe of RUN, its parameters by part, its validations and its checkpoints."""
+    from weft.run import open_run
+    from weft.train.checkpoints import Checkpoints
+
+    opened = open_run(run, device="cpu", plugins=plugins)
+    click.echo((run / "recipe.yaml").read_text("utf-8"))
+    click.echo("parameters (tied ones counted once)")
+    seen: set[int] = set()
+    total = 0
+    for name, part in opened.model.named_children():
+        own = [p for p in part.parameters() if id(p) not in seen]
+        seen |= {id(p) for p in own}
+        count = sum(p.numel() for p in own)
+        total += count
+        click.echo(f"  {name:<14}{count:>12,}")
+    click.echo(f"  {'all':<14}{total:>12,}\n")
+    index = Checkpoints(run, lambda text: click.echo(f"warning: {text}", err=True)).index()
+    for entry in index.get("validations", []):
+        scores = "  ".join(f"{name} {value:.3f}" for name, value in entry["scores"].items() if value is not None)
+        mark = "  <- best" if entry["update"] == index.get("best") else ""
+        click.echo(f"update {entry['update']:>8,}  {scores}{mark}")
+    if index.get("mean") and index["mean"]["taken"]:
+        click.echo(f"the model is the mean of updates {', '.join(map(str, index['mean']['of']))}")
+    kept = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
+    click.echo(f"checkpoints: {', '.join(kept) or 'none'}")

@@ -1,0 +1,53 @@
+"""weft train: from a recipe to a trained run, or on from where a run stopped."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from weft.train.loop import Outcome
+
+
+@click.command(short_help="Train what a recipe describes.")
+@click.argument("recipe", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
+@click.option("--run", type=click.Path(path_type=Path), help="Run directory; runs/<name of the recipe> by default.")
+@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe may name.")
+def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins: tuple[str, ...]) -> int:
+    """Train what RECIPE describes; in an existing run, go on where it stopped.
+
+    \b
+    weft train recipes/translate/lstm-attention.yaml
+    weft train my.yaml --run runs/wide model.encoder.sizes=[512,512] training.seed=2
+    """
+    from weft.config import read_recipe
+    from weft.run import begin
+    from weft.card import write_card
+    from weft.train.loop import train
+
+    run = run or Path("runs") / recipe.stem
+    begun = begin(run, read_recipe(recipe, overrides), plugins=plugins)
+    outcome = train(begun.task, run, begun.settings)
+    if outcome.exit_code:
+        again = " ".join(["weft train", str(recipe), *overrides, "--run", str(run)])
+        click.echo(f"go on with: {again}", err=True)
+        return outcome.exit_code
+    write_card(run, begun.plain, outcome)
+    click.echo(_closing(run, outcome))
+    return 0
+
+
+def _closing(run: Path, outcome: "Outcome") -> str:
+    scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
+    best = f"update {outcome.best:,}"
+    if outcome.mean_of:
+        best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
+    return (
+        f"training ended ({outcome.reason}) after {outcome.update:,} updates; "
+        f"the model of {run} is {best}: {scores}\n"
+        "next:\n"
+        f"  weft evaluate {run}             scores on the test split, with floors and intervals\n"
+        f"  weft predict {run} < FILE       answer each line of a file\n"
+        f"  weft show {run}                 its recipe, sizes and scores"
+    )

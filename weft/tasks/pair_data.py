@@ -1,0 +1,99 @@
+"""A recipe's section `data` for sequence pairs: which files, which vocabulary, which batches.
+
+Read next: ../data/parallel.py and ../data/corpora.py, which read them; ../data/store.py, which keeps tokens.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from weft.data.corpora import corpus
+from weft.data.parallel import ParallelText
+from weft.errors import ConfigError
+
+Split = Literal["train", "valid", "test"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VocabularySettings:
+    """How text becomes tokens; trained on the training side of the data alone.
+
+    Args:
+        kind: subwords (bpe, unigram), words or characters.
+        size: tokens, the four special ones counted; null takes every word or character there is.
+        shared: one vocabulary for both languages.
+        min_count: rarer words (of a word vocabulary) or characters become unknown.
+        form: Unicode normal form.
+        lowercase: everything in small letters; output too.
+    """
+
+    kind: Literal["bpe", "unigram", "word", "character"] = "bpe"
+    size: int | None = 4000
+    shared: bool = True
+    min_count: int = 1
+    form: Literal["nfc", "nfkc", "none"] = "nfc"
+    lowercase: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairData:
+    """Where sentence pairs come from.
+
+    Args:
+        source, target: language codes: the files' suffixes, or the columns of a TSV file.
+        train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed)
+            or .tsv files.
+        corpus: an embedded corpus instead of files.
+        vocabulary: see VocabularySettings.
+        max_length: pairs with more tokens on a side are left out of training, counted and reported.
+        batch_tokens: target tokens a batch, padding not counted.
+        batch_rows: pairs a batch at most; 0 for no limit.
+        validate_rows: validation pairs that are translated for BLEU; 0 for all. The loss is over all.
+    """
+
+    source: str
+    target: str
+    train: Path | None = None
+    valid: Path | None = None
+    test: Path | None = None
+    corpus: str | None = None
+    vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
+    max_length: int = 128
+    batch_tokens: int = 2048
+    batch_rows: int = 0
+    validate_rows: int = 0
+
+    def __post_init__(self) -> None:
+        if self.source == self.target:
+            raise ConfigError(f"target: {self.target!r} is the source too; name two languages")
+        if (self.corpus is None) == (self.train is None):
+            raise ConfigError("give either corpus (an embedded one) or train (your files), and only one of them")
+        if self.corpus is None and self.valid is None:
+            raise ConfigError("valid: validation files are needed beside train; hold some pairs out of training")
+
+    def has(self, split: Split) -> bool:
+        """Whether there is such a split."""
+        return self.corpus is not None or getattr(self, split) is not None
+
+    def open(self, split: Split) -> Any:
+        """The pairs of a split: iterates (number, source, target).
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: files are missing or damaged.
+        """
+        if self.corpus is not None:
+            return corpus(self.corpus, self.source, self.target, split)
+        path = getattr(self, split)
+        if path is None:
+            raise ConfigError(f"data.{split}: the recipe names no such files; add them, or use --data FILES")
+        return ParallelText(str(path), self.source, self.target)
+
+    def at(self, path: Path) -> Any:
+        """The pairs of other files in the same languages: a prefix, or a .tsv."""
+        return ParallelText(str(path), self.source, self.target)
+
+    def describe(self, split: Split) -> str:
+        """For signatures, such as "libreoffice-help test en-es"."""
+        name = f"{self.corpus} {split}" if self.corpus else Path(str(getattr(self, split))).name
+        return f"{name} {self.source}-{self.target}"

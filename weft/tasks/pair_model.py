@@ -1,0 +1,73 @@
+"""A recipe's section `model` for sequence pairs: which encoder, which decoder, which embeddings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from weft.errors import ConfigError
+from weft.models import Generator
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding:
+    """How tokens become vectors.
+
+    Args:
+        size: features of a token's vector.
+        dropout: share of features set to zero in training.
+        shared: source and target use one table; null does so where they share a vocabulary.
+        tied: the output layer uses the target's table (Press & Wolf 2017).
+    """
+
+    size: int = 256
+    dropout: float = 0.1
+    shared: bool | None = None
+    tied: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairModel:
+    """An encoder and a decoder, in any combination.
+
+    Args:
+        encoder: a part of nn/encoders.
+        decoder: a part of nn/decoders.
+        embedding: of source and target.
+        smoothing: share of each target's probability spread over the vocabulary in training.
+    """
+
+    encoder: Callable[..., Encoder] = RecurrentEncoder
+    decoder: Callable[..., Decoder] = RecurrentDecoder
+    embedding: Embedding = field(default_factory=Embedding)
+    smoothing: float = 0.1
+
+    def build(self, source_size: int, target_size: int, *, one_vocabulary: bool) -> Generator:
+        """A new model.
+
+        Args:
+            source_size, target_size: how many tokens there are on each side.
+            one_vocabulary: whether both sides use the same.
+
+        Raises:
+            ConfigError: shared embeddings asked for with two vocabularies.
+        """
+        settings = self.embedding
+        shared = one_vocabulary if settings.shared is None else settings.shared
+        if shared and not one_vocabulary:
+            raise ConfigError(
+                "model.embedding.shared: true came, but source and target have vocabularies of their own; "
+                "set data.vocabulary.shared: true or leave it out"
+            )
+        embed = Tokens(target_size, settings.size, dropout=settings.dropout)
+        source_embed = embed if shared else Tokens(source_size, settings.size, dropout=settings.dropout)
+        encoder = self.encoder(settings.size)
+        decoder = self.decoder(settings.size, encoder)
+        head = Categorical(
+            decoder.size, target_size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
+        )
+        return Generator(embed, decoder, head, encoder=encoder, source_embed=source_embed)

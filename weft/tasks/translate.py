@@ -1,0 +1,205 @@
+"""M1-M3, translation: a sequence of one language becomes one of another.
+
+Vocabularies are learnt here, on the training side alone, when training begins; tokens are kept in a
+memory-mapped store. Read next: pair_data.py, pair_model.py, translator.py, evaluation.py.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.store import TokenStore, content_key
+from weft.errors import CheckpointError
+from weft.metrics.bleu import Bleu
+from weft.metrics.chrf import Chrf
+from weft.models import Generator
+from weft.tasks.batch import PairBatch, collate_pairs
+from weft.tasks.evaluation import Evaluation, evaluate, mean_loss, perplexity
+from weft.tasks.pair_data import PairData, Split
+from weft.tasks.pair_model import PairModel
+from weft.tasks.task import Progress, Sample, Task, Validation
+from weft.tasks.translator import Decoding, Translator
+from weft.text.vocabulary import Vocabulary
+
+SAMPLES = 3
+
+
+class Translate(Task):
+    """Parallel text to a translator.
+
+    Args:
+        data: where the pairs come from.
+        model: which encoder and decoder.
+        decoding: how translations are searched once the model is trained; validation is greedy.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+        "loss": "lower",
+        "perplexity": "lower",
+        "bleu": "higher",
+        "chrf": "higher",
+    }
+
+    def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
+        self.data = data
+        self.parts = model
+        self.decoding = decoding
+        self.source: Vocabulary
+        self.target: Vocabulary
+        self._store: TokenStore
+        self._valid: tuple[list[str], list[str]]
+        self._valid_tokens: tuple[list[list[int]], list[list[int]]]
+
+    def prepare(self, run: Path, progress: Progress) -> None:
+        """Learn the vocabularies unless the run has them, then open or build the token store."""
+        train = self.data.open("train")
+        if not _vocabulary_paths(run, self.data)[0].exists():
+            self._learn(train, run, progress)
+        self.open(run)
+        self._store = self._stored(train, run, progress)
+        pairs = [(source, target) for _, source, target in self.data.open("valid")]
+        self._valid = [source for source, _ in pairs], [target for _, target in pairs]
+        self._valid_tokens = (
+            self.source.encode_batch(self._valid[0]),
+            self.target.encode_batch(self._valid[1]),
+        )
+
+    def open(self, run: Path) -> None:
+        """Read the vocabularies of the run."""
+        source, target = _vocabulary_paths(run, self.data)
+        if not source.exists():
+            raise CheckpointError(f"{source}: is missing; this is no run directory, or training has not begun")
+        self.source = Vocabulary.load(source)
+        self.target = self.source if source == target else Vocabulary.load(target)
+
+    def model(self) -> Generator:
+        """A new model for these vocabularies."""
+        return self.parts.build(
+            len(self.source), len(self.target), one_vocabulary=self.source is self.target
+        )
+
+    def plan(self, seed: int) -> Batches:
+        """Batches of the training pairs."""
+        return Batches(
+            self._store.lengths,
+            max_tokens=self.data.batch_tokens,
+            max_rows=self.data.batch_rows or None,
+            seed=seed,
+        )
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        """Training pairs by number."""
+        pairs = [self._store[int(number)] for number in numbers]
+        return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss and perplexity over all validation pairs; BLEU and chrF of greedy translations."""
+        assert isinstance(model, Generator)
+        loss = mean_loss(model, *self._valid_tokens)
+        rows = self.data.validate_rows or len(self._valid[0])
+        sources, references = self._valid[0][:rows], self._valid[1][:rows]
+        translator = Translator(model, self.source, self.target, Decoding(search="greedy"))
+        outputs = [found[0].text for found in translator.translate(sources)]
+        scores = {
+            "loss": loss,
+            "perplexity": perplexity(loss),
+            "bleu": Bleu().score(outputs, references).value,
+            "chrf": Chrf().score(outputs, references).value,
+        }
+        shown = range(0, len(sources), max(1, len(sources) // SAMPLES))
+        samples = [Sample(sources[n], references[n], outputs[n]) for n in list(shown)[:SAMPLES]]
+        return Validation(scores, samples)
+
+    def predictor(self, model: nn.Module, decoding: Decoding | None = None) -> Translator:
+        """The trained model at work: `predict(text)` answers with text."""
+        assert isinstance(model, Generator)
+        return Translator(model, self.source, self.target, decoding or self.decoding)
+
+    def decoding_with(self, **changes: Any) -> Decoding:
+        """The recipe's way to search with some settings changed; None leaves one as it is."""
+        given = {name: value for name, value in changes.items() if value is not None}
+        if given.get("nbest", 1) > max(self.decoding.beam, given.get("beam", 0)) and "search" not in given:
+            given["beam"] = given["nbest"]
+        return replace(self.decoding, **given)
+
+    def evaluate(
+        self, model: nn.Module, *, split: Split = "test", data: Path | None = None, decoding: Decoding | None = None
+    ) -> Evaluation:
+        """Scores on a split of the recipe's data, or on other files.
+
+        Args:
+            model: trained, in evaluation mode.
+            split: which one.
+            data: prefix of files, or a .tsv, instead.
+            decoding: how to search; the recipe's by default.
+        """
+        pairs = list(self.data.open(split) if data is None else self.data.at(data))
+        train = None
+        if self.data.has("train"):
+            memory = list(self.data.open("train"))
+            train = [source for _, source, _ in memory], [target for _, _, target in memory]
+        return evaluate(
+            self.predictor(model, decoding),
+            [source for _, source, _ in pairs],
+            [target for _, _, target in pairs],
+            title=self.data.describe(split) if data is None else f"{data} {self.data.source}-{self.data.target}",
+            train=train,
+        )
+
+    def _stored(self, train: Any, run: Path, progress: Progress) -> TokenStore:
+        vocabularies = [path.read_text("utf-8") for path in _vocabulary_paths(run, self.data)]
+        length = self.data.max_length
+        languages = [self.data.source, self.data.target]
+        key = content_key(train.files, vocabularies=vocabularies, max_length=length, languages=languages)
+        store = TokenStore.build(
+            cache_directory() / key[:32],
+            train,
+            self.source.encode_batch,
+            self.target.encode_batch,
+            max_length=length,
+            key=key,
+            progress=lambda lines: progress("reading training pairs", lines, None),
+        )
+        report = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in store.report.items())
+        progress(f"training pairs: {report}", len(store), len(store))
+        return store
+
+    def _learn(self, train: Any, run: Path, progress: Progress) -> None:
+        settings = self.data.vocabulary
+        how: dict[str, Any] = {
+            "kind": settings.kind,
+            "size": settings.size,
+            "min_count": settings.min_count,
+            "form": settings.form,
+            "lowercase": settings.lowercase,
+        }
+        source_path, target_path = _vocabulary_paths(run, self.data)
+        progress("learning the vocabulary", 0, None)
+        if settings.shared:
+            Vocabulary.train((side for pair in train for side in pair[1:]), **how).save(source_path)
+        else:
+            target = Vocabulary.train((target for _, _, target in train), **how)
+            source = Vocabulary.train((source for _, source, _ in train), **how)
+            target.save(target_path)
+            source.save(source_path)  # last: its presence says that both are there
+
+
+def _vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
+    if data.vocabulary.shared:
+        return run / "tokenizer.json", run / "tokenizer.json"
+    return run / "tokenizer.source.json", run / "tokenizer.target.json"
+
+
+def cache_directory() -> Path:
+    """Where token stores are kept between runs: $WEFT_CACHE, or weft in the user's cache directory."""
+    own = os.environ.get("WEFT_CACHE")
+    if own:
+        return Path(own) / "stores"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft" / "stores"
