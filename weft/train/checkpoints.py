@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from weft import __version__
 from weft.errors import CheckpointError
 from weft.train import files, optimiser_state, weights
-from weft.train.history import History
+from weft.train.history import History, plain
 from weft.train.position import Position
 
 FORMAT = 1
@@ -181,32 +181,47 @@ class Checkpoints:
             self._warn(f"{self.run / 'checkpoints.json'}: cannot be read ({error}); it is written anew")
             return {}
 
-    def write_index(self, history: History, mean: dict[str, Any] | None = None) -> None:
+    def model(self) -> dict[str, Any]:
+        """`of` which updates model.safetensors is, and its scores; empty before the first validation."""
+        return dict(self.index().get("model") or {})
+
+    def write_index(self, history: History, mean: dict[str, Any] | None = None) -> dict[str, Any]:
         """Write checkpoints.json and make model.safetensors the best model.
 
         Args:
             history: every validation.
-            mean: the mean that was tried at the end of training; else the last one that was tried stands,
-                and stays the model of the run while no checkpoint scores better.
+            mean: the mean that was tried at the end of training; else the last one that was tried.
+
+        Returns:
+            What was written. Its `model` says `of` which updates model.safetensors is, with its scores:
+            the best checkpoint, or a mean while no checkpoint scores better.
         """
-        best, updates = history.best(), self.updates()
-        mean = mean or self.index().get("mean")
-        if mean and (not updates or mean["update"] > updates[-1]):
-            mean = None  # training goes on from before it
+        best, updates, old = history.best(), self.updates(), self.index()
+        last = updates[-1] if updates else 0
+        # What is from later updates was left behind by a checkpoint that is damaged now.
+        model = _until(last, old.get("model"), "of")
+        if mean and mean["taken"]:
+            model = {"of": mean["of"], "scores": mean["scores"]}
+        elif (
+            best and best.update in updates and (model is None or history.beats(best.scores, model["scores"]))
+        ):
+            model = {"of": [best.update], "scores": plain(best.scores)}
         index = {
             "format": FORMAT,
-            "last": updates[-1] if updates else None,
+            "last": last,
             "best": best.update if best else None,
             "metric": history.metric,
             "better": "higher" if history.higher else "lower",
+            "model": model,
+            "mean": mean or _until(last, old.get("mean"), "of"),
             "validations": history.to_json(),
-            "mean": mean,
         }
         self._replace("checkpoints.json", files.to_json(index))
-        if not best or best.update not in updates or (mean and _stands(mean, history)):
-            return
-        if self.published() != str(best.update):
-            self._replace("model.safetensors", (self.path(best.update) / FILES[0]).read_bytes())
+        if model and len(model["of"]) == 1 and self.published() != str(model["of"][0]):
+            path = self.path(model["of"][0]) / FILES[0]
+            if path.exists():
+                self._replace("model.safetensors", path.read_bytes())
+        return index
 
     def publish(self, mean: dict[str, Tensor], updates: Iterable[int]) -> None:
         """Make the mean of these updates the model of the run."""
@@ -240,10 +255,8 @@ class WrongFormat(CheckpointError):
     """A checkpoint of another version: nothing to fall back from."""
 
 
-def _stands(mean: dict[str, Any], history: History) -> bool:
-    best, score = history.best(), mean["scores"].get(history.metric)
-    beaten = best is not None and (score is None or history.better(history.score(best), score))
-    return bool(mean["taken"]) and not beaten
+def _until(last: int, record: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
+    return record if record and max(record[key]) <= last else None
 
 
 def _seal(data: bytes) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def finish(
     update: int,
     settings: Settings,
     report: Report,
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """Try the mean, unless that was done at this update before; the run's model is the better one.
 
     Args:
@@ -38,36 +38,36 @@ def finish(
         report: told which was taken.
 
     Returns:
-        What was tried: its scores, `of` which updates it is the mean, and whether it was `taken`; nothing
-        where the settings ask for no mean.
+        What model.safetensors is now: `of` which updates, and its scores; nothing if none was validated.
     """
-    best = history.best()
-    if settings.average < 2 or best is None:
-        return None
-    before: dict[str, Any] | None = checkpoints.index().get("mean")
-    if before is not None and before["update"] == update and before["asked"] == settings.average:
-        return before
-    chosen = candidates(history, settings)
-    kept = [entry for entry in chosen if _loads(checkpoints, entry, report)]
+    index = checkpoints.index()
+    before: dict[str, Any] | None = index.get("mean")
+    done = before is not None and (before["update"], before["asked"]) == (update, settings.average)
+    if settings.average < 2 or done or not history.entries:
+        return checkpoints.model()
+    kept = [entry for entry in candidates(history, settings) if _loads(checkpoints, entry, report)]
     if len(kept) < 2:
-        report.said(f"no mean was tried: {len(kept)} checkpoints are there, 2 are needed")
-        return None
+        report.said(f"no mean was tried: {len(kept)} of the checkpoints can be averaged, 2 are needed")
+        return checkpoints.model()
     of = sorted(entry.update for entry in kept)
     mean = averaging.mean(checkpoints.load(number).weights for number in of)
     weights.restore(model, mean, "the mean")
     scores = finite(score(update).scores)
-    taken = history.better(scores[history.metric], history.score(best))
-    tried = {"update": update, "asked": settings.average, "of": of, "scores": plain(scores), "taken": taken}
+    standing = index["model"]
+    taken = history.beats(scores, standing["scores"])
     if taken:
         checkpoints.publish(mean, of)
-    checkpoints.write_index(history, tried)
+    tried = {"update": update, "asked": settings.average, "of": of, "scores": plain(scores), "taken": taken}
     report.said(
-        f"the mean of updates {', '.join(map(str, of))}: {score_text(scores)}; "
-        + ("better than" if taken else "not better than")
-        + f" update {best.update} with {history.metric} {history.score(best):.3f}, "
-        + ("so it is the model of the run" if taken else "which is the model of the run")
+        f"{_name(of)}: {score_text(scores)}; "
+        + (
+            f"better than {_name(standing['of'])}, so"
+            if taken
+            else f"not better than {_name(standing['of'])},"
+        )
+        + (" it is the model of the run" if taken else " which is the model of the run")
     )
-    return tried
+    return dict(checkpoints.write_index(history, tried)["model"])
 
 
 def candidates(history: History, settings: Settings) -> list[Scored]:
@@ -83,6 +83,11 @@ def wanted(history: History, settings: Settings) -> set[int]:
     if settings.average:
         chosen += candidates(history, settings)
     return {entry.update for entry in chosen}
+
+
+def _name(updates: list[int]) -> str:
+    numbers = ", ".join(f"{update:,}" for update in updates)
+    return f"update {numbers}" if len(updates) == 1 else f"the mean of updates {numbers}"
 
 
 def _loads(checkpoints: Checkpoints, entry: Scored, report: Report) -> bool:

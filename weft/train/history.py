@@ -51,6 +51,10 @@ class History(NamedTuple):
             return False
         return math.isnan(other) or (one > other if self.higher else one < other)
 
+    def beats(self, one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
+        """Whether some scores are better than others; null is not a number."""
+        return self.better(_number(one.get(self.metric)), _number(other.get(self.metric)))
+
     def ranked(self) -> list[Scored]:
         """The entries, best first; of equals the earlier first."""
         return sorted(self.entries, key=self._rank)

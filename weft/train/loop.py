@@ -105,15 +105,15 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                         checkpoints.write_index(history)
                         end = end or _out_of_patience(history, settings)
                     if end:
-                        mean = finish(model, score, checkpoints, history, position.update, settings, report)
-                        return _outcome(end, history, position, mean)
+                        left = finish(model, score, checkpoints, history, position.update, settings, report)
+                        return _outcome(end, history, position, left)
             except Interrupted:
                 if saved != position.update:
                     saved = save()
                 report.said(
                     f"stopped after update {saved:,}; nothing is lost, the same command goes on from there"
                 )
-                return _outcome("interrupted", history, position, exit_code=interrupts.exit_code)
+                return _outcome("interrupted", history, position, checkpoints.model(), interrupts.exit_code)
 
             before = now()
             try:
@@ -184,16 +184,11 @@ def _out_of_patience(history: History, settings: Settings) -> str:
 
 
 def _outcome(
-    reason: str,
-    history: History,
-    position: Position,
-    mean: dict[str, Any] | None = None,
-    exit_code: int = 0,
+    reason: str, history: History, position: Position, left: dict[str, Any], exit_code: int = 0
 ) -> Outcome:
-    best = history.best()
-    if best is None:
-        return Outcome(reason, position.update, exit_code=exit_code)
-    if mean and mean["taken"]:
-        scores = {name: float("nan") if score is None else score for name, score in mean["scores"].items()}
-        return Outcome(reason, position.update, best.update, scores, tuple(mean["of"]))
-    return Outcome(reason, position.update, best.update, best.scores, (), exit_code)
+    best, of = history.best(), left.get("of", [])
+    scores = {
+        name: float("nan") if score is None else score for name, score in left.get("scores", {}).items()
+    }
+    mean_of = tuple(of) if len(of) > 1 else ()
+    return Outcome(reason, position.update, best.update if best else 0, scores, mean_of, exit_code)

@@ -1,0 +1,155 @@
+"""What follows from the scores: the best, patience, the mean of checkpoints; and what settings refuse."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.train.toy import Notes, Task, quiet, settings
+from weft.errors import ConfigError, DataError
+from weft.train import averaging, devices, weights
+from weft.train.checkpoints import Checkpoints
+from weft.train.history import History
+from weft.train.loop import train
+from weft.train.settings import Settings
+
+NAN = float("nan")
+
+
+def history(*scores: float, higher: bool = True) -> History:
+    made = History("score", higher)
+    for update, score in enumerate(scores, 1):
+        made = made.add(update, {"score": score})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("scores", "higher", "ranked", "waited"),
+    [
+        ([], True, [], 0),
+        ([1.0], True, [1], 0),
+        ([1.0, 3.0, 2.0], True, [2, 3, 1], 1),
+        ([1.0, 3.0, 2.0], False, [1, 3, 2], 2),
+        ([2.0, 2.0, 2.0], True, [1, 2, 3], 2),  # of equals the earlier
+        ([NAN, 1.0, NAN], False, [2, 1, 3], 1),
+        ([NAN, NAN], True, [1, 2], 1),
+    ],
+)
+def test_the_best_and_the_wait_for_it(
+    scores: list[float], higher: bool, ranked: list[int], waited: int
+) -> None:
+    made = history(*scores, higher=higher)
+    assert [entry.update for entry in made.ranked()] == ranked
+    assert made.waited() == waited
+    assert (made.best().update if made.best() else None) == (ranked[0] if ranked else None)
+
+
+def test_scores_go_through_a_file_as_they_are() -> None:
+    made = history(0.1 + 0.2, NAN, math.inf)
+    text = json.dumps(made.to_json(), allow_nan=False)
+    read = History("score", True).with_json(json.loads(text))
+    assert read.score(read.entries[0]) == 0.1 + 0.2
+    assert math.isnan(read.score(read.entries[1])) and math.isnan(read.score(read.entries[2]))
+    assert [entry.update for entry in read.until(2).entries] == [1, 2]
+
+
+def test_the_mean_equals_numpy() -> None:
+    chance = np.random.default_rng(5)
+    sets = [{"w": chance.standard_normal((3, 2)).astype(np.float32), "count": np.array(n)} for n in range(7)]
+    got = averaging.mean({k: torch.from_numpy(v) for k, v in one.items()} for one in sets)
+    np.testing.assert_allclose(got["w"], np.mean([s["w"] for s in sets], 0, dtype=np.float64), rtol=1e-6)
+    assert got["count"].item() == 6
+    assert got["w"].dtype == torch.float32
+
+
+@pytest.mark.parametrize(("score", "taken"), [(0.95, True), (0.2, False), (NAN, False)])
+@pytest.mark.parametrize(("of", "updates"), [("best", [2, 3]), ("last", [3, 4])])
+def test_the_mean_is_taken_only_if_it_scores_better(
+    tmp_path: Path, score: float, taken: bool, of: str, updates: list[int]
+) -> None:
+    task, notes = Task(scores=[0.1, 0.9, 0.8, 0.3, score]), Notes()
+    chosen = settings(
+        metric="score", max_epochs=0, max_updates=4, validate_every=1, average=2, average_of=of, keep_best=2
+    )
+    outcome = train(task, tmp_path, chosen, quiet(tmp_path, notes))
+    checkpoints = Checkpoints(tmp_path, print)
+    mean = averaging.mean(checkpoints.load(update).weights for update in updates)
+    best = checkpoints.load(2).weights
+    model = weights.load(tmp_path / "model.safetensors")
+    expected = mean if taken else best
+    assert all(torch.equal(model[name], expected[name]) for name in model)
+    assert outcome.mean_of == (tuple(updates) if taken else ())
+    assert outcome.scores["score"] == (score if taken else 0.9)
+    said = f"the mean of updates {updates[0]}, {updates[1]}: "
+    assert any(text.startswith(said) for text in notes.texts)
+    assert any(("so it is" if taken else "not better than update 2, which is") in t for t in notes.texts)
+
+
+def test_longer_training_keeps_the_mean_until_something_scores_better(tmp_path: Path) -> None:
+    def go(updates: int, scores: list[float]) -> str:
+        chosen = settings(
+            metric="score", max_epochs=0, max_updates=updates, validate_every=1, average=2, keep_best=3
+        )
+        train(Task(scores=scores), tmp_path, chosen, quiet(tmp_path))
+        return Checkpoints(tmp_path, print).published()
+
+    assert go(2, [0.5, 0.6, 0.9]) == "1+2"
+    assert go(3, [0.7, 0.1]) == "1+2"
+    assert go(4, [0.95, 0.2]) == "4"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"max_epochs": 0}, "no end is given; set max_updates"),
+        ({"accumulate": 0}, r"training\.accumulate: 0 came, at least 1"),
+        ({"clip_norm": -1.0}, r"training\.clip_norm: -1\.0 came, at least 0"),
+        ({"precision": "float16"}, r"training\.precision: 'float16' came, one of auto, float32, bfloat16"),
+        ({"average": 5}, "the 5 best checkpoints are to be averaged, but keep_best is 3"),
+        ({"non_finite": "ignore"}, "one of raise, skip is needed"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        settings(**changes)
+
+
+def test_defaults_need_only_an_end() -> None:
+    assert Settings(max_updates=1).loss == "per_token"
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="'toaster' came, auto, cpu or cuda"):
+        devices.choose("toaster")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match="torch sees no GPU here"):
+            devices.choose("cuda")
+        assert devices.choose("auto") == torch.device("cpu")
+
+
+def test_auto_takes_bfloat16_only_where_it_is_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu = torch.device("cpu")
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    for fast in (False, True):
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda fast=fast: fast)
+        assert devices.uses_bfloat16("auto", cpu) is fast
+    assert not devices.uses_bfloat16("float32", cpu)
+    assert devices.uses_bfloat16("bfloat16", cpu)
+    monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported")
+    monkeypatch.delattr(torch.cpu, "_is_avx512_bf16_supported")
+    assert not devices.fast_bfloat16(cpu)
+
+
+def test_data_without_an_example_is_refused(tmp_path: Path) -> None:
+    class Empty(Task):
+        def plan(self, seed: int) -> Any:
+            made = super().plan(seed)
+            made.epoch = lambda number: []
+            return made
+
+    with pytest.raises(DataError, match="no example is left"):
+        train(Empty(), tmp_path, settings(), quiet(tmp_path))

@@ -1,0 +1,194 @@
+"""Optimisers, schedules and teacher forcing equal their formulae."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import weft.train.feeding
+import weft.train.optimisers
+import weft.train.schedules
+from weft import rooms
+from weft.errors import ConfigError
+from weft.train.feeding.constant import Constant as Always
+from weft.train.feeding.exponential import Exponential
+from weft.train.feeding.feeding import Feeding
+from weft.train.feeding.inverse_sigmoid import InverseSigmoid
+from weft.train.feeding.linear import Linear as Falling
+from weft.train.feeding.step import Step
+from weft.train.optimisers.adam import Adam
+from weft.train.optimisers.adamw import AdamW
+from weft.train.optimisers.optimiser import Optimiser, can_fuse
+from weft.train.optimisers.sgd import SGD
+from weft.train.schedules.constant import Constant
+from weft.train.schedules.cosine import Cosine
+from weft.train.schedules.inverse_square_root import InverseSquareRoot
+from weft.train.schedules.linear import Linear
+from weft.train.schedules.noam import Noam
+from weft.train.schedules.plateau import Plateau
+from weft.train.schedules.schedule import Schedule
+
+
+def take_steps(part: Optimiser, gradients: np.ndarray, start: np.ndarray) -> np.ndarray:
+    layer = nn.Linear(3, 2, bias=False, dtype=torch.float64)
+    layer.weight.data = torch.from_numpy(start.copy())
+    optimiser = part.build(layer)
+    for gradient in gradients:
+        layer.weight.grad = torch.from_numpy(gradient.copy())
+        optimiser.step()
+    return layer.weight.detach().numpy()
+
+
+@pytest.fixture
+def numbers() -> tuple[np.ndarray, np.ndarray]:
+    chance = np.random.default_rng(3)
+    return chance.standard_normal((5, 2, 3)), chance.standard_normal((2, 3))
+
+
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_sgd_equals_its_formula(numbers: tuple[np.ndarray, np.ndarray], nesterov: bool) -> None:
+    gradients, theta = numbers
+    got = take_steps(SGD(lr=0.1, momentum=0.9, nesterov=nesterov, weight_decay=0.03), gradients, theta)
+    b = np.zeros_like(theta)
+    for g in gradients:
+        g = g + 0.03 * theta
+        b = 0.9 * b + g
+        theta = theta - 0.1 * (g + 0.9 * b if nesterov else b)
+    np.testing.assert_allclose(got, theta, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+def test_adam_and_adamw_equal_their_formulae(numbers: tuple[np.ndarray, np.ndarray], decoupled: bool) -> None:
+    gradients, theta = numbers
+    part = (AdamW if decoupled else Adam)(lr=0.01, betas=(0.8, 0.95), eps=1e-6, weight_decay=0.1)
+    got = take_steps(part, gradients, theta)
+    m = v = np.zeros_like(theta)
+    for n, g in enumerate(gradients, 1):
+        if decoupled:
+            theta = theta - 0.01 * 0.1 * theta
+        else:
+            g = g + 0.1 * theta
+        m, v = 0.8 * m + 0.2 * g, 0.95 * v + 0.05 * g * g
+        theta = theta - 0.01 * (m / (1 - 0.8**n)) / (np.sqrt(v / (1 - 0.95**n)) + 1e-6)
+    np.testing.assert_allclose(got, theta, rtol=0, atol=1e-12)
+
+
+def test_adamw_spares_biases_norms_and_embeddings() -> None:
+    model = nn.ModuleDict({"embed": nn.Embedding(5, 3), "norm": nn.LayerNorm(3), "layer": nn.Linear(3, 5)})
+    model["tied"] = nn.Linear(3, 5)
+    model["tied"].weight = model["embed"].weight
+    model["frozen"] = nn.Linear(2, 2).requires_grad_(False)
+    decays = {
+        id(p): group["weight_decay"]
+        for group in AdamW(weight_decay=0.1).build(model).param_groups
+        for p in group["params"]
+    }
+    named = {name: decays.get(id(p)) for name, p in model.named_parameters()}
+    assert {name for name, decay in named.items() if decay == 0.1} == {"layer.weight"}
+    assert {name for name, decay in named.items() if decay is None} == {"frozen.weight", "frozen.bias"}
+    everything = AdamW(weight_decay=0.1, decay_all=True).build(model).param_groups
+    assert [group["weight_decay"] for group in everything] == [0.1]
+
+
+def test_what_cannot_be_fused_is_stepped_on_plainly() -> None:
+    layer = nn.Linear(2, 2, dtype=torch.complex64)
+    assert not can_fuse(layer)
+    layer.weight.grad = torch.ones_like(layer.weight)
+    before = layer.weight.detach().clone()
+    AdamW(lr=0.1).build(layer).step()
+    assert not torch.equal(before, layer.weight)
+
+
+@pytest.mark.parametrize(
+    ("part", "update", "done", "factor"),
+    [
+        (Constant(), 1, 0.0, 1.0),
+        (Constant(warmup=4), 1, 0.0, 0.25),
+        (Constant(warmup=4), 9, 0.5, 1.0),
+        (InverseSquareRoot(warmup=100), 25, 0.0, 0.25),
+        (InverseSquareRoot(warmup=100), 100, 0.0, 1.0),
+        (InverseSquareRoot(warmup=100), 400, 0.0, 0.5),
+        (Noam(width=256, warmup=100), 100, 0.0, 1 / 160),
+        (Noam(width=256, warmup=100), 50, 0.0, 1 / 320),
+        (Noam(width=256, warmup=100), 400, 0.0, 1 / 320),
+        (Linear(warmup=10), 5, 0.05, 0.5),
+        (Linear(warmup=10), 10, 0.1, 1.0),
+        (Linear(warmup=10), 55, 0.55, 0.5),  # of 100 planned updates half of those after the warm-up
+        (Linear(warmup=10, floor=0.2), 100, 1.0, 0.2),
+        (Linear(warmup=10), 500, 0.0, 1.0),  # no planned end
+        (Cosine(), 25, 0.25, (1 + math.sqrt(0.5)) / 2),
+        (Cosine(warmup=10), 55, 0.55, 0.5),
+        (Cosine(floor=0.1), 100, 1.0, 0.1),
+        (Cosine(warmup=200), 100, 1.0, 0.5),  # ends within its warm-up
+    ],
+)
+def test_a_schedule_equals_its_formula(part: Schedule, update: int, done: float, factor: float) -> None:
+    assert part.factor(update, done, part.start()) == pytest.approx(factor, abs=1e-12)
+
+
+def test_plateau_waits_and_falls() -> None:
+    part = Plateau(decay=0.5, patience=2, floor=0.2)
+    state, factors = part.start(), []
+    for loss in [3.0, 2.0, 2.0, 2.1, 1.9, float("nan"), 1.9, 1.9, 1.9, 1.9, 1.9]:
+        state = part.observe(state, loss, higher=False)
+        factors.append(part.factor(1, 0.0, state))
+    #                   new  new  1    2    new  1    2     1     2    floor
+    assert factors == [1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.25, 0.25, 0.2, 0.2, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("part", "update", "epoch", "probability"),
+    [
+        (Always(), 1000, 9, 1.0),
+        (Always(p=0.3), 0, 0, 0.3),
+        (Step(after_epochs=2, after=0.25), 10, 1, 1.0),
+        (Step(after_epochs=2, after=0.25), 11, 2, 0.25),
+        (Falling(updates=10, floor=0.5), 0, 0, 1.0),
+        (Falling(updates=10, floor=0.5), 4, 0, 0.8),
+        (Falling(updates=10, floor=0.5), 99, 0, 0.5),
+        (Exponential(k=0.5), 0, 0, 1.0),
+        (Exponential(k=0.5), 3, 0, 0.125),
+        (Exponential(k=0.5, floor=0.2), 3, 0, 0.2),
+        (InverseSigmoid(k=3), 0, 0, 0.75),
+        (InverseSigmoid(k=3), 6, 0, 3 / (3 + math.e**2)),
+        (InverseSigmoid(k=10), round(10 * math.log(10) * 1000), 0, 0.0),
+    ],
+)
+def test_feeding_equals_its_formula(part: Feeding, update: int, epoch: int, probability: float) -> None:
+    assert part.probability(update, epoch) == pytest.approx(probability, abs=1e-12)
+
+
+def test_each_room_holds_its_parts() -> None:
+    assert set(rooms.parts(weft.train.optimisers, Optimiser)) == {"sgd", "adam", "adamw"}
+    schedules = {"constant", "linear", "cosine", "inverse_square_root", "noam", "plateau"}
+    assert set(rooms.parts(weft.train.schedules, Schedule)) == schedules
+    feedings = {"constant", "step", "linear", "exponential", "inverse_sigmoid"}
+    assert set(rooms.parts(weft.train.feeding, Feeding)) == feedings
+
+
+@pytest.mark.parametrize("part", rooms.parts(weft.train.schedules, Schedule).values())
+def test_a_schedule_never_gives_a_negative_rate(part: type) -> None:
+    made = part(width=16, warmup=7) if part is Noam else part(warmup=7)
+    state = made.observe(made.start(), 1.0, True)
+    factors = [made.factor(update, update / 50, state) for update in range(1, 51)]
+    assert all(0 <= factor <= 1 for factor in factors)
+    assert factors[0] < factors[6]
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Always(p=1.5), "p is 1.5, a probability"),
+        (lambda: Falling(updates=0), "updates is 0, more than 0"),
+        (lambda: InverseSigmoid(k=0.5), "k is 0.5, at least 1"),
+        (lambda: Plateau(decay=1.0), "decay is 1.0, a number between 0 and 1"),
+        (lambda: Noam(width=0), "width is 0"),
+        (lambda: Constant(warmup=-1), "warmup is -1, at least 0"),
+        (lambda: AdamW(lr=-1.0), "lr is -1.0, at least 0"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused(make: object, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        make()  # type: ignore[operator]

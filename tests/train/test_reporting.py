@@ -1,0 +1,198 @@
+"""Progress in a pipe and on a terminal, metrics.jsonl, TensorBoard."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tests.train.toy import Notes, Sample, Task, settings
+from weft.errors import CheckpointError
+from weft.train import screen
+from weft.train.loop import train
+from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard, open_report
+
+LINE = Line(
+    update=1200,
+    epoch=2,
+    done=0.25,
+    loss=3.14159,
+    lr=0.000875,
+    gradient_norm=1.5,
+    feeding=1.0,
+    skipped=0,
+    tokens=90_000,
+    tokens_per_second=11_834.4,
+    tokens_per_cpu_second=6_001.0,
+    seconds=100.0,
+    seconds_left=300.0,
+)
+
+
+def test_lines_in_a_pipe() -> None:
+    stream = io.StringIO()
+    lines = screen.Lines(stream)
+    lines.logged(LINE)
+    lines.logged(LINE._replace(feeding=0.75, skipped=2, seconds_left=0.0))
+    lines.validated(1200, {"loss": 2.0, "bleu": 30.25}, [Sample("ein Haus", "a house"), "plain"], True)
+    lines.warned("a tooth is loose")
+    assert stream.getvalue().split("\n") == [
+        "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 a CPU second | lr 0.000875"
+        " | 5:00 left",
+        "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 a CPU second | lr 0.000875"
+        " | true token fed 0.75 | 2 updates left out",
+        "validation after update 1,200: loss 2.000, bleu 30.250 (best so far)",
+        "  source  ein Haus",
+        "  output  a house",
+        "",
+        "  plain",
+        "warning: a tooth is loose",
+        "",
+    ]
+
+
+def test_progress_of_reading_is_told_now_and_then_and_at_the_end() -> None:
+    stream = io.StringIO()
+    lines = screen.Lines(stream)
+    for done in range(1, 1001):
+        lines.progress("pairs", done, 1000)
+    assert stream.getvalue() == "pairs: 1 of 1,000\npairs: 1,000 of 1,000\n"
+
+
+def test_a_terminal_shows_a_bar_with_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(screen, "SECONDS_BETWEEN_DRAWINGS", 0.0)
+    monkeypatch.setattr(
+        "rich.console.Console",
+        lambda **options: Console(file=stream, force_terminal=True, width=150, highlight=False),
+    )
+    with screen.Bar() as bar:
+        bar.progress("pairs", 500, 1000)
+        bar.started(0, False)
+        bar.logged(LINE)
+        bar.moved(1201, 0.25)
+        bar.validated(1200, {"bleu": 30.25}, [Sample("[b]ein Haus", "a house")], False)
+        bar.warned("a tooth is loose")
+    shown = stream.getvalue()
+    assert "pairs" in shown
+    assert "25%" in shown
+    assert "update 1,201 | loss 3.142 | 11,834 tokens/s" in shown
+    assert "bleu 30.250" in shown
+    assert "[b]ein Haus" in shown  # a sentence is no markup
+    assert shown.rstrip("\n").endswith("\x1b[?25h") or "\x1b[?25h" in shown[-40:]  # the cursor is back
+
+
+def test_a_bar_draws_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(
+        "rich.console.Console", lambda **options: Console(file=stream, force_terminal=True, width=150)
+    )
+    with screen.Bar() as bar:
+        bar.moved(1, 0.01)
+        size = len(stream.getvalue())
+        for update in range(2, 1000):
+            bar.moved(update, update / 1000)
+        assert len(stream.getvalue()) <= size + 2000
+
+
+def test_metrics_of_later_updates_and_half_lines_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    metrics = MetricsFile(path)
+    metrics.started(0, False)
+    for update in (1, 2, 3):
+        metrics.logged(LINE._replace(update=update))
+        metrics.validated(update, {"loss": float("inf"), "bleu": 1.0}, [Sample("é", "\udc80")], False)
+    with open(path, "ab") as file:
+        file.write(b'{"event": "upd')
+    MetricsFile(path).started(2, validated=False)
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert [(r["event"], r["update"]) for r in records] == [("update", 1), ("validation", 1), ("update", 2)]
+    assert records[0]["loss"] == LINE.loss
+    assert records[1]["scores"] == {"loss": None, "bleu": 1.0}
+    assert records[1]["samples"] == [{"source": "é", "output": "\udc80"}]
+
+
+def test_metrics_that_cannot_be_written_are_said_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: could not be written .*; make room"):
+        MetricsFile(tmp_path / "metrics.jsonl").logged(LINE)
+
+
+def test_tensorboard_gets_the_curves(tmp_path: Path) -> None:
+    board = TensorBoard(tmp_path, Notes())
+    board.started(0, False)
+    board.logged(LINE)
+    board.validated(1200, {"bleu": 30.25}, [], True)
+    board.close()
+    (events,) = tmp_path.glob("*tfevents*")
+    data = events.read_bytes()
+    for name in (b"train/loss", b"train/lr", b"speed/tokens_per_second", b"validation/bleu"):
+        assert name in data
+
+
+def test_trouble_with_tensorboard_does_not_stop_training(tmp_path: Path) -> None:
+    (tmp_path / "tensorboard").write_text("in the way")
+    notes = Notes()
+    board = TensorBoard(tmp_path / "tensorboard", notes)
+    with Several(notes, board) as report:
+        outcome = train(Task(), tmp_path, settings(max_epochs=1), report)
+    assert outcome.reason == "max_epochs"
+    assert len(notes.warnings) == 1
+    assert "no TensorBoard events are written" in notes.warnings[0]
+
+
+def test_every_report_hears_every_call() -> None:
+    calls: list[str] = []
+
+    class Ear(Report):
+        def __getattribute__(self, name: str) -> Any:
+            def heard(*arguments: Any) -> None:
+                calls.append(name)
+
+            return heard if name in said else super().__getattribute__(name)
+
+    said: dict[str, Callable[[Report], None]] = {
+        "started": lambda r: r.started(1, True),
+        "said": lambda r: r.said("a"),
+        "warned": lambda r: r.warned("a"),
+        "progress": lambda r: r.progress("a", 1),
+        "moved": lambda r: r.moved(1, 0.5),
+        "logged": lambda r: r.logged(LINE),
+        "validated": lambda r: r.validated(1, {}, [], False),
+        "close": lambda r: r.close(),
+    }
+    public = {name for name, value in vars(Report).items() if name[0] != "_" and callable(value)}
+    assert public == set(said)
+    several, silent = Several(Ear(), Ear()), Report()
+    for name, call in said.items():
+        call(several)
+        call(silent)
+        assert calls[-2:] == [name, name]
+
+
+def test_a_pipe_gets_lines_and_the_run_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    report = open_report(tmp_path, tensorboard=False)
+    train(Task(), tmp_path, settings(max_epochs=1, log_every=2), report)
+    text = stream.getvalue()
+    assert "reading: 1 of 1" in text
+    assert "training begins: 256 parameters on cpu in float32, 1 threads" in text
+    assert "update 2 | epoch 1 | loss" in text
+    assert "validation after update 3: loss" in text
+    assert "  source  a b" in text
+    records = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_bytes().splitlines()]
+    assert [record["event"] for record in records] == ["update", "validation"]
+    line = records[0]
+    assert line["tokens"] == sum(len(row) - 1 for row in rows_of_first_batches(6))
+    assert line["tokens_per_second"] > 0
+    assert line["tokens_per_cpu_second"] > 0
+
+
+def rows_of_first_batches(count: int) -> list[Any]:
+    task = Task()
+    return [task.rows[n] for numbers in task.plan(1).epoch(0)[:count] for n in numbers]
