@@ -1,4 +1,4 @@
-"""Law 6 for recurrence: cells, stacks, directions, the bridge and recurrent decoders equal NumPy's equations."""
+"""Law 6 for recurrence: cells, stacks, directions, bridge and recurrent decoders equal the equations."""
 
 from functools import partial
 

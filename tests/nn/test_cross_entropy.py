@@ -1,0 +1,115 @@
+"""The fused softmax and cross-entropy equals its plain twin, in one chunk and in many."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.laws.members import close, normal
+from weft.nn.kernels import cross_entropy as kernel
+from weft.nn.kernels.cross_entropy import cross_entropy, plain_cross_entropy
+
+N, D, V = 13, 5, 7
+
+smoothings = pytest.mark.parametrize("smoothing", [0.0, 0.1])
+biases = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+
+
+@pytest.fixture(params=[1, 3 * V, 1 << 20], ids=["a row a chunk", "three rows a chunk", "one chunk"])
+def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "ELEMENTS", request.param)
+
+
+def inputs(bias: bool, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+    h = normal(N, D, dtype=dtype).requires_grad_()
+    weight = normal(V, D, seed=2, dtype=dtype).requires_grad_()
+    b = normal(V, seed=3, dtype=dtype).requires_grad_() if bias else None
+    return h, weight, b, torch.arange(N) * 3 % V
+
+
+@smoothings
+@biases
+@pytest.mark.usefixtures("chunks")
+def test_law_7_values_and_gradients_equal_the_plain_twin(smoothing: float, bias: bool) -> None:
+    results = []
+    for function in (cross_entropy, plain_cross_entropy):
+        h, weight, b, target = inputs(bias)
+        total, plain = function(h, weight, b, target, smoothing)
+        (1.7 * total).backward()  # a factor, as accumulation and loss scaling give one
+        results.append((total, plain, h.grad, weight.grad, b.grad if b is not None else None))
+    close(results[0], results[1])
+    assert not results[0][1].requires_grad
+
+
+@smoothings
+@biases
+@pytest.mark.usefixtures("chunks")
+def test_law_5_gradcheck(smoothing: float, bias: bool) -> None:
+    h, weight, b, target = inputs(bias)
+
+    def total(h: Tensor, weight: Tensor, *rest: Tensor) -> Tensor:
+        return cross_entropy(h, weight, *(rest or (None,)), target, smoothing)[0]
+
+    assert torch.autograd.gradcheck(total, (h, weight) if b is None else (h, weight, b))
+
+
+@pytest.mark.parametrize("learns", ["h", "weight"])
+def test_only_one_side_learns(learns: str) -> None:
+    h, weight, b, target = inputs(True)
+    (weight if learns == "h" else h).requires_grad_(False)
+    cross_entropy(h, weight, b, target)[0].backward()
+    other = inputs(True)
+    plain_cross_entropy(*other)[0].backward()
+    wanted = {"h": (h, other[0]), "weight": (weight, other[1])}[learns]
+    close(wanted[0].grad, wanted[1].grad)
+
+
+def test_without_gradients_the_values_are_the_same() -> None:
+    h, weight, b, target = inputs(True)
+    with torch.no_grad():
+        close(cross_entropy(h, weight, b, target, 0.1), plain_cross_entropy(h, weight, b, target, 0.1))
+
+
+def test_by_hand_even_odds_cost_log_v() -> None:
+    total, plain = cross_entropy(torch.zeros(3, D), torch.zeros(V, D), None, torch.tensor([0, 6, 2]), 0.3)
+    assert total.item() == pytest.approx(3 * math.log(V), rel=1e-6)
+    assert plain.item() == pytest.approx(3 * math.log(V), rel=1e-6)
+
+
+def test_large_logits_stay_finite() -> None:
+    h, weight, _, target = inputs(False)
+    total, _ = cross_entropy(h * 1e4, weight, None, target, 0.1)
+    total.backward()
+    assert total.isfinite() and h.grad.isfinite().all() and weight.grad.isfinite().all()
+
+
+def test_no_rows_cost_nothing() -> None:
+    h, weight, b, target = inputs(True)
+    total, plain = cross_entropy(h[:0], weight, b, target[:0])
+    total.backward()
+    assert (total.detach().item(), plain.item(), weight.grad.abs().sum().item()) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.usefixtures("chunks")
+def test_float32_stays_near_float64() -> None:
+    wide, narrow = inputs(True), inputs(True, torch.float32)
+    for each in (wide, narrow):
+        cross_entropy(*each, 0.1)[0].backward()
+    for one, other in zip(narrow[:3], wide[:3], strict=True):
+        close(one.grad.double(), other.grad, 1e-5)
+
+
+@pytest.mark.usefixtures("chunks")
+def test_bfloat16_autocast_stays_near_float32() -> None:
+    exact, rounded = inputs(True, torch.float32), inputs(True, torch.float32)
+    want = plain_cross_entropy(*exact, 0.1)[0]
+    want.backward()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        got = cross_entropy(*rounded, 0.1)[0]
+    got.backward()
+    assert got.dtype == torch.float32
+    close(got, want, 0.01)  # bfloat16 keeps 8 bits, 1/256 = 0.004
+    for one, other in zip(rounded[:3], exact[:3], strict=True):
+        assert one.grad.dtype == torch.float32
+        assert (one.grad - other.grad).norm() < 0.02 * other.grad.norm()

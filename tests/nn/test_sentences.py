@@ -1,0 +1,50 @@
+"""What a user's mistake is answered with: one sentence, both numbers, and what to do."""
+
+import pytest
+import torch
+
+from weft.errors import ConfigError, ShapeError
+from weft.nn.attention import MultiHead
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.positions import Learned
+from weft.nn.recurrent import Stack
+from weft.nn.scores.cosine import Cosine
+from weft.nn.scores.dot import Dot
+from weft.nn.scores.scaled import ScaledDot
+
+
+def test_heads_must_divide_the_width() -> None:
+    with pytest.raises(ShapeError, match=r"^3 heads do not divide the width 10; take a divisor of 10$"):
+        MultiHead(10, 3)
+    with pytest.raises(ShapeError, match="5 heads do not divide the width 12"):
+        TransformerEncoder(12, size=12, num_heads=5)
+
+
+@pytest.mark.parametrize(("score", "name"), [(Dot, "dot"), (ScaledDot, "scaled"), (Cosine, "cosine")])
+def test_a_product_needs_equal_sizes(score: type, name: str) -> None:
+    sentence = (
+        rf"^score {name}: the query has 13 features, the key 10; make them equal, set key_size: 13, "
+        r"or use bilinear or additive$"
+    )
+    with pytest.raises(ShapeError, match=sentence):
+        score(13, 10)
+    encoder = RecurrentEncoder(3, sizes=(5,), bidirectional=True)
+    with pytest.raises(ShapeError, match=sentence):
+        RecurrentDecoder(2, encoder, sizes=(13,), score=score)
+    RecurrentDecoder(2, encoder, sizes=(13,), score=score, key_size=13)  # the remedy that the sentence names
+
+
+def test_learned_positions_end() -> None:
+    positions = Learned(4, max_length=7)
+    assert positions(torch.zeros(1, 7, 4), torch.arange(7)).shape == (1, 7, 4)
+    with pytest.raises(
+        ShapeError, match=r"^position 7 asked for, 7 were learned; shorten the text, train with a larger"
+    ):
+        positions(torch.zeros(1, 1, 4), torch.tensor([7]))
+
+
+def test_a_stack_needs_a_layer() -> None:
+    with pytest.raises(ConfigError, match=r"needs a size for each layer, for example sizes: \[256, 256\]"):
+        Stack(3, ())

@@ -1,0 +1,85 @@
+"""docs/equations.md is true: every file, symbol and test that it names exists."""
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "equations.md"
+CODE = re.compile(r"^`(?P<file>weft/[\w/]+\.py)` `(?P<symbol>[\w.]+)`$")
+TEST = re.compile(r"^`(?P<file>tests/[\w/]+\.py)::(?P<symbol>\w+)`$")
+
+BUILT = {
+    "C1",
+    "C3",
+    "C4",
+    "C5",
+    "C8",
+    "C11",
+    "C12",
+    "A0",
+    "A1",
+    "A2",
+    "A3",
+    "A5",
+    "A6",
+    "A7",
+    "A8",
+    "A10",
+    "M2",
+    "D2",
+}
+
+
+class Row(NamedTuple):
+    id: str
+    equation: str
+    code: str
+    test: str
+
+
+def rows() -> list[Row]:
+    lines = [line for line in PAGE.read_text("utf-8").split("\n") if re.match(r"^\| [A-Z]\d", line)]
+    return [Row(*(cell.strip() for cell in line.strip().strip("|").split(" | "))) for line in lines]
+
+
+def symbols(path: Path) -> set[str]:
+    """Names of functions, classes and `Class.method` that a file defines."""
+    found = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {
+                f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)
+            }
+    return found
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.id}-{row.code.split('`')[-2]}")
+def test_each_equation_has_its_file_symbol_and_test(row: Row) -> None:
+    assert row.equation
+    for cell, pattern in ((row.code, CODE), (row.test, TEST)):
+        match = pattern.match(cell)
+        assert match, f"cannot read {cell!r}; write `file` `symbol` and `file::test`"
+        path = ROOT / match["file"]
+        assert path.is_file(), f"{match['file']} is gone"
+        assert match["symbol"] in symbols(path), f"{match['symbol']} is not in {match['file']}"
+
+
+def test_every_system_that_is_built_has_a_row() -> None:
+    assert BUILT - {row.id for row in rows()} == set()
+
+
+def test_every_part_has_a_row() -> None:
+    page = PAGE.read_text("utf-8")
+    files = [
+        path.relative_to(ROOT).as_posix()
+        for room in ("cells", "scores", "heads")
+        for path in sorted((ROOT / "weft" / "nn" / room).glob("*.py"))
+        if path.stem not in {"__init__", "initial", room.removesuffix("s")}
+    ]
+    assert [file for file in files if file not in page] == []
