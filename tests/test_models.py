@@ -1,0 +1,168 @@
+"""The Generator: its loss is a sum over real targets, whoever shares a batch with whom; D2's feeding."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import torch
+from safetensors.torch import load_model, save_model
+from torch import Tensor, nn
+
+from tests.laws.members import close, ready
+from weft import masks
+from weft.errors import ShapeError
+from weft.models import Generator
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.categorical import Categorical
+
+V, ROWS, SOURCE, TARGET = 17, 5, 7, 11
+SOS = 2
+
+
+class Batch(NamedTuple):
+    source: Tensor
+    source_mask: Tensor
+    target_in: Tensor
+    target_out: Tensor
+    target_mask: Tensor
+
+
+def batch() -> Batch:
+    draw = torch.Generator().manual_seed(5)
+    source = torch.randint(4, V, (ROWS, SOURCE), generator=draw)
+    target = torch.randint(4, V, (ROWS, TARGET), generator=draw)
+    shifted = torch.cat([torch.full((ROWS, 1), SOS), target[:, :-1]], 1)
+    source_mask = masks.from_lengths(torch.tensor([7, 4, 1, 6, 2]), SOURCE)
+    return Batch(
+        source, source_mask, shifted, target, masks.from_lengths(torch.tensor([11, 1, 5, 8, 3]), TARGET)
+    )
+
+
+def rnn() -> Generator:
+    embed = Tokens(V, 6)
+    encoder = RecurrentEncoder(6, sizes=(5,), bidirectional=True)
+    decoder = RecurrentDecoder(6, encoder, sizes=(13,), enters="both", input_feeding=True)
+    return Generator(embed, decoder, Categorical(13, V), encoder=encoder, source_embed=Tokens(V, 6))
+
+
+def transformer() -> Generator:
+    embed = Tokens(V, 6)
+    encoder = TransformerEncoder(6, size=6, num_layers=1, num_heads=2, dropout=0.0)
+    decoder = TransformerDecoder(6, encoder, size=6, num_layers=1, num_heads=2, dropout=0.0)
+    return Generator(embed, decoder, Categorical(6, V, tied=embed.table, smoothing=0.1), encoder=encoder)
+
+
+def language_model() -> Generator:
+    return Generator(Tokens(V, 6), RecurrentDecoder(6, sizes=(13,)), Categorical(13, V))
+
+
+every_model = pytest.mark.parametrize("make", [rnn, transformer, language_model])
+
+
+def numbers(model: Generator, given: Batch, **feeding: float) -> tuple[float, int]:
+    with torch.no_grad():
+        loss = model.loss(given, **feeding)
+    return loss.total.item(), loss.count.item()
+
+
+@every_model
+def test_law_2_a_batch_costs_what_its_rows_cost_however_padded(make) -> None:
+    model, together = ready(make), batch()
+    total, count = numbers(model, together)
+    assert count == 28
+    alone = 0.0
+    for row in range(ROWS):
+        s, t = int(together.source_mask[row].sum()), int(together.target_mask[row].sum())
+        here = slice(row, row + 1)
+        one = Batch(
+            together.source[here, :s],
+            together.source_mask[here, :s],
+            together.target_in[here, :t],
+            together.target_out[here, :t],
+            together.target_mask[here, :t],
+        )
+        alone += numbers(model, one)[0]
+    assert total == pytest.approx(alone, rel=1e-10)
+    padded = Batch(*(nn.functional.pad(each, (0, 3), value=False) for each in together))
+    assert numbers(model, padded)[0] == pytest.approx(total, rel=1e-10)
+
+
+@every_model
+def test_law_1_the_loss_is_the_sum_of_what_steps_say(make) -> None:
+    model, given = ready(make), batch()
+    state, total = model.start(given.source, given.source_mask), 0.0
+    for t in range(TARGET):
+        logp, state = model.step(given.target_in[:, t], state)
+        assert logp.exp().sum(-1).tolist() == pytest.approx([1.0] * ROWS)
+        said = logp.gather(1, given.target_out[:, t : t + 1])[:, 0]
+        total -= said[given.target_mask[:, t]].sum().item()
+    assert numbers(model, given)[0] == pytest.approx(total, rel=1e-10)
+
+
+@every_model
+def test_feeding_is_teacher_forcing_at_one_and_own_words_at_zero(make) -> None:
+    model, given = ready(make), batch()
+    assert numbers(model, given, feeding=1.0) == numbers(model, given)
+    near_one = numbers(model, given, feeding=1 - 1e-9)  # the loop over steps, with true tokens
+    assert near_one[0] == pytest.approx(numbers(model, given)[0], rel=1e-10)
+    own, state = [given.target_in[:, 0]], model.start(given.source, given.source_mask)
+    for _ in range(TARGET - 1):
+        logp, state = model.step(own[-1], state)
+        own.append(logp.argmax(-1))
+    greedy = given._replace(target_in=torch.stack(own, 1))
+    assert numbers(model, given, feeding=0.0)[0] == pytest.approx(numbers(model, greedy)[0], rel=1e-10)
+
+
+def test_feeding_per_sequence_is_all_or_nothing() -> None:
+    model, given = ready(rnn), batch()
+    rows = [Batch(*(each[row : row + 1] for each in given)) for row in range(ROWS)]
+    true = [numbers(model, row, feeding=1.0)[0] for row in rows]
+    own = [numbers(model, row, feeding=0.0)[0] for row in rows]
+    possible = {0.0}
+    for one, other in zip(true, own, strict=True):
+        possible = {total + each for total in possible for each in (one, other)}
+    seen = {round(numbers(model, given, feeding=0.5, per_sequence=True)[0], 6) for _ in range(12)}
+    assert len(seen) > 1
+    assert seen <= {round(total, 6) for total in possible}
+
+
+@every_model
+def test_law_5_gradients_reach_every_parameter_with_and_without_the_true_words(make) -> None:
+    for feeding in (1.0, 0.5):
+        model = ready(make).train()
+        model.loss(batch(), feeding=feeding).mean.backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+            assert parameter.grad.any(), name
+
+
+@every_model
+def test_law_10_saved_and_loaded_gives_the_same(make, tmp_path: Path) -> None:
+    model, other = ready(make), ready(make, seed=4)
+    assert numbers(model, batch()) != numbers(other, batch())
+    save_model(model, str(tmp_path / "model.safetensors"))
+    load_model(other, str(tmp_path / "model.safetensors"))
+    close(other.features(batch()), model.features(batch()), 0.0)
+    assert numbers(model, batch()) == numbers(other, batch())
+
+
+def test_one_table_serves_source_target_and_output() -> None:
+    model = ready(transformer)
+    assert model.source_embed is model.embed
+    assert model.head.weight is model.embed.table.weight
+    assert (
+        len([name for name, _ in model.named_parameters() if "table" in name or name == "head.weight"]) == 1
+    )
+
+
+def test_a_source_without_a_word_is_refused() -> None:
+    mask = batch().source_mask.clone()
+    mask[3] = False
+    with pytest.raises(
+        ShapeError, match="source mask: row 3 has no real position; give each row at least one"
+    ):
+        ready(rnn).start(batch().source, mask)

@@ -1,0 +1,83 @@
+"""A room holds the parts that its files hold: found at once, one a file, named as the file."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from weft import rooms
+from weft.errors import ConfigError
+from weft.nn import cells, decoders, encoders, heads, scores
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.lstm import LSTM
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.heads.head import Head
+from weft.nn.scores.score import Score
+
+ROOMS = [(cells, Cell), (scores, Score), (encoders, Encoder), (decoders, Decoder), (heads, Head)]
+
+PART = """
+from weft.nn.cells.cell import Cell
+
+class {name}(Cell):
+    def start(self, like):
+        return (like,)
+
+    def step(self, x, state):
+        return x, state
+"""
+
+
+@pytest.fixture
+def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ModuleType, Path]]:
+    """A room of its own, outside the package."""
+    folder = tmp_path / "guestroom"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield importlib.import_module("guestroom"), folder
+    for name in [name for name in sys.modules if name.split(".")[0] == "guestroom"]:
+        del sys.modules[name]
+
+
+def test_a_file_is_found_the_moment_it_exists(room: tuple[ModuleType, Path]) -> None:
+    package, folder = room
+    assert rooms.parts(package, Cell) == {}
+    (folder / "echo.py").write_text(PART.format(name="Echo") + "\nclass _Helper(Echo):\n    pass\n")
+    (folder / "tools.py").write_text("from weft.nn.cells.lstm import LSTM\n\nclass Unrelated:\n    pass\n")
+    importlib.invalidate_caches()
+    assert {name: part.__name__ for name, part in rooms.parts(package, Cell).items()} == {"echo": "Echo"}
+    assert rooms.find(package, Cell, "echo").__name__ == "Echo"
+
+
+def test_a_file_holds_one_part(room: tuple[ModuleType, Path]) -> None:
+    package, folder = room
+    (folder / "twins.py").write_text(PART.format(name="Castor") + PART.format(name="Pollux"))
+    importlib.invalidate_caches()
+    with pytest.raises(
+        TypeError, match=r"guestroom.twins holds Castor and Pollux; a file of a room holds one"
+    ):
+        rooms.parts(package, Cell)
+
+
+def test_a_part_is_found_by_the_name_of_its_file() -> None:
+    assert rooms.find(cells, Cell, "lstm") is LSTM
+
+
+def test_a_wrong_name_is_answered_with_the_nearest_or_with_all() -> None:
+    with pytest.raises(ConfigError, match=r"^no cell is called 'lsmt'; did you mean 'lstm'\?$"):
+        rooms.find(cells, Cell, "lsmt")
+    with pytest.raises(
+        ConfigError, match=r"^no score is called 'zzz'; there is additive, bilinear, cosine, dot"
+    ):
+        rooms.find(scores, Score, "zzz")
+
+
+@pytest.mark.parametrize(("package", "contract"), ROOMS, ids=lambda value: getattr(value, "__name__", None))
+def test_every_file_but_the_contract_holds_a_part(package: ModuleType, contract: type) -> None:
+    files = {path.stem for path in Path(package.__path__[0]).glob("*.py")} - {"__init__", "initial"}
+    assert set(rooms.parts(package, contract)) == files - {contract.__module__.rsplit(".", 1)[1]}
