@@ -53,8 +53,8 @@ def learn(
     if size < least:
         raise ConfigError(
             f"vocabulary size {size} is too small for {kind}: the data has {len(alphabet)} different "
-            f"characters, with the special symbols {least}; set size to {least} or more, or raise min_count to "
-            "leave out rare characters"
+            f"characters, with the special symbols {least}; set size to {least} or more, or raise min_count "
+            "to leave out rare characters"
         )
     if kind == "bpe":
         return _bpe(words, alphabet, size, min_count, progress)

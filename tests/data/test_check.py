@@ -1,0 +1,116 @@
+"""weft data check: one run names everything that is wrong, with its place."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from weft.data import check as module
+from weft.data.check import KINDS, check
+
+
+def write(path: Path, *lines: str | bytes) -> None:
+    path.write_bytes(
+        b"".join(line.encode() + b"\n" if isinstance(line, str) else line + b"\n" for line in lines)
+    )
+
+
+def told(tmp_path: Path, *paths: Path) -> list[str]:
+    return [str(finding).replace(f"{tmp_path}/", "") for finding in check(*paths).findings]
+
+
+def test_clean_files_have_no_findings(tmp_path: Path) -> None:
+    write(tmp_path / "train.en", "one cat", "two cats")
+    write(tmp_path / "train.de", "eine Katze", "zwei Katzen")
+    report = check(tmp_path / "train.en", tmp_path / "train.de")
+    assert report.findings == []
+    assert report.summary == f"{tmp_path}/train: 2 lines\nnothing wrong found"
+
+
+def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:
+    good = [f"this is the good sentence number {number}" for number in range(9)]
+    gut = [f"das ist der gute Satz mit der Nummer {number}" for number in range(9)]
+    bad = ["latin", b"nul \0", "lost \ufffd", "bell \x07", "sep\u2028", "", "", "same", "12 %"]
+    write(tmp_path / "train.en", *good, *bad, "cat", "cat", "short", "one more")
+    bad = [b"caf\xe9", "Null", "weg", "Ton", "Trenner", "leer", "", "same", "12 %"]
+    write(tmp_path / "train.de", *gut, *bad, "Katze", "Katze", "lang " * 20)
+    write(tmp_path / "test.en", "new", "cat", "one cat")
+    write(tmp_path / "test.de", "neu", "Katze", "Katze")
+    convert = "convert the file (iconv -t utf-8) or remove the line"
+    assert told(tmp_path, tmp_path / "test", tmp_path / "train") == [
+        f"train.de:10: not UTF-8 (byte 0xe9, the 4. of the line); {convert}",
+        "train.en:11: a NUL byte, so this is no UTF-8 text; convert the file or remove the line",
+        "train.en:12: U+FFFD, a character that an earlier conversion lost; mend or remove the line",
+        "train.en:13: U+0007 inside the line; remove it, or cut all sides there",
+        "train.en:14: U+2028 inside the line; remove it, or cut all sides there",
+        "train.en:15: en is empty; training leaves the pair out",
+        "train.de:16: de and en are empty; training leaves the pair out",
+        "train.en:17: en equals de: 'same'; is it translated?",
+        "train.de:20: the same pair as train.de:19: 'Katze'",
+        "train.de: unequal numbers of lines (train.de 21, train.en 22); each line needs its pair",
+        "train.en:21: en is 0.05 times as long as de, 0.89 is usual; is it its translation?",
+        "test.de:2: the same pair as train.de:19: 'Katze'",
+    ]
+
+
+def test_a_table_is_checked_by_its_columns(tmp_path: Path) -> None:
+    write(tmp_path / "x.tsv", "id\ten\tde", "1\ta cat\tKatze", "2\tno more", "3\t\tleer", "4\tone\tone")
+    assert told(tmp_path, tmp_path / "x.tsv") == [
+        "x.tsv:3: 2 columns, need 3; mend or remove the line",
+        "x.tsv:4: en is empty; training leaves the pair out",
+        "x.tsv:5: de equals en: 'one'; is it translated?",
+    ]
+    (tmp_path / "plain.tsv.gz").write_bytes(gzip.compress(b"a\tb\nsame\tsame\n"))
+    assert told(tmp_path, tmp_path / "plain.tsv.gz") == [
+        "plain.tsv.gz:2: target equals source: 'same'; is it translated?"
+    ]
+
+
+def test_files_that_cannot_be_read_are_findings_too(tmp_path: Path) -> None:
+    (tmp_path / "empty.en").touch()
+    write(tmp_path / "empty.de", "x")
+    (tmp_path / "cut.tsv.gz").write_bytes(gzip.compress(b"a\tb\n" * 999)[:-20])
+    (tmp_path / "bad.tsv.xz").write_bytes(b"plain")
+    found = told(
+        tmp_path,
+        tmp_path / "none",
+        tmp_path / "empty",
+        tmp_path / "cut.tsv.gz",
+        tmp_path / "bad.tsv.xz",
+        tmp_path,
+    )
+    assert found == [
+        "none: no such file, nor any whose name goes on with a language",
+        found[1],
+        "bad.tsv.xz: not compressed as its name says; rename it or compress it again",
+        "empty.en: the file is empty; give one with at least one line",
+        found[4],
+    ]
+    assert found[1].startswith("cut.tsv.gz: damaged compressed file")
+    assert found[4].endswith(": a directory; name a file in it")
+
+
+def test_sources_that_training_has_too_are_counted(tmp_path: Path) -> None:
+    write(tmp_path / "train.tsv", "cat\tKatze", "dog\tHund")
+    write(tmp_path / "valid.tsv", "cat\tKater", "cow\tKuh")
+    report = check(tmp_path / "valid.tsv", tmp_path / "train.tsv")
+    assert (report.findings, report.shared_sources) == ([], 1)
+    assert report.summary.startswith(f"{tmp_path}/train.tsv: 2 lines\n{tmp_path}/valid.tsv: 2 lines\n")
+    assert "1 lines whose source stands in an earlier text too" in report.summary
+
+
+def test_findings_are_bounded_and_counted_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 3)
+    write(tmp_path / "x.tsv", *["same\tsame"] * 10)
+    report = check(tmp_path / "x.tsv")
+    assert len(report.findings) == 6
+    assert report.counts == {"same": 10, "duplicate": 9}
+    assert set(report.counts) <= set(KINDS)
+
+
+def test_one_language_alone_is_checked_for_its_lines(tmp_path: Path) -> None:
+    write(tmp_path / "text.txt", "one", "two", "one", b"\xff")
+    assert [line.split(": ")[0] for line in told(tmp_path, tmp_path / "text.txt")] == [
+        "text.txt:3",
+        "text.txt:4",
+    ]

@@ -1,0 +1,65 @@
+"""Corpora that come with Weft, each a folder of corpora/ with its notice and licence.
+
+libreoffice-help: 33,000 help sentences side by side in six languages, so that any of 30 directions can
+be trained without a download. Read next: parallel.py, whose interface a corpus has.
+"""
+
+import difflib
+from pathlib import Path
+
+from weft.data.parallel import ParallelText
+from weft.errors import ConfigError
+
+SPLITS = ("train", "valid", "test")
+FOLDER = Path(__file__).parent / "corpora"
+
+
+def names() -> list[str]:
+    """What there is."""
+    return sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
+
+
+def languages(name: str) -> list[str]:
+    """The languages of a corpus.
+
+    Raises:
+        ConfigError: no such corpus.
+    """
+    from weft.data.lines import read_lines
+
+    return next(read_lines(_folder(name) / "train.tsv.xz")).split("\t")[1:]
+
+
+def corpus(name: str, source: str, target: str, split: str) -> ParallelText:
+    """The pairs of a split in one direction; rows without a text on one of the two sides are left out.
+
+    Args:
+        name: such as "libreoffice-help".
+        source, target: two of its languages.
+        split: "train", "valid" or "test".
+
+    Raises:
+        ConfigError: no such corpus, language or split.
+
+    Example:
+        >>> next(iter(corpus("libreoffice-help", "en", "es", "test"))).target
+        'Creación de una biblioteca nueva'
+    """
+    folder = _folder(name)
+    if split not in SPLITS:
+        raise ConfigError(f"corpus {name} has no split {split!r}; choose one of {', '.join(SPLITS)}")
+    known = languages(name)
+    for language in (source, target):
+        if language not in known:
+            raise ConfigError(f"corpus {name} has no language {language!r}; choose two of {', '.join(known)}")
+    if source == target:
+        raise ConfigError(f"corpus {name}: source and target are both {source!r}; choose two languages")
+    return ParallelText(folder / f"{split}.tsv.xz", source, target, complete=True, name=f"{name}/{split}")
+
+
+def _folder(name: str) -> Path:
+    if name not in names():
+        near = difflib.get_close_matches(name, names(), 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names())}"
+        raise ConfigError(f"no corpus is called {name!r}; {hint}")
+    return FOLDER / name

@@ -1,0 +1,96 @@
+"""Bytes of a file or a stream, decompressed on the way, and what can go wrong in getting them.
+
+Read next: lines.py.
+"""
+
+import gzip
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from weft.errors import DataError
+
+COMPRESSED = (".gz", ".xz", ".zst")
+
+_PART = 2**20
+_SMALL = 2**15  # compressed bytes at a time: a few may become many
+
+
+def file_bytes(path: str | Path) -> Iterator[bytes]:
+    """The bytes of a file, gzip, xz and zstandard told by its first bytes.
+
+    Raises:
+        DataError: at once where it is missing, empty, a directory or unreadable; later where it is damaged.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            start = file.read(6)
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from error
+    if not start:
+        raise DataError(f"{path}: the file is empty; give one with at least one line")
+    if start.startswith(b"\x1f\x8b"):
+        parts = _parts(gzip.open, path)
+    elif start.startswith(b"\xfd7zXZ\x00"):
+        parts = _parts(lzma.open, path)
+    elif start.startswith(b"\x28\xb5\x2f\xfd"):
+        parts = _zstandard(path)
+    elif path.suffix in COMPRESSED:
+        raise DataError(f"{path}: not compressed as its name says; rename it or compress it again")
+    else:
+        parts = _parts(open, path)
+    return _guarded(parts, path)
+
+
+def stream_bytes(stream: BinaryIO) -> Iterator[bytes]:
+    """The bytes of an open stream, each part as soon as it comes."""
+    read = getattr(stream, "read1", stream.read)
+    while part := read(_PART):
+        yield part
+
+
+def unreadable(path: str | Path, error: OSError) -> str:
+    """Why a path cannot be read, in one sentence."""
+    if isinstance(error, FileNotFoundError):
+        return f"{path}: no such file; check the name and the directory"
+    if isinstance(error, IsADirectoryError):
+        return f"{path}: a directory; name a file in it"
+    return f"{path}: cannot be read ({error.strerror or error}); check the file and its permissions"
+
+
+def _parts(opener: Callable[..., Any], path: Path) -> Iterator[bytes]:
+    with opener(path, "rb") as file:
+        while part := file.read(_PART):
+            yield part
+
+
+def _zstandard(path: Path) -> Iterator[bytes]:
+    # Frame by frame: the library's own reader takes a cut file for a short one.
+    import zstandard
+
+    with open(path, "rb") as file:
+        frame = None
+        while part := file.read(_SMALL):
+            while part:
+                frame = frame or zstandard.ZstdDecompressor().decompressobj()
+                try:
+                    yield frame.decompress(part)
+                except zstandard.ZstdError as error:
+                    raise EOFError(str(error)) from error
+                part, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+        if frame is not None:
+            raise EOFError("the last frame is cut short")
+
+
+def _guarded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    try:
+        yield from parts
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{path}: damaged compressed file ({str(error).rstrip('.')}); copy or download it again"
+        ) from error
+    except OSError as error:
+        raise DataError(unreadable(path, error)) from error

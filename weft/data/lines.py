@@ -1,0 +1,116 @@
+r"""Lines of a text file: cut at LF and nowhere else, whatever holds them.
+
+U+2028, NEL and form feed are part of a line; CRLF counts as LF; a byte order mark is dropped; the last
+line needs no LF. What cannot be text is named as file:line. Read next: files.py, where the bytes come
+from; parallel.py, two files side by side.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from weft.data.files import file_bytes, stream_bytes
+from weft.errors import DataError
+
+LONGEST = 16 * 2**20
+"""Bytes of a line; more is a binary file, or one that does not end its lines with LF."""
+
+_BOM = b"\xef\xbb\xbf"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
+    r"""Every line without its end, empty lines too: N lines in, N lines out.
+
+    Args:
+        file: a path, which must exist and not be empty (looked at before the first line is asked for),
+            plain or .gz, .xz, .zst; or an open binary stream such as sys.stdin.buffer, read as it
+            comes, which may be empty.
+
+    Raises:
+        DataError: missing, empty, a directory, unreadable, damaged; or a line that is not UTF-8 text.
+
+    Example:
+        >>> import io
+        >>> list(read_lines(io.BytesIO("one\u2028still one\r\n\r\nthree".encode())))
+        ['one\u2028still one', '', 'three']
+    """
+    if isinstance(file, str | Path):
+        return _decoded(file_bytes(file), str(file))
+    return _decoded(stream_bytes(file), str(getattr(file, "name", "input")))
+
+
+def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, as many as a part completes: the number of the first one, and their bytes.
+
+    Args:
+        parts: the bytes of a file, cut anywhere.
+        name: of the file, for the error.
+
+    Raises:
+        DataError: a line longer than LONGEST.
+    """
+    first = 1
+    held: list[bytes] = []  # a line that is not complete yet
+    size = 0
+    for part in _without_mark(parts):
+        end = part.rfind(b"\n") + 1
+        if end:
+            whole = b"".join([*held, part[:end]])
+            yield first, whole
+            first += whole.count(b"\n")
+            held, size = [], 0
+        held.append(part[end:])
+        size += len(part) - end
+        if size > LONGEST:
+            most = f"{LONGEST // 2**20} MiB"
+            raise DataError(
+                f"{name}:{first}: a line longer than {most}; give a text file, LF after each line"
+            )
+    if size:
+        yield first, b"".join(held)
+
+
+def wrong_bytes(line: bytes) -> str | None:
+    """Why a line is not UTF-8 text, and what to do; None where it is."""
+    if b"\0" in line:
+        return "a NUL byte, so this is no UTF-8 text; convert the file or remove the line"
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if line.startswith(_UTF16):
+            return "UTF-16, not UTF-8; convert the file: iconv -f utf-16 -t utf-8"
+        where = f"byte 0x{line[error.start]:02x}, the {error.start + 1}. of the line"
+        return f"not UTF-8 ({where}); convert the file (iconv -t utf-8) or remove the line"
+    return None
+
+
+def _without_mark(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The parts without a byte order mark, which a stream may deliver in pieces."""
+    parts = iter(parts)
+    start = b""
+    for part in parts:
+        start += part
+        if len(start) >= len(_BOM) or not _BOM.startswith(start):
+            break
+    yield start.removeprefix(_BOM)
+    yield from parts
+
+
+def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str]:
+    for first, whole in blocks(parts, name):
+        try:
+            text = whole.decode("utf-8")
+        except UnicodeDecodeError:
+            text = "\0"
+        if "\0" in text:
+            # Line by line only now: looking at each is slower, and blames the right one.
+            for number, line in enumerate(whole.removesuffix(b"\n").split(b"\n"), first):
+                wrong = wrong_bytes(line)
+                if wrong:
+                    raise DataError(f"{name}:{number}: {wrong}")
+                yield line.removesuffix(b"\r").decode("utf-8")
+            continue
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+        yield from text.removesuffix("\n").split("\n")

@@ -1,0 +1,136 @@
+"""Parallel text: the same lines in two languages, in two files or as two columns of one.
+
+`ParallelText("data/train", "en", "de")` reads data/train.en and data/train.de (also .gz, .xz, .zst), and
+`ParallelText("data/train.tsv", "en", "de")` two columns of a TSV file: those its header names, or both of
+them where it has two and no header. Read next: corpora.py, the corpus that comes with Weft; store.py.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.data.files import COMPRESSED
+from weft.data.lines import read_lines
+from weft.errors import DataError
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
+
+
+class Pair(NamedTuple):
+    """A line and its translation."""
+
+    number: int
+    """The line in its file or files, the first is 1."""
+
+    source: str
+    target: str
+
+
+class ParallelText:
+    """Pairs of lines, read anew whenever they are iterated, never held in memory.
+
+    Args:
+        path: the part of two file names before the language, or a .tsv file.
+        source, target: languages, as file endings or as column names.
+        complete: leave out pairs with an empty side instead of giving them.
+        name: what messages call the whole; the path unless given.
+
+    Raises:
+        DataError: a file is missing, or there in two forms; a column is missing.
+    """
+
+    def __init__(
+        self, path: str | Path, source: str, target: str, *, complete: bool = False, name: str | None = None
+    ) -> None:
+        self.source, self.target = source, target
+        self.complete = complete
+        self.name = name or str(path)
+        self._table = is_table(path)
+        self._header = 0
+        self._columns = (0, 1)
+        self._width = 2
+        if self._table:
+            self.files = [Path(path)]
+            self._read_header()
+        else:
+            self.files = [find_side(path, source), find_side(path, target)]
+
+    def __iter__(self) -> Iterator[Pair]:
+        pairs = self._rows() if self._table else self._lines()
+        if self.complete:
+            return (pair for pair in pairs if pair.source.strip() and pair.target.strip())
+        return pairs
+
+    def place(self, number: int) -> str:
+        """Where a pair stands, as file:line."""
+        return f"{self.files[0]}:{number}"
+
+    def _lines(self) -> Iterator[Pair]:
+        first, second = self.files
+        sides = read_lines(first), read_lines(second)
+        for number, (source, target) in enumerate(zip_longest(*sides), 1):
+            if source is None or target is None:
+                more = number + sum(1 for _ in sides[source is None])
+                counts = (number - 1, more) if source is None else (more, number - 1)
+                raise DataError(
+                    f"{first} has {counts[0]:,} lines and {second} has {counts[1]:,}; "
+                    "each line of one must translate the same line of the other, so the counts must be equal"
+                )
+            yield Pair(number, source, target)
+
+    def _rows(self) -> Iterator[Pair]:
+        (file,) = self.files
+        left, right = self._columns
+        for number, line in enumerate(read_lines(file), 1):
+            if number <= self._header:
+                continue
+            cells = line.split("\t")
+            if len(cells) != self._width:
+                came = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
+                need = f"{self._width} ({self.source} TAB {self.target})" if self._width == 2 else self._width
+                raise DataError(
+                    f"{file}:{number}: {came}, need {need}; mend or remove it (weft data check lists all)"
+                )
+            yield Pair(number, cells[left], cells[right])
+
+    def _read_header(self) -> None:
+        """Which columns are wanted, by the names in the first line or, without one, the only two."""
+        (file,) = self.files
+        cells = [cell.strip() for cell in next(read_lines(file)).split("\t")]
+        wanted = [self.source, self.target]
+        if set(wanted) <= set(cells):
+            self._header, self._width = 1, len(cells)
+            self._columns = (cells.index(self.source), cells.index(self.target))
+        elif len(cells) != 2 or all(map(_LANGUAGE.fullmatch, cells)) or set(wanted) & set(cells):
+            missing = next(name for name in wanted if name not in cells)
+            shown = ", ".join(cell[:20] for cell in cells[:10])
+            raise DataError(
+                f"{file}:1: no column is called {missing!r}, the first line has {shown}; "
+                "name the columns in the first line, or give two columns (source TAB target) without names"
+            )
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether a path names a TSV file."""
+    name = Path(path).name
+    return any(name.endswith(f".tsv{end}") for end in ("", *COMPRESSED))
+
+
+def find_side(prefix: str | Path, language: str) -> Path:
+    """The file of one language: prefix.language, plain or compressed.
+
+    Raises:
+        DataError: none, or more than one.
+    """
+    forms = [Path(f"{prefix}.{language}{end}") for end in ("", *COMPRESSED)]
+    found = [form for form in forms if form.exists()]
+    if len(found) > 1:
+        raise DataError(f"{found[0]} and {found[1]} are both there; remove or rename one of them")
+    if not found:
+        raise DataError(
+            f"{forms[0]}: no such file, nor with {', '.join(COMPRESSED)} after it; "
+            f"give the part of the name before .{language}, or a .tsv file"
+        )
+    return found[0]

@@ -1,0 +1,139 @@
+"""Which files belong together as sides of one text, and their raw lines, read past whatever is wrong.
+
+Read next: check.py, which judges the lines.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.data.files import COMPRESSED, file_bytes
+from weft.data.lines import blocks
+from weft.data.parallel import is_table
+from weft.errors import DataError
+
+_LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong."""
+
+    file: str
+    line: int
+    """The first is 1; 0 where it is the file."""
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+
+
+class Row(NamedTuple):
+    """One line of every side, undecoded."""
+
+    number: int
+    sides: list[bytes]
+
+
+class Text(NamedTuple):
+    """Sides that belong together line by line; for a table, `files` names the same file for each."""
+
+    name: str
+    sides: list[str]
+    files: list[str]
+    columns: list[int]
+    """Of the sides in a table; empty where each side is a file."""
+
+    width: int = 0
+    header: int = 0
+
+    def rows(self) -> Iterator[Row | Finding]:
+        """Every line, or what is wrong with it where it cannot be cut into sides."""
+        return self._cells() if self.columns else self._lines()
+
+    def _cells(self) -> Iterator[Row | Finding]:
+        file = self.files[0]
+        for number, line in enumerate(_raw(file), 1):
+            if isinstance(line, Finding):
+                yield line
+            elif number > self.header:
+                cells = line.split(b"\t")
+                if len(cells) == self.width:
+                    yield Row(number, [cells[column] for column in self.columns])
+                else:
+                    what = f"{len(cells)} column{'s' if len(cells) > 1 else ''}, need {self.width}"
+                    yield Finding(file, number, "columns", f"{what}; mend or remove the line")
+
+    def _lines(self) -> Iterator[Row | Finding]:
+        sides = [_raw(file) for file in self.files]
+        counts = [0] * len(sides)
+        broken = False
+        for number, lines in enumerate(zip_longest(*sides), 1):
+            wrong = [line for line in lines if isinstance(line, Finding)]
+            yield from wrong
+            broken = broken or bool(wrong)
+            for side, line in enumerate(lines):
+                counts[side] += isinstance(line, bytes)
+            if min(counts) == number:
+                yield Row(number, [line for line in lines if isinstance(line, bytes)])
+        if not broken and len(set(counts)) > 1:
+            shown = ", ".join(f"{file} {count:,}" for file, count in zip(self.files, counts, strict=True))
+            yield Finding(
+                self.files[0], 0, "count", f"unequal numbers of lines ({shown}); each line needs its pair"
+            )
+
+
+def texts(paths: Iterable[str | Path]) -> Iterator[Text | Finding]:
+    """The texts that the paths make up, those named train first; paths that are not there.
+
+    Args:
+        paths: files, or prefixes that files begin with (data/train for data/train.en, data/train.de).
+    """
+    tables: list[str] = []
+    groups: dict[str, dict[str, str]] = {}
+    for path in paths:
+        if is_table(path):
+            tables.append(str(path))
+            continue
+        files = [Path(path)]
+        if not files[0].exists():
+            files = sorted(file for file in files[0].parent.glob(f"{files[0].name}.*") if file.is_file())
+        if not files:
+            yield Finding(str(path), 0, "file", "no such file, nor any whose name goes on with a language")
+        for file in files:
+            stem, _, language = _bare(file).rpartition(".")
+            groups.setdefault(stem or str(file), {})[language] = str(file)
+    found: list[Text | Finding] = [_table(file) for file in dict.fromkeys(tables)]
+    found += [Text(name, list(sides), list(sides.values()), []) for name, sides in groups.items()]
+    yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
+
+
+def _bare(file: Path) -> str:
+    return str(file.with_suffix("")) if file.suffix in COMPRESSED else str(file)
+
+
+def _table(file: str) -> Text | Finding:
+    first = next(_raw(file))
+    if isinstance(first, Finding):
+        return first
+    cells = [cell.decode("utf-8", errors="replace").strip() for cell in first.split(b"\t")]
+    columns = [column for column, cell in enumerate(cells) if _LANGUAGE.fullmatch(cell) and cell != "id"]
+    if len(columns) < 2:
+        sides = ["source", "target", *map(str, range(3, len(cells) + 1))][: len(cells)]
+        return Text(file, sides, [file] * len(cells), list(range(len(cells))), len(cells))
+    return Text(file, [cells[column] for column in columns], [file] * len(columns), columns, len(cells), 1)
+
+
+def _raw(file: str) -> Iterator[bytes | Finding]:
+    """The lines without their ends; a last Finding where the file cannot be read (on)."""
+    try:
+        for _, whole in blocks(file_bytes(file), file):
+            for line in whole.removesuffix(b"\n").split(b"\n"):
+                yield line.removesuffix(b"\r")
+    except DataError as error:
+        where, _, what = str(error).removeprefix(f"{file}:").partition(": ")
+        number = int(where) if where.isdigit() else 0
+        yield Finding(file, number, "file", what if number else str(error).removeprefix(f"{file}: "))

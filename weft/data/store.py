@@ -1,0 +1,272 @@
+"""Token ids of a parallel text on disk, mapped into memory: built once, opened at once, of any size.
+
+Memory stays flat while building (one batch of lines at a time) and while reading (the system loads the
+pages that are touched and drops them again). A store is a directory of plain little-endian arrays and
+store.json; it is there whole or not at all. Read next: batching.py, which needs only the lengths.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from weft.errors import DataError
+
+Encoder = Callable[[list[str]], Sequence[Sequence[int]]]
+"""Many texts to their token ids, without sos and eos."""
+
+VERSION = 1
+BATCH = 2_000
+"""Lines given to an encoder at a time."""
+
+_FILES: dict[str, tuple[str, int]] = {  # name: type, columns
+    "source.ids": ("<i4", 1),
+    "target.ids": ("<i4", 1),
+    "lengths": ("<i4", 2),
+    "ends": ("<i8", 2),  # of each example in the two files of ids
+    "numbers": ("<i8", 1),  # of the line in its file
+}
+
+
+def content_key(files: Iterable[str | Path], **settings: Any) -> str:
+    """What a store is built from, as one word: the files' bytes and everything else that decides the ids.
+
+    Args:
+        files: in order.
+        settings: must be JSON: the vocabularies' content, max_length, ...
+    """
+    total = hashlib.sha256(json.dumps([VERSION, settings], sort_keys=True).encode())
+    for path in files:
+        try:
+            with open(path, "rb") as file:
+                total.update(hashlib.file_digest(file, "sha256").digest())
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror}); check the name") from error
+    return total.hexdigest()
+
+
+class TokenStore:
+    """Pairs of token ids by example number, from `build` or `open`.
+
+    Attributes:
+        lengths: [N, 2] int32, tokens of source and target, without sos and eos.
+        numbers: [N] int64, the line in its file that an example comes from.
+        report: how many pairs were read, kept, left out as too long, left out with an empty side.
+        key: what the store was built from.
+    """
+
+    def __init__(self, directory: Path, meta: dict[str, Any]) -> None:
+        self.directory = directory
+        self.key: str = meta["key"]
+        self.report: dict[str, int] = meta["report"]
+        arrays = {name: _map(directory / name, *form) for name, form in _FILES.items()}
+        self.lengths = arrays["lengths"]
+        self.numbers = arrays["numbers"]
+        self._ends = arrays["ends"]
+        self._source, self._target = arrays["source.ids"], arrays["target.ids"]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of source and target, two read-only int32 arrays."""
+        ends, lengths = self._ends[number].tolist(), self.lengths[number].tolist()
+        return (
+            self._source[ends[0] - lengths[0] : ends[0]],
+            self._target[ends[1] - lengths[1] : ends[1]],
+        )
+
+    @classmethod
+    def open(cls, directory: str | Path) -> "TokenStore":
+        """A store that was built before.
+
+        Raises:
+            DataError: none is there, it is damaged, or from another version.
+        """
+        directory = Path(directory)
+        remedy = "delete the directory and train again, it is built anew"
+        try:
+            meta = json.loads((directory / "store.json").read_text("utf-8"))
+            version, sizes = meta["version"], meta["bytes"]
+            found = {name: (directory / name).stat().st_size for name in _FILES}
+        except OSError as error:
+            raise DataError(f"{directory}: no token store ({error.strerror}: {error.filename})") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{directory}: store.json is damaged; {remedy}") from error
+        if version != VERSION:
+            raise DataError(f"{directory}: a token store of version {version}, need {VERSION}; {remedy}")
+        for name, size in found.items():
+            if size != sizes[name]:
+                raise DataError(f"{directory}: {name} has {size:,} bytes, need {sizes[name]:,}; {remedy}")
+        return cls(directory, meta)
+
+    @classmethod
+    def build(
+        cls,
+        directory: str | Path,
+        pairs: Iterable[tuple[int, str, str]],
+        encode_source: Encoder,
+        encode_target: Encoder,
+        *,
+        max_length: int,
+        key: str,
+        progress: Callable[[int], None] | None = None,
+    ) -> "TokenStore":
+        """The store of these pairs; opened if it is there already under the same key.
+
+        Args:
+            directory: where it goes; another store there is replaced once the new one is complete.
+            pairs: (line number, source, target).
+            encode_source, encode_target: lists of texts to lists of ids.
+            max_length: tokens of the longest side kept, eos not counted; longer pairs are counted and
+                left out, as are pairs with a side that has no token.
+            key: see `content_key`.
+            progress: called with the number of pairs done so far.
+
+        Raises:
+            DataError: no pair is left, no space is left, or what reading the pairs raises; then
+                nothing has changed.
+        """
+        directory = Path(directory)
+        if _has(directory, key):
+            return cls.open(directory)
+        _remove_leftovers(directory)
+        temporary = directory.parent / f".{directory.name}.building-{_owner(os.getpid())}"
+        try:
+            temporary.mkdir(parents=True)
+            report = _write(temporary, pairs, encode_source, encode_target, max_length, progress)
+            if not report["kept"]:
+                raise DataError(_nothing_left(report, max_length))
+            sizes = {name: (temporary / name).stat().st_size for name in _FILES}
+            meta = {"version": VERSION, "key": key, "report": report, "bytes": sizes}
+            with open(temporary / "store.json", "wb") as file:
+                file.write(json.dumps(meta, indent=1).encode())
+                _sync(file)
+            _replace(temporary, directory, key)
+        except OSError as error:
+            raise DataError(
+                f"{directory}: the token store cannot be written ({error.strerror}); "
+                "make room or choose another directory"
+            ) from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        return cls.open(directory)
+
+
+def _write(
+    directory: Path,
+    pairs: Iterable[tuple[int, str, str]],
+    encode_source: Encoder,
+    encode_target: Encoder,
+    max_length: int,
+    progress: Callable[[int], None] | None,
+) -> dict[str, int]:
+    report = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0}
+    base = np.zeros((1, 2), dtype=np.int64)
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(open(directory / name, "wb")) for name in _FILES}
+        for batch in _batches(pairs):
+            numbers, sources, targets = zip(*batch, strict=True)
+            rows = encode_source(list(sources)), encode_target(list(targets))
+            lengths = np.array([list(map(len, side)) for side in rows], dtype=np.int64).T  # [N, 2]
+            empty = (lengths == 0).any(1)
+            too_long = (lengths > max_length).any(1) & ~empty
+            kept = np.flatnonzero(~empty & ~too_long)
+            ends = base + lengths[kept].cumsum(0)
+            base = ends[-1:] if len(kept) else base
+            for name, side in zip(("source.ids", "target.ids"), rows, strict=True):
+                flat = chain.from_iterable([side[place] for place in kept.tolist()])
+                files[name].write(np.fromiter(flat, dtype="<i4").tobytes())
+            files["lengths"].write(lengths[kept].astype("<i4").tobytes())
+            files["ends"].write(ends.astype("<i8").tobytes())
+            files["numbers"].write(np.array(numbers, dtype="<i8")[kept].tobytes())
+            report["pairs"] += len(batch)
+            report["kept"] += len(kept)
+            report["too_long"] += int(too_long.sum())
+            report["empty"] += int(empty.sum())
+            if progress is not None:
+                progress(report["pairs"])
+        for file in files.values():
+            _sync(file)
+    return report
+
+
+def _batches(pairs: Iterable[tuple[int, str, str]]) -> Iterator[list[tuple[int, str, str]]]:
+    pairs = iter(pairs)
+    while batch := list(islice(pairs, BATCH)):
+        yield batch
+
+
+def _nothing_left(report: dict[str, int], max_length: int) -> str:
+    return (
+        f"of {report['pairs']:,} pairs none is left: {report['empty']:,} have an empty side, "
+        f"{report['too_long']:,} more than {max_length} tokens; raise max_length or give other data"
+    )
+
+
+def _map(path: Path, form: str, columns: int) -> np.ndarray:
+    # A plain array over the mapping: indexing np.memmap itself costs ten times as much.
+    flat = np.asarray(np.memmap(path, dtype=form, mode="r")) if path.stat().st_size else np.empty(0, form)
+    return flat.reshape(-1, columns) if columns > 1 else flat
+
+
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _replace(new: Path, directory: Path, key: str) -> None:
+    """Put a finished directory in its place; what stood there goes only then."""
+    old = new.with_name(new.name + "-old")
+    if _has(directory, key):
+        return  # another process was faster
+    if directory.exists():
+        os.rename(directory, old)
+    try:
+        os.rename(new, directory)
+    except OSError:
+        if not _has(directory, key):
+            raise
+    shutil.rmtree(old, ignore_errors=True)
+    parent = os.open(directory.parent, os.O_RDONLY)
+    try:
+        os.fsync(parent)
+    finally:
+        os.close(parent)
+
+
+def _has(directory: Path, key: str) -> bool:
+    with suppress(DataError):
+        return TokenStore.open(directory).key == key
+    return False
+
+
+def _owner(process: int) -> str:
+    return f"{socket.gethostname()}-{process}"
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """What builds of this machine left behind when they were killed."""
+    start = f".{directory.name}.building-{_owner(0)[:-1]}"
+    for path in directory.parent.glob(f"{start}*") if directory.parent.is_dir() else []:
+        process = path.name.removeprefix(start).removesuffix("-old")
+        if process.isdigit() and not _alive(int(process)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
