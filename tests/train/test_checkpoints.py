@@ -378,6 +378,11 @@ def test_tied_weights_are_stored_once_and_named(tmp_path: Path) -> None:
     assert torch.equal(fresh.embed.weight, model.embed.weight)
 
 
+def test_the_same_weights_give_the_same_bytes() -> None:
+    model = Model()
+    assert len({weights.pack(model.state_dict(), update="1", by="test") for _ in range(20)}) == 1
+
+
 def test_views_of_one_block_are_stored_each(tmp_path: Path) -> None:
     block = torch.arange(6.0)
     data = weights.pack({"a": block[:3], "b": block[3:], "c": block.view(2, 3).mT, "empty": block[:0]})

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from tests.train.toy import Notes, Task, quiet, settings
@@ -82,6 +83,7 @@ def test_the_mean_is_taken_only_if_it_scores_better(
     model = weights.load(tmp_path / "model.safetensors")
     expected = mean if taken else best
     assert all(torch.equal(model[name], expected[name]) for name in model)
+    assert "output.weight" not in safetensors.torch.load((tmp_path / "model.safetensors").read_bytes())
     assert outcome.mean_of == (tuple(updates) if taken else ())
     assert outcome.scores["score"] == (score if taken else 0.9)
     said = f"the mean of updates {updates[0]}, {updates[1]}: "

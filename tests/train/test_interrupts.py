@@ -43,7 +43,7 @@ def test_a_signal_while_data_is_read_cuts_that_at_once(tmp_path: Path) -> None:
     notes = Notes()
     outcome = train(Slow(), tmp_path, settings(), quiet(tmp_path, notes))
     assert (outcome.reason, outcome.update, outcome.exit_code) == ("interrupted", 0, 143)
-    assert notes.texts == ["stopped before training; the same command begins again"]
+    assert notes.texts == ["stopped while making ready; nothing is lost, the same command takes it up again"]
 
 
 def test_a_signal_during_a_save_lets_it_finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -223,14 +223,14 @@ class Checkpoints:
                 self._replace("model.safetensors", path.read_bytes())
         return index
 
-    def publish(self, mean: dict[str, Tensor], updates: Iterable[int]) -> None:
-        """Make the mean of these updates the model of the run."""
+    def publish(self, model: nn.Module, updates: Iterable[int]) -> None:
+        """Make a model, the mean of these updates, that of the run."""
         name = "+".join(str(update) for update in updates)
-        self._replace("model.safetensors", weights.pack(mean, update=name))
+        self._replace("model.safetensors", weights.pack(model.state_dict(), update=name))
 
     def published(self) -> str:
         """The update, or the updates joined by +, that model.safetensors is made of."""
-        return weights.metadata(self.run / "model.safetensors").get("update", "")
+        return str(weights.metadata(self.run / "model.safetensors").get("update", ""))
 
     def keep(self, wanted: Iterable[int]) -> None:
         """Remove every checkpoint but these and the newest ones."""

@@ -56,7 +56,7 @@ def finish(
     standing = index["model"]
     taken = history.beats(scores, standing["scores"])
     if taken:
-        checkpoints.publish(mean, of)
+        checkpoints.publish(model, of)
     tried = {"update": update, "asked": settings.average, "of": of, "scores": plain(scores), "taken": taken}
     report.said(
         f"{_name(of)}: {score_text(scores)}; "

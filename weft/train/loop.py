@@ -80,7 +80,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 report.started(position.update, history.has(position.update))
                 report.said(_introduction(model, device, position, settings))
         except Interrupted:
-            report.said("stopped before training; the same command begins again")
+            report.said("stopped while making ready; nothing is lost, the same command takes it up again")
             return Outcome("interrupted", 0, exit_code=interrupts.exit_code)
 
         def save() -> int:

@@ -6,6 +6,7 @@ Read next: checkpoints.py, averaging.py.
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -19,8 +20,8 @@ def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
     """A state dict as the bytes of a safetensors file.
 
     Tensors that are the same memory are stored under the first name, and the other names stand in the
-    metadata as `ties`. All are copied first: cuDNN keeps an RNN's weights as views of one block, which
-    safetensors refuses.
+    metadata as `ties`, which is one string of JSON, because safetensors writes several in any order. All
+    are copied first: cuDNN keeps an RNN's weights as views of one block, which safetensors refuses.
     """
     first: dict[tuple, str] = {}
     kept: dict[str, Tensor] = {}
@@ -32,7 +33,7 @@ def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
         else:
             first[place] = name
             kept[name] = tensor.detach().to("cpu", copy=True).contiguous()
-    return safetensors.torch.save(kept, {"format": "pt", "ties": json.dumps(ties), **metadata})
+    return safetensors.torch.save(kept, {"weft": json.dumps({"ties": ties, **metadata})})
 
 
 def unpack(data: bytes) -> dict[str, Tensor]:
@@ -44,7 +45,7 @@ def unpack(data: bytes) -> dict[str, Tensor]:
     try:
         tensors = safetensors.torch.load(data)
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        ties = json.loads(header.get("__metadata__", {}).get("ties", "{}"))
+        ties = json.loads(header.get("__metadata__", {}).get("weft", "{}")).get("ties", {})
         return {**tensors, **{name: tensors[kept] for name, kept in ties.items()}}
     except (safetensors.SafetensorError, RecursionError, KeyError, AttributeError) as error:
         raise ValueError(f"it is no safetensors file of Weft: {error}") from error
@@ -64,12 +65,13 @@ def load(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: is damaged ({error}); train the run again to replace it") from error
 
 
-def metadata(path: Path) -> dict[str, str]:
+def metadata(path: Path) -> dict[str, Any]:
     """What stands beside the weights, such as the update they are from; nothing if it cannot be read."""
     try:
         with safetensors.safe_open(path, "pt") as file:
-            return file.metadata() or {}
-    except (OSError, safetensors.SafetensorError):
+            read = json.loads((file.metadata() or {}).get("weft", "{}"))
+            return read if isinstance(read, dict) else {}
+    except (OSError, ValueError, RecursionError, safetensors.SafetensorError):
         return {}
 
 
