@@ -29,11 +29,12 @@ class Pair(NamedTuple):
         return self.decoder.start(self.memory(), ROWS)
 
     def start_of(self, rows: list[int]) -> State:
-        """Only these rows, read afresh; a row may come twice."""
+        """Only these rows, read afresh without needless padding; a row may come twice."""
         if self.encoder is None:
             return self.decoder.start(None, len(rows))
-        x, mask = source()
-        return self.decoder.start(self.encoder(x[rows], mask[rows]), len(rows))
+        x, mask = (each[rows] for each in source())
+        longest = int(mask.sum(1).max())
+        return self.decoder.start(self.encoder(x[:, :longest], mask[:, :longest]), len(rows))
 
 
 def pair(make: Make, make_encoder: Make | None, seed: int = 3, dtype: torch.dtype = torch.float64) -> Pair:

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from tests.laws.members import DECODERS, ENCODERS, ROWS, TARGET, WRITE, normal, target
+from tests.laws.members import CELLS, DECODERS, ENCODERS, ROWS, TARGET, WRITE, normal, target
 from tests.laws.pairs import (
     Pair,
     beams_share_a_source,
@@ -15,7 +15,16 @@ from tests.laws.pairs import (
 )
 
 
-@pytest.fixture(scope="module", params=product(ENCODERS, DECODERS), ids=" > ".join)
+def worth_a_test(reads: str, writes: str) -> bool:
+    """Variants of an encoder meet everything; one for each cell meets each cell (their states differ)."""
+    cells = {f"recurrent/{cell}" for cell in CELLS}
+    return reads not in cells or writes in cells or not writes.startswith("recurrent")
+
+
+PAIRS = [names for names in product(ENCODERS, DECODERS) if worth_a_test(*names)]
+
+
+@pytest.fixture(scope="module", params=PAIRS, ids=" > ".join)
 def it(request: pytest.FixtureRequest) -> Pair:
     reads, writes = request.param
     return pair(DECODERS[writes], ENCODERS[reads])
@@ -24,8 +33,8 @@ def it(request: pytest.FixtureRequest) -> Pair:
 @torch.no_grad()
 def test_the_laws_hold(it: Pair) -> None:
     x, mask = target()
-    one_call_equals_steps(it, normal(ROWS, TARGET, WRITE)[:, :5], [2])
-    masked_prefix_equals_prefix(it, x[:, :5], mask[:, :5], [2])
+    one_call_equals_steps(it, normal(ROWS, TARGET, WRITE)[:, :4], [2])
+    masked_prefix_equals_prefix(it, x[:, :5], mask[:, :4], [2])
     beams_share_a_source(it, x[:, :3], mask[:, :3])
 
 
