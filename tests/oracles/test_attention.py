@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from tests.laws.members import ROWS, SIZE, SOURCE, SOURCE_LENGTHS, TARGET, normal, ready, source
 from tests.oracles import attention as oracle
 from weft import masks, probe
-from weft.nn.attention import Attention, MultiHead, heads_attention, split_heads
+from weft.nn.attention import Attention, MultiHead
 from weft.nn.encoders.encoder import Memory
 from weft.nn.positions import Learned, Sinusoidal, sinusoid
 from weft.nn.scores.additive import Additive
@@ -168,12 +168,13 @@ def test_same_numbers_as_torch_multi_head_attention(width: int, causal: bool) ->
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_what_a_probe_sees_are_the_weights_that_were_used(causal: bool) -> None:
-    q, k, v = (split_heads(normal(ROWS, SOURCE, 6, seed=s), 2) for s in (1, 2, 3))
+    module, x = multi_head(), normal(ROWS, SOURCE, 6)
+    keys, values = module.keys_values(x)
     with probe.probe() as seen:
-        heads_attention(q, k, v, None, causal=causal)
+        module(x, keys, values, None, causal=causal)
     (weights,) = seen["self_attention"]
-    unseen = heads_attention(q, k, v, None, causal=causal)
-    torch.testing.assert_close((weights @ v).transpose(1, 2).flatten(2), unseen, rtol=1e-10, atol=1e-10)
+    want = module.out((weights @ values).transpose(1, 2).flatten(2))
+    torch.testing.assert_close(module(x, keys, values, None, causal=causal), want, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("size", [1, 4, 7, 10])
