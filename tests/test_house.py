@@ -17,7 +17,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 GROUND = {"errors", "tree", "shapes", "masks", "probe", "rooms"}
 SIDE = {"search", "metrics", "text", "data"}
-ORDER = ["nn", "models", "diagnose", "tasks", "train", "config", "run", "card"]  # each may import those before it
+ORDER = [
+    "nn",
+    "models",
+    "diagnose",
+    "tasks",
+    "train",
+    "config",
+    "run",
+    "card",
+]  # each imports those before it
 LEAVES = {"inspect", "serve", "export"}
 
 ALLOWED = dict.fromkeys(SIDE, GROUND)
@@ -28,9 +37,9 @@ ALLOWED |= {room: GROUND | SIDE | set(ORDER) for room in LEAVES}
 ALLOWED["commands"] = GROUND | SIDE | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
-ALLOWED |= {"threads": set()}
-ALLOWED["commands"] = ALLOWED["commands"] | {"threads"}
-ALLOWED["cli"] = ALLOWED["cli"] | {"threads"}
+ALLOWED |= {"machine": set()}
+ALLOWED["commands"] = ALLOWED["commands"] | {"machine"}
+ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
 ALLOWED |= {"errors": set(), "tree": {"errors"}, "shapes": {"errors"}, "probe": {"errors"}}
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}}
 

@@ -25,11 +25,11 @@ def write_card(run: Path, plain: dict[str, Any], outcome: Outcome) -> None:
         made = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     text = f"""# {run.resolve().name}
 
-A model for the task `{plain["task"]}`, {data.get("source", "?")} to {data.get("target", "?")}, trained by Weft
-{__version__} (torch {torch.__version__}) on {data.get("corpus") or data.get("train")}.
+A model for the task `{plain["task"]}`, {data.get("source", "?")} to {data.get("target", "?")}, trained by
+Weft {__version__} (torch {torch.__version__}) on {data.get("corpus") or data.get("train")}.
 
-Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model is
-{made}. On the validation data, which chose it:
+Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model
+is {made}. On the validation data, which chose it:
 
 | score | value |
 |---|---|

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import click
 
-from weft import __version__, threads
+from weft import __version__, machine
 from weft.errors import WeftError
 
 COMMANDS = {
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: those of the process unless given.
     """
     # It must stand before torch starts its threads: those that spin slow a shared machine tenfold.
-    threads.settle()
+    machine.settle()
     sys.exit(_run(arguments))
 
 

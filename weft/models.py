@@ -19,11 +19,25 @@ from weft.tree import State
 class SequencePair(Protocol):
     """What a Generator learns from: a batch of sources and targets."""
 
-    source: Any  # [B, S] tokens (or what the source's front end reads)
-    source_mask: Tensor  # [B, S] bool
-    target_in: Tensor  # [B, T] <sos> w_1 .. w_n
-    target_out: Tensor  # [B, T] w_1 .. w_n <eos>
-    target_mask: Tensor  # [B, T] bool
+    @property
+    def source(self) -> Any:
+        """[B, S] tokens, or what the source's front end reads."""
+
+    @property
+    def source_mask(self) -> Tensor:
+        """[B, S] bool."""
+
+    @property
+    def target_in(self) -> Tensor:
+        """[B, T] <sos> w_1 .. w_n."""
+
+    @property
+    def target_out(self) -> Tensor:
+        """[B, T] w_1 .. w_n <eos>."""
+
+    @property
+    def target_mask(self) -> Tensor:
+        """[B, T] bool."""
 
 
 class Generator(nn.Module):
@@ -81,10 +95,7 @@ class Generator(nn.Module):
             feeding: D2, the probability that the true token is fed rather than the model's own.
             per_sequence: draw once a sequence instead of once a token.
         """
-        if feeding >= 1.0:
-            h = self.features(batch)
-        else:
-            h = self._own_words(batch, feeding, per_sequence)
+        h = self.features(batch) if feeding >= 1.0 else self._own_words(batch, feeding, per_sequence)
         return self.head.loss(h, batch.target_out, batch.target_mask)
 
     def _own_words(self, batch: SequencePair, feeding: float, per_sequence: bool) -> Tensor:

@@ -55,11 +55,12 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     if name is None or not isinstance(name.value, str):
         raise recipe.refuse("a recipe begins with the task, for example task: translate")
     try:
-        kind = rooms.find(weft.tasks, Task, name.value)
+        kind: Any = rooms.find(weft.tasks, Task, name.value)
     except ConfigError as error:
         raise name.refuse(str(error)) from None
     recipe.check_keys(["task", *kind.sections, "training"])
-    parts, plain = {}, {"task": name.value}
+    parts: dict[str, Any] = {}
+    plain: dict[str, Any] = {"task": name.value}
     for section, target in {**kind.sections, "training": Settings}.items():
         table = recipe.section(section, optional=True)
         parts[section] = build(table, target, plugins=plugins)
@@ -113,7 +114,9 @@ def open_run(path: str | Path, *, device: str = "auto", plugins: Collection[str]
     recipe = read_recipe(path / "recipe.yaml")
     begun = check(recipe, plugins=plugins)
     if not (path / "model.safetensors").is_file():
-        raise CheckpointError(f"{path}: has no model.safetensors yet; let `weft train` reach a first validation")
+        raise CheckpointError(
+            f"{path}: has no model.safetensors yet; let `weft train` reach a first validation"
+        )
     begun.task.open(path)
     model = begun.task.model()
     weights.restore(model, weights.load(path / "model.safetensors"), str(path / "model.safetensors"))
@@ -137,11 +140,13 @@ def _check_format(path: Path) -> None:
         about = json.loads((path / "run.json").read_text("utf-8"))
         written = about["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path / 'run.json'}: is missing or damaged ({error}); is this a run of weft?") from None
+        raise CheckpointError(
+            f"{path / 'run.json'}: is missing or damaged ({error}); is this a run of weft?"
+        ) from None
     if written != FORMAT:
         raise CheckpointError(
-            f"{path}: was written in format {written} by weft {about.get('weft')}, and weft {__version__} reads "
-            f"format {FORMAT}; use that version, or train anew with another --run"
+            f"{path}: was written in format {written} by weft {about.get('weft')}, and weft {__version__} "
+            f"reads format {FORMAT}; use that version, or train anew with another --run"
         )
 
 

@@ -70,9 +70,7 @@ def keep_sources(state: State, sources: Tensor, width: int) -> State:
     """
     offsets = torch.arange(width, device=sources.device)
     rows = (sources[:, None] * width + offsets).flatten()
-    return _walk(
-        lambda leaf: leaf.index_select(0, rows), lambda leaf: leaf.index_select(0, sources), state
-    )
+    return _walk(lambda leaf: leaf.index_select(0, rows), lambda leaf: leaf.index_select(0, sources), state)
 
 
 def where(mask: Tensor, new: State, old: State) -> State:

@@ -5,8 +5,12 @@ import platform
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    import torch
 
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "matplotlib", "tensorboardX")
 
@@ -16,24 +20,28 @@ def command() -> None:
     """Print versions, threads and devices, and measure what is fast here (a few seconds)."""
     import torch
 
-    from weft import __version__, threads
+    from weft import __version__, machine
     from weft.tasks.translate import cache_directory
     from weft.train import devices
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")
     click.echo("  " + ", ".join(f"{name} {_version(name)}" for name in LIBRARIES))
-    click.echo(f"processor: {_processor()}, {threads.available()} cores may be used of {os.cpu_count()}")
+    click.echo(f"processor: {_processor()}, {machine.cores()} cores may be used of {os.cpu_count()}")
     click.echo(
-        f"threads: torch uses {torch.get_num_threads()}; OMP_NUM_THREADS={os.environ.get('OMP_NUM_THREADS')}, "
-        f"OMP_WAIT_POLICY={os.environ.get('OMP_WAIT_POLICY')}"
+        f"threads: torch uses {torch.get_num_threads()}, "
+        + ", ".join(f"{name}={os.environ.get(name)}" for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY"))
     )
     if os.environ.get("OMP_WAIT_POLICY", "").lower() != "passive":
-        click.echo("  idle threads spin: beside other work that costs up to ten times; set OMP_WAIT_POLICY=passive")
+        click.echo(
+            "  idle threads spin: beside other work that costs up to ten times; set OMP_WAIT_POLICY=passive"
+        )
     device = devices.choose("auto")
     fast = devices.fast_bfloat16(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
     click.echo(f"device: {name}; bfloat16 in hardware: {'yes' if fast else 'no'}")
-    click.echo(f"precision auto means {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere")
+    click.echo(
+        f"precision auto means {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere"
+    )
     click.echo(f"token stores: {cache_directory()}")
     click.echo("measured here, median of 5:")
     for line in _measure(device):

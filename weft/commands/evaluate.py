@@ -7,8 +7,12 @@ import click
 
 @click.command(short_help="Score a run on held-out data.")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--data", type=click.Path(path_type=Path), help="Prefix of files, or a .tsv, instead of the recipe's.")
-@click.option("--split", type=click.Choice(["test", "valid"]), default="test", help="Split of the recipe's data.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="Prefix of files, or a .tsv, instead of the recipe's."
+)
+@click.option(
+    "--split", type=click.Choice(["test", "valid"]), default="test", help="Split of the recipe's data."
+)
 @click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the outputs here, a line each.")
@@ -33,7 +37,7 @@ def command(
     \b
     weft evaluate runs/en-es
     weft evaluate runs/en-es --data more/newstest --beam 1
-    """
+    """  # noqa: D301  click reads the \b
     from weft.run import open_run
 
     opened = open_run(run, device=device, plugins=plugins)
@@ -44,9 +48,9 @@ def command(
         output.write_text("".join(f"{line}\n" for line in report.outputs), encoding="utf-8")
         click.echo(f"outputs: {output}")
     if plot:
-        from weft.inspect.quality import draw_by_length
+        from weft.inspect.quality import quality_by_length, save
 
-        draw_by_length({run.name: report.evaluation.lengths}, plot, title=report.title)
+        save(quality_by_length({run.resolve().name: report.lengths}, title=report.title), plot)
         click.echo(f"BLEU by source length: {plot}")
     if json_path:
         json_path.write_text(report.json(), encoding="utf-8")

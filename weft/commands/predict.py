@@ -11,15 +11,23 @@ import click
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
 @click.option("--nbest", type=int, default=1, show_default=True, help="Answers a line, each on its own line.")
-@click.option("--scores", is_flag=True, help="Put the normalised log-probability and a tab before each answer.")
+@click.option(
+    "--scores", is_flag=True, help="Put the normalised log-probability and a tab before each answer."
+)
 @click.option("--sample", is_flag=True, help="Draw answers instead of searching the best one.")
 @click.option("--temperature", type=float, help="Of sampling.")
 @click.option("--top-k", type=int, help="Sample among the k likeliest tokens only.")
-@click.option("--top-p", type=float, help="Sample among the likeliest tokens that hold this much probability.")
+@click.option(
+    "--top-p", type=float, help="Sample among the likeliest tokens that hold this much probability."
+)
 @click.option("--seed", type=int, help="Of sampling.")
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
-@click.option("--alignments", type=click.Path(path_type=Path), help="Write Pharaoh alignments of words (0-0 1-2).")
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw where each answer looked: DIR/1.png, .svg, ...")
+@click.option(
+    "--alignments", type=click.Path(path_type=Path), help="Write Pharaoh alignments of words (0-0 1-2)."
+)
+@click.option(
+    "--plot", type=click.Path(path_type=Path), help="Draw where each answer looked: DIR/1.png, .svg, ..."
+)
 @click.option("--plot-limit", type=int, default=20, show_default=True, help="Lines that are drawn at most.")
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
 @click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
@@ -47,7 +55,7 @@ def command(
     weft predict runs/en-es < in.txt > out.txt
     echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
     weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
-    """
+    """  # noqa: D301  click reads the \b
     from weft.data.lines import read_lines
     from weft.inspect.looks import Looks
     from weft.run import open_run

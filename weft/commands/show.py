@@ -27,7 +27,9 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
     click.echo(f"  {'all':<14}{total:>12,}\n")
     index = Checkpoints(run, lambda text: click.echo(f"warning: {text}", err=True)).index()
     for entry in index.get("validations", []):
-        scores = "  ".join(f"{name} {value:.3f}" for name, value in entry["scores"].items() if value is not None)
+        scores = "  ".join(
+            f"{name} {value:.3f}" for name, value in entry["scores"].items() if value is not None
+        )
         mark = "  <- best" if entry["update"] == index.get("best") else ""
         click.echo(f"update {entry['update']:>8,}  {scores}{mark}")
     if index.get("mean") and index["mean"]["taken"]:

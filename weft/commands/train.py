@@ -12,18 +12,22 @@ if TYPE_CHECKING:
 @click.command(short_help="Train what a recipe describes.")
 @click.argument("recipe", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
-@click.option("--run", type=click.Path(path_type=Path), help="Run directory; runs/<name of the recipe> by default.")
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe may name.")
+@click.option(
+    "--run", type=click.Path(path_type=Path), help="Run directory; runs/<name of the recipe> by default."
+)
+@click.option(
+    "--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe may name."
+)
 def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins: tuple[str, ...]) -> int:
     """Train what RECIPE describes; in an existing run, go on where it stopped.
 
     \b
     weft train recipes/translate/lstm-attention.yaml
     weft train my.yaml --run runs/wide model.encoder.sizes=[512,512] training.seed=2
-    """
+    """  # noqa: D301  click reads the \b
+    from weft.card import write_card
     from weft.config import read_recipe
     from weft.run import begin
-    from weft.card import write_card
     from weft.train.loop import train
 
     run = run or Path("runs") / recipe.stem

@@ -1,14 +1,17 @@
-"""Where translations looked, line by line: Pharaoh alignments and heat maps beside the output of `predict`."""
+"""Where translations looked, line by line: Pharaoh alignments and heat maps beside what `predict` says."""
 
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
+import numpy as np
+from matplotlib.figure import Figure
+
 from weft.errors import DataError
 from weft.inspect.alignment import heat_map, save
 from weft.inspect.pharaoh import merge, pharaoh
-from weft.tasks.translator import Translation, Translator
+from weft.tasks.translator import Alignment, Translation, Translator
 
 
 class Looks:
@@ -25,7 +28,11 @@ class Looks:
     """
 
     def __init__(
-        self, translator: Translator, alignments: Path | None = None, plot: Path | None = None, limit: int = 20
+        self,
+        translator: Translator,
+        alignments: Path | None = None,
+        plot: Path | None = None,
+        limit: int = 20,
     ) -> None:
         self.translator = translator
         self.path = alignments
@@ -59,17 +66,35 @@ class Looks:
             if self._file is not None:
                 self._file.write("\n")
             return
-        source = self.translator.source.encode(line)
-        looked = self.translator.align(source, found.tokens)
+        looked = self.translator.align(self.translator.source.encode(line), found.tokens)
         if self._file is not None:
-            words = [
-                [word.positions for word in side.words(tokens)]
-                for side, tokens in ((self.translator.source, source), (self.translator.target, found.tokens))
-            ]
-            self._file.write(pharaoh(merge(looked.weights, *words)) + "\n")
+            self._file.write(pharaoh(_between_words(self.translator, looked)) + "\n")
         if draws and self.plot is not None:
-            pieces = self.translator.source.pieces(source), self.translator.target.pieces(looked.target)
-            figure = heat_map(looked.weights, *pieces, title=f"{line}\n{found.text}\n({looked.shown})")
             for suffix in ("png", "svg"):
-                save(figure, self.plot / f"{self._number}.{suffix}")
+                save(_figure(self.translator, line, found, looked), self.plot / f"{self._number}.{suffix}")
             self.drawn += 1
+
+
+def draw(translator: Translator, line: str, found: Translation, path: Path) -> None:
+    """One heat map as PNG and SVG.
+
+    Args:
+        translator: at work.
+        line: the source.
+        found: its translation.
+        path: of the PNG; the SVG stands beside it.
+    """
+    looked = translator.align(translator.source.encode(line), found.tokens)
+    figure = _figure(translator, line, found, looked)
+    save(figure, path)
+    save(figure, path.with_suffix(".svg"))
+
+
+def _figure(translator: Translator, line: str, found: Translation, looked: Alignment) -> Figure:
+    pieces = translator.source.pieces(looked.source), translator.target.pieces(looked.target)
+    return heat_map(looked.weights, *pieces, title=f"{line}\n{found.text}\n({looked.shown})")
+
+
+def _between_words(translator: Translator, looked: Alignment) -> np.ndarray:
+    sides = (translator.source, looked.source), (translator.target, looked.target)
+    return merge(looked.weights, *([word.positions for word in side.words(tokens)] for side, tokens in sides))

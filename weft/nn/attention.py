@@ -1,20 +1,18 @@
 """Attention, written once: energies, mask, softmax, weighted sum (A2); and many heads of it (A6).
 
-`attend` serves every score of scores/; `MultiHead` uses torch's fused attention and falls back to
-the same plain formula when a probe watches. Both let W hypotheses share one source: queries of a beam
-are folded beside each other, so keys and values are never copied. Read next: scores/additive.py,
-decoders/recurrent.py, transformer.py.
+`Attention` serves every score of scores/, `MultiHead` the Transformer. Both let W hypotheses share one
+source: queries of a beam are folded beside each other, so keys and values are never copied.
+Read next: scores/additive.py, decoders/recurrent.py, transformer.py.
 """
 
-import math
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
 from weft.nn.encoders.encoder import Memory
+from weft.nn.kernels.attention import attention, attention_weights
 from weft.nn.kernels.linear import Linear
 from weft.nn.scores.score import Score
 from weft.probe import record, watching
@@ -81,42 +79,6 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-def heads_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    *,
-    causal: bool = False,
-    dropout: float = 0.0,
-    name: str = "self_attention",
-) -> Tensor:
-    """softmax(M + Q K^T / sqrt(d_k)) V for every head, by torch's fused operation.
-
-    Args:
-        q: [B, H, T, K]; k, v: [B, H, S, K].
-        mask: bool, broadcastable to [B, H, T, S], True = may look; None for everything.
-        causal: query t sees keys up to t (T = S, and no mask).
-        dropout: share of attention weights set to zero.
-        name: under which a probe sees the weights [B, H, T, S].
-
-    Returns:
-        [B, T, H K].
-    """
-    if watching():
-        if causal:
-            mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
-        record(name, plain_weights(q, k, mask))
-    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal and mask is None, dropout_p=dropout)
-    return y.transpose(1, 2).flatten(2)
-
-
-def plain_weights(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:
-    """The weights of `heads_attention` by the formula, [B, H, T, S]."""
-    energy = q @ k.mT / math.sqrt(q.shape[-1])
-    return energy.softmax(-1) if mask is None else masked_softmax(energy, mask)
-
-
 class HeadSource(NamedTuple):
     """Keys and values of a source for many heads, prepared once; shared by its hypotheses."""
 
@@ -172,10 +134,12 @@ class MultiHead(nn.Module):
 
         Args:
             mask: bool, broadcastable to [B, H, W T, S]; None for everything.
-            causal: see `heads_attention`; needs W = 1.
+            causal: query t sees keys up to t; needs W = 1.
         """
         folded = x.reshape(len(keys), -1, x.shape[2])  # [B, W T, D]
         q = split_heads(self.query(folded), self.num_heads)
         dropout = self.dropout if self.training else 0.0
-        y = heads_attention(q, keys, values, mask, causal=causal, dropout=dropout, name=self.name)
-        return self.out(y).view(x.shape)
+        if watching():
+            record(self.name, attention_weights(q, keys, mask, causal=causal))
+        y = attention(q, keys, values, mask, causal=causal, dropout=dropout)  # [B, H, W T, K]
+        return self.out(y.transpose(1, 2).reshape(x.shape))

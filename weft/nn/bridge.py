@@ -26,7 +26,9 @@ class Bridge(nn.Module):
             not; "summary" always the summary; "nothing" starts from zeros.
     """
 
-    def __init__(self, encoder: Encoder, sizes: tuple[tuple[int, ...], ...], *, source: BridgeFrom = "layers") -> None:
+    def __init__(
+        self, encoder: Encoder, sizes: tuple[tuple[int, ...], ...], *, source: BridgeFrom = "layers"
+    ) -> None:
         super().__init__()
         self.sizes = sizes
         self.source = "summary" if source == "layers" and not encoder.carry_sizes else source
@@ -44,10 +46,7 @@ class Bridge(nn.Module):
     def forward(self, memory: Memory) -> tuple[tuple[Tensor, ...], ...]:
         """For each decoder layer the tensors of its first state, [B, size] each."""
         return tuple(
-            tuple(
-                self._tensor(memory, layer, index, size)
-                for index, size in enumerate(tensors)
-            )
+            tuple(self._tensor(memory, layer, index, size) for index, size in enumerate(tensors))
             for layer, tensors in enumerate(self.sizes)
         )
 

@@ -14,6 +14,7 @@ from weft import masks
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
+from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.tree import State, leaves
 
@@ -53,10 +54,12 @@ class Stack(nn.Module):
     ) -> None:
         super().__init__()
         if not sizes:
-            raise ConfigError("a recurrent network needs a size for each layer, for example sizes: [256, 256]")
+            raise ConfigError(
+                "a recurrent network needs a size for each layer, for example sizes: [256, 256]"
+            )
         self.bidirectional = bidirectional
         self.join = join
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.forwards, self.backwards, self.joins = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
         for size in sizes:
             self.forwards.append(cell(in_size, size))
@@ -98,14 +101,15 @@ class Stack(nn.Module):
                 reverse = x.flip(1) if mask is None else masks.reverse(x, mask)
                 z, final_back = _run(back, reverse, back.start(x), mask)
                 z = z.flip(1) if mask is None else masks.reverse(z, mask)
-                y = self._joined(layer, y, z)
+                y = self.joined(layer, y, z)
                 finals.append((final, final_back))
             else:
                 finals.append((final,))
             x = self.dropout(y)
         return x, tuple(finals)
 
-    def _joined(self, layer: int, forward: Tensor, backward: Tensor) -> Tensor:
+    def joined(self, layer: int, forward: Tensor, backward: Tensor) -> Tensor:
+        """Two directions [.., H] of a layer as one, as `join` says."""
         if self.join == "mean":
             return (forward + backward) / 2
         both = torch.cat([forward, backward], -1)

@@ -22,7 +22,8 @@ class PairBatch(NamedTuple):
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same batch on a device."""
-        return PairBatch(*(part.to(device) for part in self[:5]), self.target_tokens)
+        tensors = [part.to(device) for part in self[:5]]
+        return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
 
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:
@@ -46,7 +47,9 @@ def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) ->
     return torch.from_numpy(tokens), torch.from_numpy(mask)
 
 
-def collate_pairs(sources: Sequence[np.ndarray | list[int]], targets: Sequence[np.ndarray | list[int]]) -> PairBatch:
+def collate_pairs(
+    sources: Sequence[np.ndarray | list[int]], targets: Sequence[np.ndarray | list[int]]
+) -> PairBatch:
     """Sources and targets without special symbols to a batch with them."""
     source, source_mask = pad(sources)
     target_in, _ = pad([[SOS, *target] for target in targets])

@@ -72,7 +72,13 @@ class Evaluation(NamedTuple):
         ]
         floors = {one.name: one.bleu for one in self.floors}
         figures = {"perplexity": self.perplexity, "seconds": self.seconds, "length_ratio": self.ratio}
-        everything = {"title": self.title, "scores": scores, "by_length": lengths, "floors": floors, **figures}
+        everything = {
+            "title": self.title,
+            "scores": scores,
+            "by_length": lengths,
+            "floors": floors,
+            **figures,
+        }
         return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -100,7 +106,9 @@ def evaluate(
     floors = [Floor("source copied", bleu.score(floor.copy(sources), references).value)]
     if train is not None:
         found = floor.nearest(*train, sources)
-        floors.append(Floor("translation of the nearest training sentence", bleu.score(found, references).value))
+        floors.append(
+            Floor("translation of the nearest training sentence", bleu.score(found, references).value)
+        )
     targets = translator.target.encode_batch(references)
     loss = mean_loss(translator.model, translator.source.encode_batch(sources), targets)
     words = sum(len(line.split()) for line in references)

@@ -67,9 +67,13 @@ class PairData:
         if self.source == self.target:
             raise ConfigError(f"target: {self.target!r} is the source too; name two languages")
         if (self.corpus is None) == (self.train is None):
-            raise ConfigError("give either corpus (an embedded one) or train (your files), and only one of them")
+            raise ConfigError(
+                "give either corpus (an embedded one) or train (your files), and only one of them"
+            )
         if self.corpus is None and self.valid is None:
-            raise ConfigError("valid: validation files are needed beside train; hold some pairs out of training")
+            raise ConfigError(
+                "valid: validation files are needed beside train; hold some pairs out of training"
+            )
 
     def has(self, split: Split) -> bool:
         """Whether there is such a split."""

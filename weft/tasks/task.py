@@ -44,7 +44,7 @@ class Task(ABC):
 
     @abstractmethod
     def prepare(self, run: Path, progress: Progress) -> None:
-        """Make ready for training: vocabularies (kept in the run) and data. Doing it twice changes nothing."""
+        """Make ready for training: vocabularies (kept in the run), data. Twice does no more than once."""
 
     @abstractmethod
     def open(self, run: Path) -> None:

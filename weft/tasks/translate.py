@@ -75,15 +75,15 @@ class Translate(Task):
         """Read the vocabularies of the run."""
         source, target = _vocabulary_paths(run, self.data)
         if not source.exists():
-            raise CheckpointError(f"{source}: is missing; this is no run directory, or training has not begun")
+            raise CheckpointError(
+                f"{source}: is missing; this is no run directory, or training has not begun"
+            )
         self.source = Vocabulary.load(source)
         self.target = self.source if source == target else Vocabulary.load(target)
 
     def model(self) -> Generator:
         """A new model for these vocabularies."""
-        return self.parts.build(
-            len(self.source), len(self.target), one_vocabulary=self.source is self.target
-        )
+        return self.parts.build(len(self.source), len(self.target), one_vocabulary=self.source is self.target)
 
     def plan(self, seed: int) -> Batches:
         """Batches of the training pairs."""
@@ -130,7 +130,12 @@ class Translate(Task):
         return replace(self.decoding, **given)
 
     def evaluate(
-        self, model: nn.Module, *, split: Split = "test", data: Path | None = None, decoding: Decoding | None = None
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        decoding: Decoding | None = None,
     ) -> Evaluation:
         """Scores on a split of the recipe's data, or on other files.
 
@@ -149,7 +154,9 @@ class Translate(Task):
             self.predictor(model, decoding),
             [source for _, source, _ in pairs],
             [target for _, _, target in pairs],
-            title=self.data.describe(split) if data is None else f"{data} {self.data.source}-{self.data.target}",
+            title=self.data.describe(split)
+            if data is None
+            else f"{data} {self.data.source}-{self.data.target}",
             train=train,
         )
 

@@ -63,7 +63,9 @@ class Decoding:
                 f"raise beam to {self.nbest}"
             )
         if self.search == "greedy" and self.nbest > 1:
-            raise ConfigError(f"nbest: greedy search gives 1 translation, {self.nbest} were asked for; use beam")
+            raise ConfigError(
+                f"nbest: greedy search gives 1 translation, {self.nbest} were asked for; use beam"
+            )
 
     def describe(self) -> str:
         """For signatures, such as "beam 5, length penalty 1.0"."""
@@ -111,9 +113,7 @@ class Translator:
         """For each line, in order, its n best translations; an empty line gives an empty one."""
         return (found for _, found in self.pairs(lines))
 
-    def pairs(
-        self, lines: Iterable[str], *, window: int = WINDOW
-    ) -> Iterator[tuple[str, list[Translation]]]:
+    def pairs(self, lines: Iterable[str], *, window: int = WINDOW) -> Iterator[tuple[str, list[Translation]]]:
         """Each line with its translations.
 
         Args:
@@ -166,7 +166,10 @@ class Translator:
             for row, number in enumerate(numbers):
                 results[number] = [
                     Translation(
-                        self.target.decode(tokens), float(found.score[row, k]), float(found.logp[row, k]), tokens
+                        self.target.decode(tokens),
+                        float(found.score[row, k]),
+                        float(found.logp[row, k]),
+                        tokens,
                     )
                     for k, tokens in enumerate(texts[row])
                 ]

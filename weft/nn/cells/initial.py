@@ -4,11 +4,14 @@ import torch
 from torch import nn
 
 
-def recurrent_weights(in_size: int, size: int, *, gates: int) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
+def recurrent_weights(
+    in_size: int, size: int, *, gates: int
+) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
     """Weights for G gates stacked as torch stacks them.
 
     The input's are Glorot-uniform for each gate, the recurrent ones orthogonal for each gate (Saxe
-    2014): a product of many of them neither grows nor shrinks. torch.nn draws both from U(-1/sqrt(H), 1/sqrt(H)).
+    2014): a product of many of them neither grows nor shrinks. torch.nn draws both uniformly within
+    1/sqrt(H).
 
     Returns:
         weight_x [G H, D], weight_h [G H, H], bias [G H] zeros.

@@ -1,6 +1,5 @@
 """C5, the long short-term memory with a forget gate. Read next: gru.py."""
 
-import torch
 from torch import Tensor
 
 from weft.nn.cells.cell import Cell
@@ -39,9 +38,7 @@ class LSTM(Cell):
         zeros = like.new_zeros(like.shape[0], self.size)
         return zeros, zeros
 
-    def step(
-        self, x: Tensor, state: tuple[Tensor, Tensor]
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One step of the equation."""
         h, c = state
         energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)

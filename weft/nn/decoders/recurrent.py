@@ -16,6 +16,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.recurrent import Stack
 from weft.nn.scores.additive import Additive
@@ -90,7 +91,7 @@ class RecurrentDecoder(Decoder):
         self.bridge = None
         if encoder is not None:
             self.bridge = Bridge(encoder, tuple(layer[0] for layer in self.stack.state_sizes), source=bridge)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory | None, rows: int) -> RecurrentState:
         """The bridge's state (zeros without a memory), zeros for what is fed, the memory prepared."""

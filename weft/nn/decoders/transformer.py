@@ -5,9 +5,11 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft import masks
 from weft.nn.attention import HeadSource
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Learned, Sinusoidal
 from weft.nn.transformer import Activation, Block, Norm
@@ -69,8 +71,10 @@ class TransformerDecoder(Decoder):
         self.num_heads = num_heads
         self.scale = size**0.5
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
-        self.positions = Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
-        self.dropout = nn.Dropout(dropout)
+        self.positions = (
+            Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
+        )
+        self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(
             Block(
                 size,
@@ -109,29 +113,17 @@ class TransformerDecoder(Decoder):
             at = (keep.cumsum(1) - 1)[:, past:].clamp(min=0)
         x = self.project(x) * self.scale
         x = self.dropout(self.positions(x, at))
-        causal, seen = steps > 1 and past == 0 and keep is None, None
-        if not causal and (keep is not None or steps > 1):
-            seen = torch.ones(steps, past + steps, dtype=torch.bool, device=x.device).tril(past)
+        seen = None  # one step sees everything, a first call of many is causal
+        if keep is not None or (steps > 1 and past):
+            seen = masks.causal(steps, past + steps, x.device)
             seen = seen[None, None] if keep is None else (seen & keep[:, None])[:, None]  # [N, 1, T, P + T]
         caches = []
         for layer, block in enumerate(self.blocks):
-            cache = state.layers[layer]
-
-            def look_back(y: Tensor, block: Block = block, cache: Cache = cache) -> Tensor:
-                keys, values = block.attention.keys_values(y)
-                if past:
-                    keys = torch.cat([cache.keys, keys], 2)
-                    values = torch.cat([cache.values, values], 2)
-                caches.append(Cache(keys, values))
-                return block.attention(y, keys, values, seen, causal=causal)
-
-            x = block.sublayer(x, block.attention_norm, look_back)
+            source, source_mask = None, None
             if state.source is not None:
                 source, source_mask = state.source.layers[layer], state.source.mask
-                x = block.sublayer(
-                    x, block.look_norm, lambda y: block.look(y, source.keys, source.values, source_mask)
-                )
-            x = block.sublayer(x, block.network_norm, block.network)
+            x, cache = block.decode(x, state.layers[layer], seen, source, source_mask)
+            caches.append(Cache(*cache))
         return self.last_norm(x), TransformerState(tuple(caches), keep, state.source)
 
 

@@ -2,6 +2,8 @@
 
 from torch import Tensor, nn
 
+from weft.nn.kernels.dropout import Dropout
+
 
 class Tokens(nn.Module):
     """A table of one vector a token, drawn from N(0, 1/D).
@@ -22,7 +24,7 @@ class Tokens(nn.Module):
         self.size = size
         self.table = nn.Embedding(num_tokens, size)
         nn.init.normal_(self.table.weight, std=size**-0.5)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """[B, S] int64 to [B, S, D]."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor
 
 from weft.nn.cells.cell import Cell
@@ -23,7 +22,8 @@ class RecurrentEncoder(Encoder):
         dropout: after every layer.
 
     Example:
-        >>> memory = RecurrentEncoder(3, sizes=(5,), bidirectional=True)(torch.zeros(2, 7, 3), torch.ones(2, 7) > 0)
+        >>> encoder = RecurrentEncoder(3, sizes=(5,), bidirectional=True)
+        >>> memory = encoder(torch.zeros(2, 7, 3), torch.ones(2, 7) > 0)
         >>> memory.states.shape, memory.summary.shape
         (torch.Size([2, 7, 10]), torch.Size([2, 10]))
     """
@@ -47,10 +47,7 @@ class RecurrentEncoder(Encoder):
         """x [B, S, D_in], mask [B, S] to a Memory."""
         states, carry = self.stack(x, mask=None if bool(mask.all()) else mask)
         shown = [cell.shown(final) for cell, final in zip(self._top(), carry[-1], strict=True)]
-        if len(shown) == 2:
-            summary = self.stack._joined(len(carry) - 1, *shown)
-        else:
-            summary = shown[0]
+        summary = self.stack.joined(len(carry) - 1, *shown) if len(shown) == 2 else shown[0]
         return Memory(states, mask, summary, carry)
 
     def _top(self) -> list[Cell]:

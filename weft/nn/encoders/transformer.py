@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Learned, Sinusoidal
 from weft.nn.transformer import Activation, Block, Norm
@@ -50,8 +51,10 @@ class TransformerEncoder(Encoder):
         self.size = size
         self.scale = size**0.5
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
-        self.positions = Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
-        self.dropout = nn.Dropout(dropout)
+        self.positions = (
+            Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
+        )
+        self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(
             Block(
                 size,
@@ -72,11 +75,6 @@ class TransformerEncoder(Encoder):
         x = self.dropout(self.positions(x, torch.arange(x.shape[1], device=x.device)))
         seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]
         for block in self.blocks:
-            x = block.sublayer(x, block.attention_norm, lambda y: _look_around(block, y, seen))
-            x = block.sublayer(x, block.network_norm, block.network)
+            x = block.encode(x, seen)
         x = self.last_norm(x)
         return Memory(x, mask, masks.mean(x, mask))
-
-
-def _look_around(block: Block, x: Tensor, mask: Tensor | None) -> Tensor:
-    return block.attention(x, *block.attention.keys_values(x), mask)

@@ -29,7 +29,7 @@ class Categorical(Head):
             self.project = Linear(in_size, tied.embedding_dim, bias=False)
         self.bias = nn.Parameter(torch.zeros(num_classes))
         if tied is None:
-            self.weight = nn.Parameter(torch.empty(num_classes, in_size))
+            self.weight: Tensor = nn.Parameter(torch.empty(num_classes, in_size))
             nn.init.normal_(self.weight, std=in_size**-0.5)
         else:
             self.weight = tied.weight

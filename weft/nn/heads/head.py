@@ -13,7 +13,7 @@ class Loss(NamedTuple):
     """A sum and what it was summed over; the training loop divides once, over everything it gathered."""
 
     total: Tensor  # [] nats
-    count: Tensor  # [] real targets
+    count: Tensor  # type: ignore[assignment]  # [] real targets; shadows tuple.count
 
     @property
     def mean(self) -> Tensor:

@@ -47,7 +47,13 @@ def plain_cross_entropy(
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, smoothing: float, grads: bool
+        ctx: Any,
+        h: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        target: Tensor,
+        smoothing: float,
+        grads: bool,
     ) -> tuple[Tensor, Tensor]:
         size = len(weight)
         w = weight.to(h.dtype)

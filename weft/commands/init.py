@@ -1,0 +1,56 @@
+"""weft init: look at a user's files and write a commented recipe for them."""
+
+from pathlib import Path
+
+import click
+
+
+@click.group(short_help="Write a commented recipe for your files.", no_args_is_help=True)
+def command() -> None:
+    """Look at your files and write a commented recipe for them."""
+
+
+@command.command("translate")
+@click.option(
+    "--train", type=click.Path(path_type=Path), required=True, help="PREFIX of PREFIX.en, PREFIX.de; or .tsv."
+)
+@click.option("--source", required=True, help="Language to translate from: a file ending or a column name.")
+@click.option("--target", required=True, help="Language to translate into.")
+@click.option(
+    "--valid", type=click.Path(path_type=Path), help="Validation files; found beside the others if so named."
+)
+@click.option("--test", type=click.Path(path_type=Path), help="Test files, likewise.")
+@click.option("--hold-out", type=int, help="Split that many pairs off the training files for validation.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="Recipe to write; SOURCE-TARGET.yaml by default."
+)
+def translate(
+    train: Path,
+    source: str,
+    target: str,
+    valid: Path | None,
+    test: Path | None,
+    hold_out: int | None,
+    output: Path | None,
+) -> None:
+    """A translator for parallel text.
+
+    \b
+    weft init translate --train data/train --source en --target de
+    """  # noqa: D301  click reads the \b
+    from weft.data.split import hold_out as split
+    from weft.errors import ConfigError
+    from weft.tasks.translate_recipe import recipe
+
+    output = output or Path(f"{source}-{target}.yaml")
+    if output.exists():
+        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
+    if hold_out:
+        train, valid = split(train, source, target, hold_out)
+        click.echo(f"split into {train}.* and {valid}.* ({hold_out:,} pairs held out)")
+    text = recipe(train, valid, test, source, target)
+    output.write_text(text, encoding="utf-8")
+    click.echo(text)
+    click.echo(
+        f"written to {output}; next: weft data check {train}.{source} {train}.{target}; weft train {output}"
+    )

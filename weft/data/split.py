@@ -1,0 +1,53 @@
+"""Hold some pairs out of a parallel text, the same ones each time. Read next: parallel.py."""
+
+from pathlib import Path
+from typing import TextIO
+
+from weft.data.parallel import ParallelText, is_table
+from weft.errors import ConfigError, DataError
+
+
+def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Path]:
+    """Write PATH.rest.* and PATH.held.*, the second with `count` pairs spread evenly over the text.
+
+    Args:
+        path: prefix of two files, or a .tsv file.
+        source, target: languages.
+        count: pairs to hold out.
+
+    Returns:
+        The prefixes of the two new texts.
+
+    Raises:
+        ConfigError: there are not ten times as many pairs, or the files are there already.
+        DataError: the text is damaged.
+    """
+    text = ParallelText(path, source, target)
+    total = sum(1 for _ in text)
+    if count < 1 or total < 10 * count:
+        raise ConfigError(
+            f"{path}: {count:,} pairs cannot be held out of {total:,}; hold out a tenth at most"
+        )
+    stem = path.with_suffix("") if is_table(path) else path
+    rest, held = stem.with_name(f"{stem.name}.rest"), stem.with_name(f"{stem.name}.held")
+    files = {
+        (part, language): Path(f"{part}.{language}") for part in (rest, held) for language in (source, target)
+    }
+    for file in files.values():
+        if file.exists():
+            raise ConfigError(f"{file}: is there already; remove it, or name it with --valid")
+    opened: dict[tuple[Path, str], TextIO] = {}
+    try:
+        for key, file in files.items():
+            opened[key] = open(file, "w", encoding="utf-8", newline="\n")  # noqa: SIM115  closed below
+        for place, pair in enumerate(text):
+            # the k-th held-out pair stands where place * count / total passes a whole number
+            part = held if place * count // total != (place + 1) * count // total else rest
+            opened[part, source].write(pair.source + "\n")
+            opened[part, target].write(pair.target + "\n")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be split ({error.strerror})") from error
+    finally:
+        for handle in opened.values():
+            handle.close()
+    return rest, held

@@ -1,0 +1,56 @@
+"""Dropout from 16 random bits an element: torch's on the CPU draws one by one and takes 18 ms for 2.5 M.
+
+Here one 64-bit draw serves four elements and the backward pass is one product. Its plain twin is
+torch.nn.functional.dropout, which also serves every other device; the two draw different numbers.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+
+LEVELS = 1 << 16
+
+
+def dropout(x: Tensor, share: float, *, training: bool) -> Tensor:
+    """Set a share of the elements to zero and scale the others up, so that the mean stays.
+
+    Args:
+        x: any shape.
+        share: 0 to 1; on the CPU in steps of 1/65536.
+        training: False returns x itself.
+    """
+    if not training or share <= 0.0:
+        return x
+    if x.device.type != "cpu" or share >= 1.0:
+        return F.dropout(x, share)
+    dropped = max(1, round(share * LEVELS))
+    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    kept = bits[: x.numel()] >= dropped - LEVELS // 2
+    return x * kept.view(x.shape).to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
+
+
+class Dropout(nn.Module):
+    """`dropout` as a module.
+
+    Args:
+        share: of elements set to zero in training.
+
+    Raises:
+        ConfigError: not between 0 and 1.
+    """
+
+    def __init__(self, share: float = 0.1) -> None:
+        super().__init__()
+        if not 0.0 <= share <= 1.0:
+            raise ConfigError(f"dropout: {share} came, a share between 0 and 1 is needed")
+        self.share = share
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Any shape."""
+        return dropout(x, self.share, training=self.training)
+
+    def extra_repr(self) -> str:
+        """For print."""
+        return f"share={self.share}"
