@@ -12,7 +12,7 @@ from score import Scorer
 
 TAKEN_OVER = {"ctranslate2": "transformers"}  # who decodes whose weights
 WIDTHS = (1, 5)
-CHUNK = 20  # updates between two looks at a training budget
+CHUNK = 5  # updates between two looks at a training budget
 
 Answer = dict[str, Any]
 Rounds = dict[str, list[Answer]]  # the worker's answers by the row's label, in order of rounds
