@@ -1,90 +1,21 @@
 """Law 10: a run broken anywhere and gone on with is, bit for bit, the unbroken run."""
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from tests.train.toy import ROWS, Notes, Task, quiet, settings
-from weft.errors import CheckpointError, ConfigError
+from tests.train.traces import BUSY, Crash, Trace, crash, same, terminate, unbroken, vars_of
 from weft.train import seeds, weights
-from weft.train.checkpoints import Checkpoints
-from weft.train.feeding.linear import Linear
-from weft.train.loop import Outcome, train
-from weft.train.optimisers.adam import Adam
+from weft.train.loop import train
 from weft.train.optimisers.sgd import SGD
 from weft.train.position import Position
 from weft.train.schedules.cosine import Cosine
-from weft.train.schedules.plateau import Plateau
 
 BATCHES = 21  # 3 epochs of 7, in 9 updates
-
-
-class Crash(Exception):
-    pass
-
-
-class Trace:
-    """What a run left behind: weights, optimiser, scores, losses; and the batches it read."""
-
-    def __init__(self, run: Path, ids: list[list[int]], outcome: Outcome) -> None:
-        newest = Checkpoints(run, lambda text: None).newest()
-        assert newest is not None
-        self.weights, self.optimiser = newest.weights, newest.optimiser
-        self.model = weights.load(run / "model.safetensors")
-        self.index = json.loads((run / "checkpoints.json").read_bytes())
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
-        timed = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "seconds_left"}
-        self.lines = [{k: v for k, v in line.items() if k not in timed} for line in lines]
-        self.ids, self.outcome = ids, outcome
-
-    def differs(self, other: "Trace") -> list[str]:
-        mine, theirs = vars(self), vars(other)
-        tensors = ("weights", "optimiser", "model")
-        return [
-            name
-            for name in mine
-            if not (same if name in tensors else lambda x, y: x == y)(mine[name], theirs[name])
-        ]
-
-
-def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
-
-
-def unbroken(run: Path, chosen: Any, **task: Any) -> Trace:
-    made = Task(**task)
-    return Trace(run, made.ids, train(made, run, chosen, quiet(run)))
-
-
-def terminate(at: int) -> Any:
-    return lambda number: os.kill(os.getpid(), signal.SIGTERM) if number == at else None
-
-
-def crash(at: int) -> Any:
-    def maybe(number: int) -> None:
-        if number == at:
-            raise Crash
-
-    return maybe
-
-
-BUSY = settings(
-    optimiser=Adam(lr=0.02),
-    schedule=Plateau(patience=1, warmup=3),
-    feeding=Linear(updates=6, floor=0.3),
-    validate_every=2,
-    save_every=1,
-    metric="score",
-    keep_best=2,
-    average=2,
-)
-SCORES = [0.3, 0.2, 0.5, 0.1, 0.4, 0.0]
 
 
 @pytest.fixture(scope="module")
@@ -234,44 +165,6 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_it_used(
     assert Trace(tmp_path, whole.ids, outcome).differs(whole) == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "task", "sentence"),
-    [
-        ({"seed": 2}, {}, "trained with seed 1, now 2 came"),
-        ({"optimiser": SGD()}, {}, "trained with optimiser Adam, now SGD came"),
-        ({}, {"size": 5}, "epoch 1 had 7 batches, now it has 6"),
-    ],
-)
-def test_what_does_not_fit_the_run_is_refused(
-    tmp_path: Path, changes: dict[str, Any], task: dict[str, Any], sentence: str
-) -> None:
-    train(Task(on_batch=terminate(9)), tmp_path, BUSY, quiet(tmp_path))
-    before = snapshot(tmp_path)
-    with pytest.raises(CheckpointError, match=sentence):
-        train(Task(**task), tmp_path, settings(**{**vars_of(BUSY), **changes}), quiet(tmp_path))
-    assert snapshot(tmp_path) == before
-
-
-def test_another_model_is_refused(tmp_path: Path) -> None:
-    train(Task(on_batch=terminate(3)), tmp_path, BUSY, quiet(tmp_path))
-
-    class Other(Task):
-        def model(self) -> torch.nn.Module:
-            made = super().model()
-            made.embed = torch.nn.Embedding(13, 5)
-            made.extra = torch.nn.Linear(1, 1)
-            return made
-
-    with pytest.raises(CheckpointError, match=r"another model than the recipe \(extra.weight is missing"):
-        train(Other(), tmp_path, BUSY, quiet(tmp_path))
-
-
-def test_an_unknown_metric_is_refused_before_anything_happens(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'bleu' came, but this task is scored by loss, score"):
-        train(Task(), tmp_path / "run", settings(metric="bleu"), quiet(tmp_path))
-    assert not (tmp_path / "run").exists()
-
-
 def test_an_end_by_time_saves_validates_and_finishes(tmp_path: Path) -> None:
     task = Task()
     chosen = settings(max_epochs=0, max_minutes=0.005, schedule=Cosine(), validate_every=1000)
@@ -297,11 +190,3 @@ def test_an_end_by_time_saves_validates_and_finishes(tmp_path: Path) -> None:
 )
 def test_done_is_the_part_of_the_nearest_end(position: Position, chosen: Any, done: float) -> None:
     assert position.done(chosen) == done
-
-
-def vars_of(chosen: Any) -> dict[str, Any]:
-    return {name: getattr(chosen, name) for name in chosen.__dataclass_fields__}
-
-
-def snapshot(run: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in run.rglob("*") if path.is_file()}

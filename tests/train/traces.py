@@ -1,0 +1,83 @@
+"""What a run leaves behind, and ways to break one off."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tests.train.toy import Task, quiet, settings
+from weft.train import weights
+from weft.train.checkpoints import Checkpoints
+from weft.train.feeding.linear import Linear
+from weft.train.loop import Outcome, train
+from weft.train.optimisers.adam import Adam
+from weft.train.schedules.plateau import Plateau
+
+
+class Crash(Exception):
+    pass
+
+
+class Trace:
+    """What a run left behind: weights, optimiser, scores, losses; and the batches it read."""
+
+    def __init__(self, run: Path, ids: list[list[int]], outcome: Outcome) -> None:
+        newest = Checkpoints(run, lambda text: None).newest()
+        assert newest is not None
+        self.weights, self.optimiser = newest.weights, newest.optimiser
+        self.model = weights.load(run / "model.safetensors")
+        self.index = json.loads((run / "checkpoints.json").read_bytes())
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
+        timed = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "seconds_left"}
+        self.lines = [{k: v for k, v in line.items() if k not in timed} for line in lines]
+        self.ids, self.outcome = ids, outcome
+
+    def differs(self, other: "Trace") -> list[str]:
+        mine, theirs = vars(self), vars(other)
+        tensors = ("weights", "optimiser", "model")
+        return [
+            name
+            for name in mine
+            if not (same if name in tensors else lambda x, y: x == y)(mine[name], theirs[name])
+        ]
+
+
+def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def unbroken(run: Path, chosen: Any, **task: Any) -> Trace:
+    made = Task(**task)
+    return Trace(run, made.ids, train(made, run, chosen, quiet(run)))
+
+
+def terminate(at: int) -> Any:
+    return lambda number: os.kill(os.getpid(), signal.SIGTERM) if number == at else None
+
+
+def crash(at: int) -> Any:
+    def maybe(number: int) -> None:
+        if number == at:
+            raise Crash
+
+    return maybe
+
+
+BUSY = settings(
+    optimiser=Adam(lr=0.02),
+    schedule=Plateau(patience=1, warmup=3),
+    feeding=Linear(updates=6, floor=0.3),
+    validate_every=2,
+    save_every=1,
+    metric="score",
+    keep_best=2,
+    average=2,
+)
+
+
+def vars_of(chosen: Any) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in chosen.__dataclass_fields__}
