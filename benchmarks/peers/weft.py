@@ -1,7 +1,8 @@
 """Weft itself: `Generator`, its own update (weft.train.update) and its own greedy and beam search.
 
 The Transformer normalises before its sublayers, the RNN is OpenNMT-py's: additive attention read by the
-new state, tanh(W [h; context]) fed into the next step and read by the tied output layer.
+new state, tanh(W [h; context]) fed into the next step and read by the tied output layer, dropout on that
+alone.
 """
 
 from typing import NamedTuple
@@ -125,7 +126,7 @@ def _transformer(sizes: Sizes) -> Generator:
 
 def _rnn(sizes: Sizes) -> Generator:
     width = sizes.recurrent
-    embed = Tokens(sizes.vocabulary, width, dropout=sizes.dropout)
+    embed = Tokens(sizes.vocabulary, width)
     encoder = RecurrentEncoder(width, sizes=(width // 2,), bidirectional=True)
     decoder = RecurrentDecoder(
         width,
