@@ -25,7 +25,7 @@ def dropout(x: Tensor, share: float, *, training: bool) -> Tensor:
         return x
     if x.device.type != "cpu" or share >= 1.0:
         return F.dropout(x, share)
-    dropped = max(1, round(share * LEVELS))
+    dropped = min(LEVELS - 1, max(1, round(share * LEVELS)))
     bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
     kept = bits[: x.numel()] >= dropped - LEVELS // 2
     return x * kept.view(x.shape).to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
