@@ -43,6 +43,8 @@ def finish(
     index = checkpoints.index()
     before: dict[str, Any] | None = index.get("mean")
     done = before is not None and (before["update"], before["asked"]) == (update, settings.average)
+    if before is not None and before["taken"] and not checkpoints.published():
+        done = False  # model.safetensors is missing or damaged: make it again
     if settings.average < 2 or done or not history.entries:
         return checkpoints.model()
     kept = [entry for entry in candidates(history, settings) if _loads(checkpoints, entry, report)]
@@ -54,19 +56,15 @@ def finish(
     weights.restore(model, mean, "the mean")
     scores = finite(score(update).scores)
     standing = index["model"]
-    taken = history.beats(scores, standing["scores"])
+    again = standing["of"] == of  # the file of this very mean was lost
+    taken = again or history.beats(scores, standing["scores"])
     if taken:
         checkpoints.publish(model, of)
     tried = {"update": update, "asked": settings.average, "of": of, "scores": plain(scores), "taken": taken}
-    report.said(
-        f"{_name(of)}: {score_text(scores)}; "
-        + (
-            f"better than {_name(standing['of'])}, so"
-            if taken
-            else f"not better than {_name(standing['of'])},"
-        )
-        + (" it is the model of the run" if taken else " which is the model of the run")
-    )
+    other = _name(standing["of"])
+    verdict = f"better than {other}, so it is" if taken else f"not better than {other}, which is"
+    verdict = "made again, it is" if again else verdict
+    report.said(f"{_name(of)}: {score_text(scores)}; {verdict} the model of the run")
     return dict(checkpoints.write_index(history, tried)["model"])
 
 

@@ -4,6 +4,7 @@ Read next: checkpoints.py, averaging.py.
 """
 
 import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,9 @@ def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
     """A state dict as the bytes of a safetensors file.
 
     Tensors that are the same memory are stored under the first name, and the other names stand in the
-    metadata as `ties`, which is one string of JSON, because safetensors writes several in any order. All
-    are copied first: cuDNN keeps an RNN's weights as views of one block, which safetensors refuses.
+    metadata as `ties`, which is one string of JSON, because safetensors writes several in any order; a
+    checksum stands with them, because safetensors has none. All are copied first: cuDNN keeps an RNN's
+    weights as views of one block, which safetensors refuses.
     """
     first: dict[tuple, str] = {}
     kept: dict[str, Tensor] = {}
@@ -33,7 +35,8 @@ def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
         else:
             first[place] = name
             kept[name] = tensor.detach().to("cpu", copy=True).contiguous()
-    return safetensors.torch.save(kept, {"weft": json.dumps({"ties": ties, **metadata})})
+    about = {"ties": ties, "crc32": _checksum(safetensors.torch.save(kept)), **metadata}
+    return safetensors.torch.save(kept, {"weft": json.dumps(about)})
 
 
 def unpack(data: bytes) -> dict[str, Tensor]:
@@ -45,10 +48,18 @@ def unpack(data: bytes) -> dict[str, Tensor]:
     try:
         tensors = safetensors.torch.load(data)
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        ties = json.loads(header.get("__metadata__", {}).get("weft", "{}")).get("ties", {})
+        about = json.loads(header.get("__metadata__", {}).get("weft", "{}"))
+        if about.get("crc32", checksum := _checksum(data)) != checksum:
+            raise ValueError("the weights are not those that were written")
+        ties = about.get("ties", {})
         return {**tensors, **{name: tensors[kept] for name, kept in ties.items()}}
     except (safetensors.SafetensorError, RecursionError, KeyError, AttributeError) as error:
         raise ValueError(f"it is no safetensors file of Weft: {error}") from error
+
+
+def _checksum(data: bytes) -> int:
+    """Of what follows the header."""
+    return zlib.crc32(memoryview(data)[8 + int.from_bytes(data[:8], "little") :])
 
 
 def load(path: Path) -> dict[str, Tensor]:
@@ -62,7 +73,9 @@ def load(path: Path) -> dict[str, Tensor]:
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); train the run first") from error
     except ValueError as error:
-        raise CheckpointError(f"{path}: is damaged ({error}); train the run again to replace it") from error
+        raise CheckpointError(
+            f"{path}: is damaged ({error}); delete it and run `weft train` again"
+        ) from error
 
 
 def metadata(path: Path) -> dict[str, Any]:
