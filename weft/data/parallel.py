@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.files import COMPRESSED
+from weft.data.files import COMPRESSED, unreadable
 from weft.data.lines import read_lines
 from weft.errors import DataError
 
@@ -125,7 +125,10 @@ def find_side(prefix: str | Path, language: str) -> Path:
         DataError: none, or more than one.
     """
     forms = [Path(f"{prefix}.{language}{end}") for end in ("", *COMPRESSED)]
-    found = [form for form in forms if form.exists()]
+    try:
+        found = [form for form in forms if form.exists()]
+    except OSError as error:
+        raise DataError(unreadable(forms[0], error)) from error
     if len(found) > 1:
         raise DataError(f"{found[0]} and {found[1]} are both there; remove or rename one of them")
     if not found:

@@ -22,6 +22,10 @@ def choose(name: str) -> torch.device:
         raise ConfigError(f"training.device: {name!r} came, auto, cpu or cuda is needed") from None
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError("training.device: cuda came, but torch sees no GPU here; set it to auto or cpu")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(
+            f"training.device: {name} came, but torch sees {torch.cuda.device_count()} GPUs, from cuda:0 on"
+        )
     return device
 
 
