@@ -10,8 +10,10 @@
 Read next: train/checkpoints.py; commands/train.py.
 """
 
+import importlib.util
 import json
 import platform
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,11 +27,15 @@ from weft.config import Table, build, dump, read_recipe, resolved
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task
 from weft.train import devices, files, weights
+from weft.train.checkpoints import Checkpoints
 from weft.train.settings import Settings
 
 FORMAT = 1
 FREE = ("training", "decoding")
 """Sections that may change when a run goes on; data and model may not."""
+
+KEPT = (("seed",), ("optimiser", "use"))
+"""What of `training` may not change all the same: the checkpoints depend on it."""
 
 
 class Begun(NamedTuple):
@@ -50,7 +56,12 @@ class Opened(NamedTuple):
 
 
 def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
-    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts."""
+    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts.
+
+    Raises:
+        ConfigError: a mistake in the recipe, or a plugin that is nowhere to be found.
+    """
+    _find(plugins)
     name = recipe.value.get("task")
     if name is None or not isinstance(name.value, str):
         raise recipe.refuse("a recipe begins with the task, for example task: translate")
@@ -66,34 +77,64 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
         parts[section] = build(table, target, plugins=plugins)
         plain[section] = resolved(table, target, plugins=plugins)
     settings = parts.pop("training")
+    if settings.metric not in kind.better:
+        metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
+        raise metric.refuse(f"{settings.metric!r} came, this task is scored by {', '.join(kind.better)}")
     return Begun(kind(**parts), settings, plain)
 
 
 def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     """Make the run directory, or see that the recipe is the one it was begun with.
 
+    A run that has no checkpoint yet takes a changed recipe and begins anew, so that a mistake which shows
+    only when the data is read can be mended in place.
+
     Raises:
-        ConfigError: data or model differ from those of the run.
-        CheckpointError: it is of another format, or cannot be written.
+        ConfigError: data or model differ from those of the run, or the device is not there.
+        DataError: data files are missing.
+        CheckpointError: it is of another format, or cannot be written, or another process trains it.
     """
     begun = check(recipe, plugins=plugins)
+    devices.choose(begun.settings.device)
+    begun.task.look()
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        if (path / "recipe.yaml").exists():
-            _check_format(path)
-            _check_same(path, begun.plain)
-        elif any(not child.name.startswith(".") for child in path.iterdir()):
+        if path.is_dir() and not (path / "recipe.yaml").exists() and any(map(_foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and no run directory; choose another one with --run")
-        else:
-            versions = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
-            about = {**versions, "python": platform.python_version(), "threads": torch.get_num_threads()}
-            files.replace(path / "run.json", files.to_json(about))
-        files.replace(path / "recipe.yaml", dump(begun.plain).encode())
+        with files.claim(path):
+            if (path / "recipe.yaml").exists():
+                _check_format(path)
+                _go_on(path, begun.plain)
+            else:
+                versions = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
+                about = {**versions, "python": platform.python_version(), "threads": torch.get_num_threads()}
+                files.replace(path / "run.json", files.to_json(about))
+            files.replace(path / "recipe.yaml", dump(begun.plain).encode())
     except OSError as error:
         raise CheckpointError(
             f"{path}: cannot be written ({error.strerror or error}); choose another directory with --run"
         ) from error
     return begun
+
+
+def _foreign(path: Path) -> bool:
+    """Whether this in a directory without a recipe.yaml is another's; run.json alone was written first."""
+    return not path.name.startswith(".") and path.name != "run.json"
+
+
+def _find(plugins: Collection[str]) -> None:
+    """See that the user's packages are there; the working directory is looked at last."""
+    for name in plugins:
+        if "" not in sys.path and str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))
+        try:
+            found = importlib.util.find_spec(name.partition(".")[0])
+        except (ImportError, ValueError):
+            found = None
+        if found is None:
+            raise ConfigError(
+                f"--plugin {name}: no package of that name can be imported; "
+                "install it, or start weft in the directory that holds it"
+            )
 
 
 def open_run(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Opened:
@@ -108,12 +149,18 @@ def open_run(path: str | Path, *, device: str = "auto", plugins: Collection[str]
         CheckpointError: it is no run directory, of another format, not yet trained, or damaged.
     """
     path = Path(path)
-    if not (path / "recipe.yaml").is_file():
+    try:
+        is_run, is_trained = (path / "recipe.yaml").is_file(), (path / "model.safetensors").is_file()
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be read ({error.strerror or error}); check its permissions"
+        ) from error
+    if not is_run:
         raise CheckpointError(f"{path}: is no run directory (there is no recipe.yaml in it); train one first")
     _check_format(path)
     recipe = read_recipe(path / "recipe.yaml")
     begun = check(recipe, plugins=plugins)
-    if not (path / "model.safetensors").is_file():
+    if not is_trained:
         raise CheckpointError(
             f"{path}: has no model.safetensors yet; let `weft train` reach a first validation"
         )
@@ -124,14 +171,17 @@ def open_run(path: str | Path, *, device: str = "auto", plugins: Collection[str]
     return Opened(begun.task, model, path, recipe)
 
 
-def load(path: str | Path, *, device: str = "auto") -> Any:
+def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Any:
     """A trained run, ready for use from Python.
+
+    Args:
+        path, device, plugins: see open_run.
 
     Example:
         translator = weft.load("runs/en-es")
         translator.predict("Click the button.")
     """
-    opened = open_run(path, device=device)
+    opened = open_run(path, device=device, plugins=plugins)
     return opened.task.predictor(opened.model)
 
 
@@ -141,7 +191,8 @@ def _check_format(path: Path) -> None:
         written = about["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(
-            f"{path / 'run.json'}: is missing or damaged ({error}); is this a run of weft?"
+            f"{path / 'run.json'}: is missing or damaged ({error}); "
+            "restore it from a copy, or train anew with another --run"
         ) from None
     if written != FORMAT:
         raise CheckpointError(
@@ -150,17 +201,27 @@ def _check_format(path: Path) -> None:
         )
 
 
-def _check_same(path: Path, plain: dict[str, Any]) -> None:
+def _go_on(path: Path, plain: dict[str, Any]) -> None:
+    """See that a recipe fits the run; one that has no checkpoint yet fits any."""
     old = read_recipe(path / "recipe.yaml").plain()
-    for section in plain:
-        if section in FREE:
-            continue
-        difference = _difference(old.get(section), plain[section], section)
-        if difference:
+    fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
+    fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
+    for keys, reason in fixed:
+        difference = _difference(_at(old, keys), _at(plain, keys), ".".join(keys))
+        if difference and Checkpoints(path, print).updates():
             raise ConfigError(
-                f"{path}: this run was begun with {difference}; a run keeps its data and its model, "
+                f"{path}: this run was begun with {difference}; {reason}, "
                 "so train the new recipe with another --run"
             )
+        if difference:
+            for vocabulary in path.glob("tokenizer*.json"):
+                vocabulary.unlink()
+
+
+def _at(plain: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        plain = plain.get(key) if isinstance(plain, dict) else None
+    return plain
 
 
 def _difference(old: Any, new: Any, name: str) -> str:

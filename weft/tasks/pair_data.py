@@ -12,6 +12,7 @@ from weft.data.parallel import ParallelText
 from weft.errors import ConfigError
 
 Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,7 @@ class PairData:
 
     Args:
         source, target: language codes: the files' suffixes, or the columns of a TSV file.
+        folder: where train, valid and test are, if they are not named with their own folders.
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed)
             or .tsv files.
         corpus: an embedded corpus instead of files.
@@ -53,6 +55,7 @@ class PairData:
 
     source: str
     target: str
+    folder: Path | None = None
     train: Path | None = None
     valid: Path | None = None
     test: Path | None = None
@@ -66,6 +69,9 @@ class PairData:
     def __post_init__(self) -> None:
         if self.source == self.target:
             raise ConfigError(f"target: {self.target!r} is the source too; name two languages")
+        for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0), ("validate_rows", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
         if (self.corpus is None) == (self.train is None):
             raise ConfigError(
                 "give either corpus (an embedded one) or train (your files), and only one of them"
@@ -90,8 +96,8 @@ class PairData:
             return corpus(self.corpus, self.source, self.target, split)
         path = getattr(self, split)
         if path is None:
-            raise ConfigError(f"data.{split}: the recipe names no such files; add them, or use --data FILES")
-        return ParallelText(str(path), self.source, self.target)
+            raise ConfigError(f"data.{split}: the recipe names no such files; give some with --data PREFIX")
+        return self.at(path if self.folder is None else self.folder / path)
 
     def at(self, path: Path) -> Any:
         """The pairs of other files in the same languages: a prefix, or a .tsv."""

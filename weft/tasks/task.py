@@ -43,6 +43,10 @@ class Task(ABC):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
 
     @abstractmethod
+    def look(self) -> None:
+        """See that the data is where the recipe says, before a run directory is made; reads none of it."""
+
+    @abstractmethod
     def prepare(self, run: Path, progress: Progress) -> None:
         """Make ready for training: vocabularies (kept in the run), data. Twice does no more than once."""
 

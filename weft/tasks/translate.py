@@ -15,13 +15,13 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.store import TokenStore, content_key
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, ConfigError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.tasks.batch import PairBatch, collate_pairs
 from weft.tasks.evaluation import Evaluation, evaluate, mean_loss, perplexity
-from weft.tasks.pair_data import PairData, Split
+from weft.tasks.pair_data import SPLITS, PairData, Split
 from weft.tasks.pair_model import PairModel
 from weft.tasks.task import Progress, Sample, Task, Validation
 from weft.tasks.translator import Decoding, Translator
@@ -56,6 +56,12 @@ class Translate(Task):
         self._store: TokenStore
         self._valid: tuple[list[str], list[str]]
         self._valid_tokens: tuple[list[list[int]], list[list[int]]]
+
+    def look(self) -> None:
+        """See that all files are there."""
+        for split in SPLITS:
+            if self.data.has(split):
+                self.data.open(split)
 
     def prepare(self, run: Path, progress: Progress) -> None:
         """Learn the vocabularies unless the run has them, then open or build the token store."""
@@ -123,10 +129,26 @@ class Translate(Task):
         return Translator(model, self.source, self.target, decoding or self.decoding)
 
     def decoding_with(self, **changes: Any) -> Decoding:
-        """The recipe's way to search with some settings changed; None leaves one as it is."""
+        """The recipe's way to search with some settings changed; None leaves one as it is.
+
+        Whoever asks for a beam, or for several translations, gets a beam search; it is wide enough for
+        them unless its width is given too.
+
+        Raises:
+            ConfigError: a setting that the search would not look at, or one out of its range.
+        """
         given = {name: value for name, value in changes.items() if value is not None}
-        if given.get("nbest", 1) > max(self.decoding.beam, given.get("beam", 0)) and "search" not in given:
-            given["beam"] = given["nbest"]
+        search = given.setdefault("search", self.decoding.search)
+        unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
+        if search != "sample" and unused:
+            raise ConfigError(
+                f"{unused[0]}: is a setting of sampling, and {search} was asked for; add --sample"
+            )
+        if search == "sample" and "beam" in given:
+            raise ConfigError("beam: sampling keeps no beam; leave out --beam or --sample")
+        if search != "sample" and ("beam" in given or given.get("nbest", 1) > 1):
+            given["search"] = "beam"
+            given.setdefault("beam", max(self.decoding.beam, given.get("nbest", 1)))
         return replace(self.decoding, **given)
 
     def evaluate(
