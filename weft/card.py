@@ -7,6 +7,7 @@ import torch
 
 from weft import __version__
 from weft.config import dump
+from weft.errors import CheckpointError
 from weft.train import files
 from weft.train.loop import Outcome
 
@@ -17,6 +18,9 @@ def write_card(run: Path, plain: dict[str, Any], outcome: Outcome) -> None:
     Args:
         plain: the resolved recipe.
         outcome: how training ended.
+
+    Raises:
+        CheckpointError: it cannot be written.
     """
     data = plain["data"]
     scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in outcome.scores.items())
@@ -49,4 +53,10 @@ print(weft.load("{run}").predict("..."))
 {dump(plain).rstrip()}
 ```
 """
-    files.replace(run / "README.md", text.encode())
+    try:
+        files.replace(run / "README.md", text.encode())
+    except OSError as error:
+        raise CheckpointError(
+            f"{run / 'README.md'}: could not be written ({error.strerror or error}), the model is complete; "
+            "make room and run the same command again"
+        ) from error

@@ -3,6 +3,7 @@
 Read next: demo.yaml, the recipe; train.py and evaluate.py, which do the same for any recipe.
 """
 
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -54,7 +55,9 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     )
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:
-        click.echo("go on with: weft demo", err=True)
+        again = ["weft", "demo", "--source", source, "--target", target, "--run", str(run)]
+        again += [] if minutes is None else ["--minutes", f"{minutes:g}"]
+        click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
     write_card(run, begun.plain, outcome)
 

@@ -38,14 +38,19 @@ def command(
     weft evaluate runs/en-es
     weft evaluate runs/en-es --data more/newstest --beam 1
     """  # noqa: D301  click reads the \b
+    from weft.commands import outputs
+    from weft.errors import ConfigError
     from weft.run import open_run
 
+    outputs.check(output, json_path)
+    if plot and plot.suffix.lower() not in (".png", ".svg"):
+        raise ConfigError(f"--plot {plot}: pictures are written as .png or .svg; name such a file")
     opened = open_run(run, device=device, plugins=plugins)
     decoding = opened.task.decoding_with(beam=beam, length_penalty=length_penalty)
     report = opened.task.evaluate(opened.model, split=split, data=data, decoding=decoding)
     click.echo(report.text())
     if output:
-        output.write_text("".join(f"{line}\n" for line in report.outputs), encoding="utf-8")
+        outputs.write(output, "".join(f"{line}\n" for line in report.outputs))
         click.echo(f"outputs: {output}")
     if plot:
         from weft.inspect.quality import quality_by_length, save
@@ -53,4 +58,4 @@ def command(
         save(quality_by_length({run.resolve().name: report.lengths}, title=report.title), plot)
         click.echo(f"BLEU by source length: {plot}")
     if json_path:
-        json_path.write_text(report.json(), encoding="utf-8")
+        outputs.write(json_path, report.json())

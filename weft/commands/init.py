@@ -1,5 +1,6 @@
 """weft init: look at a user's files and write a commented recipe for them."""
 
+import shlex
 from pathlib import Path
 
 import click
@@ -38,6 +39,8 @@ def translate(
     \b
     weft init translate --train data/train --source en --target de
     """  # noqa: D301  click reads the \b
+    from weft.commands import outputs
+    from weft.data.parallel import is_table
     from weft.data.split import hold_out as split
     from weft.errors import ConfigError
     from weft.tasks.translate_recipe import recipe
@@ -45,12 +48,15 @@ def translate(
     output = output or Path(f"{source}-{target}.yaml")
     if output.exists():
         raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    if hold_out:
+    outputs.check(output)
+    if hold_out is not None:
+        if valid is not None:
+            raise ConfigError("--hold-out and --valid came, and both give validation data; leave one out")
         train, valid = split(train, source, target, hold_out)
         click.echo(f"split into {train}.* and {valid}.* ({hold_out:,} pairs held out)")
     text = recipe(train, valid, test, source, target)
-    output.write_text(text, encoding="utf-8")
+    outputs.write(output, text)
     click.echo(text)
-    click.echo(
-        f"written to {output}; next: weft data check {train}.{source} {train}.{target}; weft train {output}"
-    )
+    files = [str(train)] if is_table(train) else [f"{train}.{source}", f"{train}.{target}"]
+    check = shlex.join(["weft", "data", "check", *files])
+    click.echo(f"written to {output}; next: {check}; {shlex.join(['weft', 'train', str(output)])}")

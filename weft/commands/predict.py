@@ -1,5 +1,6 @@
 """weft predict: lines in, the same number of answers out, in order."""
 
+import io
 import sys
 from pathlib import Path
 
@@ -74,6 +75,9 @@ def command(
     translator = opened.task.predictor(opened.model, decoding)
     if file is None and sys.stdin.isatty():
         click.echo("type a line and press Enter; Ctrl-D ends", err=True)
+    # As the input is read: UTF-8 and LF, whatever the terminal's or the system's own ways are.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     lines = read_lines(sys.stdin.buffer if file is None else file)
     with Looks(translator, alignments, plot, plot_limit) as looks:
         typed = file is None and sys.stdin.isatty()

@@ -1,5 +1,6 @@
 """weft train: from a recipe to a trained run, or on from where a run stopped."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,9 @@ def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins:
     begun = begin(run, read_recipe(recipe, overrides), plugins=plugins)
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:
-        again = " ".join(["weft train", str(recipe), *overrides, "--run", str(run)])
-        click.echo(f"go on with: {again}", err=True)
+        again = ["weft", "train", str(recipe), *overrides, "--run", str(run)]
+        again += [word for plugin in plugins for word in ("--plugin", plugin)]
+        click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
     write_card(run, begun.plain, outcome)
     click.echo(_closing(run, outcome))

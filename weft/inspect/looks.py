@@ -1,6 +1,9 @@
 """Where translations looked, line by line: Pharaoh alignments and heat maps beside what `predict` says."""
 
-from contextlib import ExitStack
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
@@ -12,6 +15,7 @@ from weft.errors import DataError
 from weft.inspect.alignment import heat_map, save
 from weft.inspect.pharaoh import merge, pharaoh
 from weft.tasks.translator import Alignment, Translation, Translator
+from weft.text.vocabulary import EOS
 
 
 class Looks:
@@ -19,12 +23,17 @@ class Looks:
 
     Args:
         translator: at work.
-        alignments: file of Pharaoh alignments between words, a line for each line; None for none.
+        alignments: file of Pharaoh alignments between words, a line for each line; None for none. It is
+            there when all lines are seen, and one that was there before stays until then.
         plot: directory of pictures, numbered as the lines are; None for none.
         limit: pictures at most.
 
     Attributes:
         drawn: pictures made.
+
+    Raises:
+        ConfigError: on entering, alignments or pictures are asked of a model without attention.
+        DataError: a place cannot be written.
     """
 
     def __init__(
@@ -40,21 +49,41 @@ class Looks:
         self.limit = limit
         self.drawn = 0
         self._number = 0
-        self._stack = ExitStack()
         self._file: TextIO | None = None
 
     def __enter__(self) -> "Looks":
-        try:
-            if self.path is not None:
-                self._file = self._stack.enter_context(open(self.path, "w", encoding="utf-8", newline="\n"))
-        except OSError as error:
-            raise DataError(f"{self.path}: cannot be written ({error.strerror})") from error
+        if self.path is not None or self.plot is not None:
+            self.translator.align(
+                [EOS], []
+            )  # a model without attention is refused before anything is written
+        if self.plot is not None:
+            with _refusing(self.plot):
+                self.plot.mkdir(parents=True, exist_ok=True)
+        if self.path is not None:
+            with _refusing(self.path):
+                if self.path.is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                self._file = open(self._part, "w", encoding="utf-8", newline="\n")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        if self._file is None or self.path is None:
+            return
+        try:
+            with _refusing(self.path):
+                self._file.close()
+                if error is None:
+                    os.replace(self._part, self.path)
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    @property
+    def _part(self) -> Path:
+        """The file of alignments until it is whole."""
+        assert self.path is not None
+        return self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
 
     def see(self, line: str, found: Translation) -> None:
         """Align one line with its translation, as far as anything was asked for."""
@@ -63,16 +92,20 @@ class Looks:
         if self._file is None and not draws:
             return
         if not found.tokens:
-            if self._file is not None:
-                self._file.write("\n")
+            self._write("")
             return
         looked = self.translator.align(self.translator.source.encode(line), found.tokens)
         if self._file is not None:
-            self._file.write(pharaoh(_between_words(self.translator, looked)) + "\n")
+            self._write(pharaoh(_between_words(self.translator, looked)))
         if draws and self.plot is not None:
             for suffix in ("png", "svg"):
                 save(_figure(self.translator, line, found, looked), self.plot / f"{self._number}.{suffix}")
             self.drawn += 1
+
+    def _write(self, text: str) -> None:
+        if self._file is not None and self.path is not None:
+            with _refusing(self.path):
+                self._file.write(text + "\n")
 
 
 def draw(translator: Translator, line: str, found: Translation, path: Path) -> None:
@@ -88,6 +121,16 @@ def draw(translator: Translator, line: str, found: Translation, path: Path) -> N
     figure = _figure(translator, line, found, looked)
     save(figure, path)
     save(figure, path.with_suffix(".svg"))
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror or error}); make room or choose another place"
+        ) from error
 
 
 def _figure(translator: Translator, line: str, found: Translation, looked: Alignment) -> Figure:

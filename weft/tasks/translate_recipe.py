@@ -1,30 +1,50 @@
 """What `weft init translate` writes: a recipe for a user's files, with the reasons as comments."""
 
+import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.parallel import ParallelText
+from weft.data.parallel import ParallelText, is_table
 from weft.errors import ConfigError, DataError
+from weft.text.normalise import normalise
+from weft.text.pieces import SPECIALS, count_parts, count_words
 
 VALID_NAMES = ("valid", "val", "dev", "validation")
 SMALL, MIDDLE = 50_000, 500_000  # pairs
 
 
 class Looked(NamedTuple):
-    """What the files are like."""
+    """What the files are like; characters and repeated words are those of the first SMALL pairs."""
 
     pairs: int
     mean_words: float
     longest_words: int
+    characters: int  # different ones
+    repeated_words: int  # of two characters or more, cut at punctuation, seen twice or more
+
+    @property
+    def vocabulary(self) -> int:
+        """A size that byte-pair encoding can reach: all characters, and no more than surely become pieces."""
+        usual = 4000 if self.pairs < SMALL else 8000 if self.pairs < MIDDLE else 32000
+        least = self.characters + len(SPECIALS)
+        most = least + self.repeated_words if self.pairs < SMALL else usual
+        return max(least, min(max(usual, 2 * least), most))
 
 
 def look(text: ParallelText) -> Looked:
     """Read all pairs once."""
     pairs, words, longest = 0, 0, 0
+    first: Counter[str] = Counter()
     for _, source, target in text:
         count = max(len(source.split()), len(target.split()))
         pairs, words, longest = pairs + 1, words + count, max(longest, count)
-    return Looked(pairs, words / max(1, pairs), longest)
+        if pairs <= SMALL:
+            first.update(count_words(map(normalise, (source, target)))[0])
+    characters = {mark for word in first for mark in word}
+    repeated = [part for part, count in count_parts(first, "bpe").items() if count > 1 and len(part) > 1]
+    return Looked(pairs, words / max(1, pairs), longest, len(characters), len(repeated))
 
 
 def beside(train: Path, names: tuple[str, ...], source: str, target: str) -> Path | None:
@@ -63,21 +83,20 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     seen = look(ParallelText(train, source, target))
     if not seen.pairs:
         raise DataError(f"{train}: there is no pair in it; give at least a few thousand")
-    size = 4000 if seen.pairs < SMALL else 8000 if seen.pairs < MIDDLE else 32000
     width, dropout = (256, 0.3) if seen.pairs < SMALL else (256, 0.2) if seen.pairs < MIDDLE else (512, 0.1)
     epochs = 30 if seen.pairs < SMALL else 15 if seen.pairs < MIDDLE else 5
-    test_line = f"  test: {test}" if test else "  # test: path/test              for `weft evaluate`"
+    test_line = f"  test: {_yaml(test)}" if test else "  # test: path/test              for `weft evaluate`"
     return f"""# {source} to {target}: {seen.pairs:,} training pairs of {seen.mean_words:.0f} words on average
 # (the longest has {seen.longest_words:,}). Written by `weft init`; every line may be changed.
 #   weft train THIS-FILE
 task: translate
 data:
-  source: {source}
-  target: {target}
-  train: {train}              # {train}.{source} and .{target}, or a .tsv
-  valid: {valid}
+  source: {_yaml(source)}
+  target: {_yaml(target)}
+  train: {_yaml(train)}              # {_meaning(train, source, target)}
+  valid: {_yaml(valid)}
 {test_line}
-  vocabulary: {{kind: bpe, size: {size}, shared: true}}   # also unigram, word, character
+  vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}   # also unigram, word, character
   max_length: 128                   # tokens; longer pairs are left out and counted
   batch_tokens: 2048                # target tokens a batch; less if memory runs out
 model:
@@ -97,3 +116,16 @@ decoding:
   beam: 5
   length_penalty: 1.0
 """
+
+
+def _yaml(value: object) -> str:
+    """A text as YAML: in quotes unless it is surely plain."""
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_/.][\w./-]*", text, re.ASCII) and not re.fullmatch(r"\W*\w*\W*", text)
+    return text if plain or re.fullmatch(r"[a-z]{2,3}", text) else json.dumps(text, ensure_ascii=False)
+
+
+def _meaning(train: Path, source: str, target: str) -> str:
+    if is_table(train):
+        return f"its columns {source} and {target}"
+    return f"{train.name}.{source} and {train.name}.{target}; or a .tsv"

@@ -24,6 +24,16 @@ from weft.tasks.batch import collate_pairs, pad
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together
+_LEAST = {
+    "beam": 1,
+    "nbest": 1,
+    "batch_rows": 1,
+    "length_penalty": 0,
+    "max_ratio": 0,
+    "max_extra": 1,
+    "top_k": 0,
+    "seed": 0,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +65,14 @@ class Decoding:
     batch_rows: int = 64
 
     def __post_init__(self) -> None:
-        if self.beam < 1:
-            raise ConfigError(f"beam: {self.beam} came, at least 1 is needed")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not least <= value < math.inf:
+                raise ConfigError(f"{name}: {value} came, at least {least} is needed")
+        if not 0 < self.temperature < math.inf:
+            raise ConfigError(f"temperature: {self.temperature} came, a number above 0 is needed")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p: {self.top_p} came, a number above 0 and at most 1 is needed")
         if self.search == "beam" and self.nbest > self.beam:
             raise ConfigError(
                 f"nbest: {self.nbest} translations of a beam of {self.beam} were asked for; "
@@ -110,7 +126,7 @@ class Translator:
         self.decoding = decoding
 
     def translate(self, lines: Iterable[str]) -> Iterator[list[Translation]]:
-        """For each line, in order, its n best translations; an empty line gives an empty one."""
+        """For each line, in order, its n best translations; an empty line gives as many empty ones."""
         return (found for _, found in self.pairs(lines))
 
     def pairs(self, lines: Iterable[str], *, window: int = WINDOW) -> Iterator[tuple[str, list[Translation]]]:
@@ -122,8 +138,9 @@ class Translator:
             window: 1 answers each line at once.
         """
         lines = iter(lines)
+        chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
         while read := list(islice(lines, window)):
-            yield from zip(read, self._window(self.source.encode_batch(read)), strict=True)
+            yield from zip(read, self._window(self.source.encode_batch(read), chance), strict=True)
 
     def predict(self, text: str) -> str:
         """The best translation of one sentence."""
@@ -147,7 +164,10 @@ class Translator:
             weights = layers[layer].mean(1)
             shown = f"layer {layer + 1} of {len(layers)}, mean of {layers[layer].shape[1]} heads"
         else:
-            raise ConfigError("this model has no attention, so there is no alignment to show")
+            raise ConfigError(
+                "this model has no attention, so there is no alignment to show; "
+                "leave that out, or train one whose decoder looks back"
+            )
         rows = len(target) + 1
         return Alignment(weights[0, :rows].float().cpu().numpy(), list(source), [*target, EOS], shown)
 
@@ -155,13 +175,14 @@ class Translator:
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def _window(self, sources: list[list[int]]) -> list[list[Translation]]:
-        results: list[list[Translation]] = [[Translation("", 0.0, 0.0, [])] for _ in sources]
+    def _window(self, sources: list[list[int]], chance: torch.Generator) -> list[list[Translation]]:
+        nothing = [Translation("", 0.0, 0.0, [])] * self.decoding.nbest
+        results: list[list[Translation]] = [nothing for _ in sources]
         order = sorted((n for n, source in enumerate(sources) if source), key=lambda n: -len(sources[n]))
         rows = self.decoding.batch_rows
         for at in range(0, len(order), rows):
             numbers = order[at : at + rows]
-            found = self.search([sources[n] for n in numbers])
+            found = self.search([sources[n] for n in numbers], chance=chance)
             texts = to_lists(found, EOS)
             for row, number in enumerate(numbers):
                 results[number] = [
@@ -175,12 +196,18 @@ class Translator:
                 ]
         return results
 
-    def search(self, sources: Sequence[Sequence[int]], trace: Trace | None = None) -> Hypotheses:
+    def search(
+        self,
+        sources: Sequence[Sequence[int]],
+        trace: Trace | None = None,
+        chance: torch.Generator | None = None,
+    ) -> Hypotheses:
         """Token sequences for a batch of sources, none of them empty.
 
         Args:
             sources: tokens.
             trace: records a beam search.
+            chance: of sampling; begins with the seed unless given.
         """
         how = self.decoding
         tokens, mask = pad([list(source) for source in sources])
@@ -218,5 +245,5 @@ class Translator:
                 top_p=how.top_p if how.top_p < 1 else None,
                 count=how.nbest,
                 banned=banned,
-                generator=torch.Generator(self._device).manual_seed(how.seed),
+                generator=chance or torch.Generator(self._device).manual_seed(how.seed),
             )
