@@ -80,7 +80,7 @@ def block(module: Block, x: np.ndarray, *, memory: np.ndarray | None = None, m: 
 
 def embedded(module: TransformerEncoder | TransformerDecoder, x: np.ndarray) -> np.ndarray:
     x = x @ numpy(module.project.weight).T + numpy(module.project.bias)
-    return x * WIDTH**0.5 + formulas.sinusoid(len(x), WIDTH)
+    return x + formulas.sinusoid(len(x), WIDTH)
 
 
 def encoder_of(norm: str, activation: str = "relu") -> TransformerEncoder:
@@ -137,7 +137,7 @@ def copy_attention(ours: MultiHead, theirs: nn.MultiheadAttention) -> None:
 def test_same_numbers_as_torch_encoder_layers(norm: str, activation: str) -> None:
     encoder = encoder_of(norm, activation)
     x, mask = source()
-    want = encoder.project(x) * WIDTH**0.5
+    want = encoder.project(x)
     want = want + torch.from_numpy(formulas.sinusoid(SOURCE, WIDTH))
     for ours in encoder.blocks:
         theirs = nn.TransformerEncoderLayer(
@@ -162,7 +162,7 @@ def test_same_numbers_as_torch_decoder_layers(norm: str) -> None:
         )
     )
     memory, x = encoder(*source()), normal(ROWS, TARGET, WRITE, seed=2)
-    want = decoder.project(x) * WIDTH**0.5
+    want = decoder.project(x)
     want = want + torch.from_numpy(formulas.sinusoid(TARGET, WIDTH))
     for ours in decoder.blocks:
         theirs = nn.TransformerDecoderLayer(

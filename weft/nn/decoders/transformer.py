@@ -69,7 +69,6 @@ class TransformerDecoder(Decoder):
         super().__init__()
         self.size = size
         self.num_heads = num_heads
-        self.scale = size**0.5
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = (
             Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
@@ -111,7 +110,7 @@ class TransformerDecoder(Decoder):
             at = torch.arange(past, past + steps, device=x.device)
         else:  # padding inside the cache takes no position
             at = (keep.cumsum(1) - 1)[:, past:].clamp(min=0)
-        x = self.project(x) * self.scale
+        x = self.project(x)
         x = self.dropout(self.positions(x, at))
         seen = None  # one step sees everything, a first call of many is causal
         if keep is not None or (steps > 1 and past):

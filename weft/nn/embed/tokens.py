@@ -1,4 +1,4 @@
-"""Token numbers become vectors."""
+"""Token numbers become vectors of unit variance."""
 
 from torch import Tensor, nn
 
@@ -6,7 +6,11 @@ from weft.nn.kernels.dropout import Dropout
 
 
 class Tokens(nn.Module):
-    """A table of one vector a token, drawn from N(0, 1/D).
+    """A table of one vector a token, drawn from N(0, 1/D), times sqrt(D).
+
+    The table suits an output layer that shares it (logits of variance 1 for features of variance 1), its
+    output suits a network (features of variance 1).
+    Source: Vaswani et al. 2017, section 3.4.
 
     Args:
         num_tokens: V.
@@ -28,4 +32,4 @@ class Tokens(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """[B, S] int64 to [B, S, D]."""
-        return self.dropout(self.table(tokens))
+        return self.dropout(self.table(tokens) * self.size**0.5)

@@ -14,7 +14,7 @@ from weft.nn.transformer import Activation, Block, Norm
 
 
 class TransformerEncoder(Encoder):
-    """Embeddings times sqrt(D) plus positions, then blocks; the summary is the mean.
+    """Embeddings plus positions, then blocks; the summary is the mean.
 
     Args:
         in_size: features of the input; projected where they differ from the width.
@@ -49,7 +49,6 @@ class TransformerEncoder(Encoder):
     ) -> None:
         super().__init__()
         self.size = size
-        self.scale = size**0.5
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = (
             Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
@@ -71,7 +70,7 @@ class TransformerEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
-        x = self.project(x) * self.scale
+        x = self.project(x)
         x = self.dropout(self.positions(x, torch.arange(x.shape[1], device=x.device)))
         seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]
         for block in self.blocks:
