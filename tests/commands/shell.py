@@ -1,0 +1,63 @@
+"""The command line as a user has it, without a new process for each call: bytes in, bytes out, a code."""
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from weft import cli
+
+
+class Answer(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Of stdout, cut at LF only."""
+        return self.out.removesuffix("\n").split("\n") if self.out else []
+
+
+def weft(*arguments: object, stdin: bytes = b"") -> Answer:
+    """`weft ARGUMENTS < stdin`, neither side a terminal."""
+    out, err = io.BytesIO(), io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        patch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="utf-8", write_through=True))
+        patch.setattr(sys, "stderr", io.TextIOWrapper(err, encoding="utf-8", write_through=True))
+        with pytest.raises(SystemExit) as leave:
+            cli.main([str(argument) for argument in arguments])
+        code = leave.value.code
+        answer = Answer(int(code or 0), out.getvalue().decode(), err.getvalue().decode())
+    return answer
+
+
+def refused(answer: Answer) -> str:
+    """The one sentence of a user's mistake; progress may stand before it."""
+    assert answer.code == 2, answer
+    *before, said = answer.err.removesuffix("\n").split("\n")
+    assert said.startswith("weft: "), answer.err
+    assert not any(line.startswith("weft: ") or "Traceback" in line for line in before), answer.err
+    assert answer.out == ""
+    return said
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    """Everything below a folder: files with their bytes, folders with None, the lock left out."""
+    found: dict[str, bytes | None] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.name != ".lock":
+            found[str(path.relative_to(folder))] = path.read_bytes() if path.is_file() else None
+    return found
+
+
+def untouched(folder: Path, act: Callable[[], Answer]) -> str:
+    """The sentence that an act is refused with, nothing below the folder being changed by it."""
+    before = content(folder)
+    said = refused(act())
+    assert content(folder) == before
+    return said

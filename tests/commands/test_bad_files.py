@@ -1,0 +1,148 @@
+"""Data that cannot be trained on or translated: code 2 and a sentence with file, line and remedy."""
+
+import gzip
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import content, refused, untouched, weft
+
+
+def train(recipe: Path, *options: object) -> str:
+    """The sentence that training is refused with; the corpus stays as it is, and no model is made."""
+    run = recipe.parent.parent / "run"
+    said = untouched(recipe.parent, lambda: weft("train", recipe, "--run", run, *options))
+    assert not (run / "model.safetensors").exists()
+    return said
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", r"train\.yy: the file is empty; give one with at least one line"),
+        (b"\x7fELF\x02\x01\x01\0\0\0\n" * 400, r"train\.yy:1: a NUL byte, .*convert the file or remove"),
+        (b"uno\n" * 396 + b"caf\xe9\n", r"train\.yy:397: not UTF-8 \(byte 0xe9.*convert the file \(iconv"),
+        ("uno\n".encode("utf-16"), r"train\.yy:1: (UTF-16|a NUL byte).*convert the file"),
+        (b"uno\n" * 396, r"train\.xx has 397 lines and .*train\.yy has 396; .* must be equal"),
+        (b"\n" * 397, r"(there is no text to learn a vocabulary from|none is left)"),
+        (
+            gzip.compress(b"uno\n" * 397)[:-9],
+            r"train\.yy: damaged compressed file .*copy or download it again",
+        ),
+    ],
+    ids=["empty", "binary", "latin-1", "utf-16", "unequal", "blank", "cut"],
+)
+@pytest.mark.parametrize("name", ["train", "valid"])
+def test_a_bad_file_is_named(toy: Path, name: str, data: bytes, sentence: str) -> None:
+    if name == "valid":
+        if not data.strip():
+            return
+        data = data.replace(b"uno\n" * 384, b"", 1)
+        sentence = sentence.replace("train", "valid").replace("397", "13").replace("396", "12")
+    (toy.parent / f"{name}.yy").write_bytes(data)
+    assert re.search(sentence, train(toy))
+
+
+@pytest.mark.parametrize("name", ["train.xx", "train.yy", "valid.xx", "test.yy"])
+def test_a_missing_file_is_named_before_a_run_is_made(toy: Path, tmp_path: Path, name: str) -> None:
+    (toy.parent / name).unlink()
+    before = content(tmp_path)
+    said = train(toy)
+    assert f"{toy.parent / name}: no such file" in said and "give the part of the name before" in said
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            ["kind=word", "size=500"],
+            r"size 500 is more than the data can give: 13 words.*set size to 13 or less",
+        ),
+        (
+            ["kind=bpe", "size=5000"],
+            r"size 5000 is more than the data can give: \d+ .*set size to \d+ or less",
+        ),
+        (["kind=unigram", "size=5000"], r"size 5000 is more than the data can give: \d+ pieces"),
+        (["kind=bpe", "size=7"], r"size 7 is too small for bpe: .* set size to \d+ or more"),
+        (["kind=bpe", "size=null"], r"a bpe vocabulary needs a size, such as 8000"),
+    ],
+)
+def test_a_vocabulary_that_the_data_cannot_give(toy: Path, changes: list[str], sentence: str) -> None:
+    assert re.search(sentence, train(toy, *[f"data.vocabulary.{change}" for change in changes]))
+
+
+def test_pairs_that_are_all_too_long(toy: Path) -> None:
+    (toy.parent / "train.xx").write_text("alpha beta gamma\n" * 5)
+    (toy.parent / "train.yy").write_text("uno due tre\n" * 5)
+    said = train(toy, "data.max_length=2")
+    assert re.search(
+        r"of 5 pairs none is left: 0 .* empty side, 5 more than 2 tokens; raise max_length", said
+    )
+
+
+def test_an_older_run_is_as_it_was(toy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert weft("train", toy, "--run", run, "training.max_updates=1").code == 0
+    (toy.parent / "valid.yy").write_bytes(b"\xff\n")
+    before = content(run)
+    changes = "training.max_updates=1"
+    assert "valid.yy:1: not UTF-8" in refused(weft("train", toy, "--run", run, changes))
+    assert content(run) == before
+
+
+def test_lines_to_translate(trained: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"alpha\ncaf\xe9\n")
+    assert f"{bad}:2: not UTF-8" in refused(weft("predict", trained, bad))
+    bad.write_bytes(b"alpha\n\0\n")
+    assert f"{bad}:2: a NUL byte" in refused(weft("predict", trained, bad))
+    bad.write_bytes(b"")
+    assert f"{bad}: the file is empty" in refused(weft("predict", trained, bad))
+    assert "no such file; check the name" in refused(weft("predict", trained, tmp_path / "none.txt"))
+    assert "a directory; name a file in it" in refused(weft("predict", trained, tmp_path))
+    assert ":2: not UTF-8" in refused(weft("predict", trained, stdin=b"alpha\n\xff\n"))
+
+
+def test_a_bad_line_leaves_older_alignments(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "old.pharaoh").write_text("0-0\n")
+    (tmp_path / "bad.txt").write_bytes(b"alpha\n" * 3000 + b"\xff\n")
+    before = content(tmp_path)
+    answer = weft("predict", trained, tmp_path / "bad.txt", "--alignments", tmp_path / "old.pharaoh")
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert "bad.txt:3001: not UTF-8" in answer.err
+    assert content(tmp_path) == before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_an_unreadable_file_is_named(toy: Path, trained: Path, tmp_path: Path) -> None:
+    (toy.parent / "train.xx").chmod(0)
+    assert "train.xx: cannot be read (Permission denied); check" in train(toy)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    said = refused(weft("predict", closed / "run"))
+    assert f"{closed / 'run'}: cannot be read (Permission denied); check its permissions" in said
+
+
+def test_an_unreadable_directory_is_named(
+    trained: Path, toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stat = Path.stat
+
+    def closed(path: Path, **options: bool) -> os.stat_result:
+        if "closed" in path.parts:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", closed)
+    sentence = "cannot be read (Permission denied); check its permissions"
+    for command in ("predict", "evaluate", "show"):
+        assert sentence in refused(weft(command, tmp_path / "closed" / "run"))
+    said = refused(weft("train", toy, "--run", tmp_path / "closed" / "run"))
+    assert "Permission denied); choose another directory with --run" in said
+    assert "train.xx" in (said := train(toy, f"data.train={tmp_path / 'closed' / 'train'}")), said
+    assert "train.xx: cannot be read (Permission denied); check the file and its permissions" in said
+    said = refused(weft("evaluate", trained, "--output", tmp_path / "closed" / "out"))
+    assert "Permission denied); choose another place" in said

@@ -1,0 +1,143 @@
+"""Mistakes in a recipe or an option: code 2, one sentence with place and remedy, nothing changed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import content, refused, untouched, weft
+
+
+def train(recipe: Path, *options: object) -> str:
+    """The sentence that training is refused with; no run directory is made."""
+    said = untouched(recipe.parent, lambda: weft("train", recipe, "--run", recipe.parent / "run", *options))
+    assert not (recipe.parent / "run").exists()
+    return said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("  batch_tokns: 300", r"toy\.yaml:9: data\.batch_tokns: .*did you mean 'batch_tokens'"),
+        ("  batch_tokens: many", r"toy\.yaml:9: data\.batch_tokens: 'many' \(text\) came, .*number"),
+        ("  batch_tokens: -1", r"toy\.yaml:9: data\.batch_tokens: -1 came, at least 1 is needed"),
+        ("  max_length: 0", r"toy\.yaml:9: data\.max_length: 0 came, at least 1 is needed"),
+        ("  batch_tokens: [300", r"toy\.yaml:\d+: this is not YAML"),
+    ],
+)
+def test_a_wrong_line_is_named(toy: Path, wrong: str, sentence: str) -> None:
+    toy.write_text(toy.read_text().replace("  batch_tokens: 300", wrong))
+    assert re.search(sentence, train(toy))
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("modle.encoder.use=transformer", r"override modle\.encoder.*did you mean 'model'"),
+        ("model.encoder.cell=lstn", r"override model\.encoder\.cell=lstn: .*did you mean 'lstm'"),
+        ("training.metric=blue", r"override training\.metric=blue: .*'blue' came, .* loss, perplexity, bleu"),
+        ("training.max_updates=0", r"training: no end is given; set max_updates"),
+        (
+            "decoding.nbest=4",
+            r"decoding\.nbest: 4 translations of a beam of 3 were asked for; raise beam to 4",
+        ),
+        ("decoding.top_p=1.5", r"decoding\.top_p: 1\.5 came, .* at most 1 is needed"),
+        ("training.device=cuda:99", r"training\.device: "),
+        ("data.target=xx", r"data\.target: 'xx' is the source too; name two languages"),
+        ("data.corpus=libreoffice-help", "give either corpus .* or train .*, and only one of them"),
+        ("task=translat", "task: no task is called 'translat'; did you mean 'translate'"),
+        ("seed", "override seed: section.key=value is needed, such as training.seed=2"),
+    ],
+)
+def test_a_wrong_override_is_named(toy: Path, override: str, sentence: str) -> None:
+    assert re.search(sentence, train(toy, override))
+
+
+def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+    said = untouched(tmp_path, lambda: weft("train", tmp_path / "no.yaml"))
+    assert said == f"weft: {tmp_path}/no.yaml: there is no such file; name a recipe (.yaml)"
+    assert "a directory; name a recipe" in untouched(tmp_path, lambda: weft("train", tmp_path))
+
+
+def test_a_recipe_that_is_binary_or_empty(toy: Path) -> None:
+    toy.write_bytes(b"\x80\x04K\x01.")
+    assert "toy.yaml:1: this is not UTF-8 text; is it a recipe?" in train(toy)
+    toy.write_bytes(b"")
+    assert "toy.yaml:1: nothing came, a recipe is a table with sections" in train(toy)
+
+
+def test_a_plugin_that_is_not_there(toy: Path, trained: Path) -> None:
+    sentence = "--plugin no_such_package: no package of that name can be imported; install it"
+    assert sentence in train(toy, "--plugin", "no_such_package")
+    for command in ("predict", "evaluate", "show"):
+        assert sentence in refused(weft(command, trained, "--plugin", "no_such_package"))
+
+
+def test_code_from_outside_needs_leave(toy: Path) -> None:
+    said = train(toy, "model.encoder.cell=somebody.cells.Cell")
+    assert (
+        "'somebody.cells.Cell' is code from outside Weft; if you trust it, allow it: --plugin somebody"
+        in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--beam", 2, "--nbest", 3), "nbest: 3 translations of a beam of 2 were asked for; raise beam to 3"),
+        (("--beam", 0), "beam: 0 came, at least 1 is needed"),
+        (("--nbest", 0), "nbest: 0 came, at least 1 is needed"),
+        (("--temperature", 2), "temperature: is a setting of sampling, and beam was asked for; add --sample"),
+        (("--sample", "--beam", 2), "beam: sampling keeps no beam; leave out --beam or --sample"),
+        (("--sample", "--temperature", 0), "temperature: 0.0 came, a number above 0 is needed"),
+        (("--sample", "--top-p", 2), "top_p: 2.0 came, a number above 0 and at most 1 is needed"),
+        (("--length-penalty", "nan"), "length_penalty: nan came, at least 0 is needed"),
+        (("--device", "abacus"), "device: 'abacus' came, auto, cpu or cuda is needed"),
+        (("--beam", "wide"), r"'wide' is not a valid integer"),
+    ],
+)
+def test_wrong_options_of_predict(trained: Path, options: tuple[object, ...], sentence: str) -> None:
+    assert sentence in refused(weft("predict", trained, *options, stdin=b"alpha\n"))
+
+
+@pytest.mark.parametrize("asked", ["--alignments", "--plot"])
+def test_where_a_model_without_attention_looked(blind: Path, tmp_path: Path, asked: str) -> None:
+    place = tmp_path / "place"
+    if asked == "--alignments":
+        place.write_text("older\n")
+    said = untouched(tmp_path, lambda: weft("predict", blind, asked, place, stdin=b"alpha\n"))
+    assert "this model has no attention, so there is no alignment to show; leave that out" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--output", "{}/no/out"), r"/no/out: there is no directory .*/no; make it"),
+        (("--json", "{}"), r"is a directory; name a file in it"),
+        (("--plot", "{}/x.bmp"), r"x\.bmp: pictures are written as \.png or \.svg"),
+        (("--data", "{}/nothing"), r"nothing\.xx: no such file.*give the part of the name before"),
+        (("--beam", "-1"), r"beam: -1 came, at least 1 is needed"),
+    ],
+)
+def test_wrong_options_of_evaluate(
+    trained: Path, tmp_path: Path, options: tuple[str, ...], sentence: str
+) -> None:
+    filled = [option.format(tmp_path) for option in options]
+    assert re.search(sentence, untouched(tmp_path, lambda: weft("evaluate", trained, *filled)))
+
+
+def test_a_run_without_test_files_asks_for_some(toy: Path, tmp_path: Path) -> None:
+    toy.write_text("".join(line for line in toy.read_text().splitlines(True) if "test:" not in line))
+    assert weft("train", toy, "--run", tmp_path / "run", "training.max_updates=1").code == 0
+    said = refused(weft("evaluate", tmp_path / "run"))
+    assert said == "weft: data.test: the recipe names no such files; give some with --data PREFIX"
+
+
+def test_the_directory_of_something_else_is_no_run(toy: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "thesis.txt").write_text("years of work")
+    before = content(tmp_path)
+    said = refused(weft("train", toy, "--run", other))
+    assert f"{other}: is not empty and no run directory; choose another one with --run" in said
+    assert content(tmp_path) == before

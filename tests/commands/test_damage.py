@@ -1,0 +1,141 @@
+"""Runs that are damaged, of another version, or none: code 2, a sentence, and the remedy in it works."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import content, refused, untouched, weft
+from weft.tasks.task import Validation
+from weft.tasks.translate import Translate
+
+Harm = Callable[[Path], None]
+CHANGES = "training.max_updates=4", "training.validate_every=2"
+
+
+@pytest.fixture
+def run(toy: Path, tmp_path: Path) -> Path:
+    """A run of its own, to be damaged; its recipe is toy/toy.yaml beside it."""
+    assert train(tmp_path / "run") == 0
+    return tmp_path / "run"
+
+
+def train(run: Path) -> int:
+    return weft("train", run.parent / "toy" / "toy.yaml", "--run", run, *CHANGES).code
+
+
+def flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 4
+    path.write_bytes(data)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def pickled(path: Path) -> None:
+    path.write_bytes(b"\x80\x04cos\nsystem\n(S'false'\ntR.")
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "show"])
+def test_what_is_no_run_is_refused(tmp_path: Path, command: str) -> None:
+    for place in (tmp_path, tmp_path / "nowhere"):
+        said = untouched(tmp_path, lambda place=place: weft(command, place))
+        assert said == f"weft: {place}: is no run directory (there is no recipe.yaml in it); train one first"
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "show"])
+def test_a_run_without_a_model_yet_is_refused(run: Path, command: str) -> None:
+    (run / "model.safetensors").unlink()
+    said = untouched(run, lambda: weft(command, run))
+    assert said == f"weft: {run}: has no model.safetensors yet; let `weft train` reach a first validation"
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty, pickled])
+def test_a_damaged_model_is_made_again_from_the_checkpoints(run: Path, harm: Harm) -> None:
+    whole = (run / "model.safetensors").read_bytes()
+    harm(run / "model.safetensors")
+    said = untouched(run, lambda: weft("predict", run, stdin=b"alpha\n"))
+    assert re.search(r"model\.safetensors: is damaged \(.*\); delete it and run `weft train` again$", said)
+    (run / "model.safetensors").unlink()
+    assert train(run) == 0
+    assert (run / "model.safetensors").read_bytes() == whole
+
+
+def test_a_damaged_mean_is_made_again_too(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = iter([3.0, 2.0, 2.5, 1.0, 1.0])  # three checkpoints, then their mean, twice
+    monkeypatch.setattr(Translate, "validate", lambda self, model: Validation({"loss": next(losses)}, []))
+    run = tmp_path / "mean"
+    changes = "training.max_updates=6", "training.validate_every=2", "training.average=3"
+    assert weft("train", toy, "--run", run, *changes).code == 0
+    assert len(json.loads((run / "checkpoints.json").read_bytes())["model"]["of"]) == 3
+    whole = (run / "model.safetensors").read_bytes()
+    (run / "model.safetensors").unlink()
+    assert weft("train", toy, "--run", run, *changes).code == 0
+    assert (run / "model.safetensors").read_bytes() == whole
+
+
+@pytest.mark.parametrize("harm", [flip, cut, empty])
+@pytest.mark.parametrize("name", ["model.safetensors", "optimiser.safetensors", "state.json"])
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(run: Path, harm: Harm, name: str) -> None:
+    harm(run / "checkpoints" / "step-00000004" / name)
+    answer = weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=6")
+    assert answer.code == 0
+    assert re.search(r"step-00000004: is damaged \(.*\); trying the one before it", answer.err)
+    assert "goes on after update 2" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_when_every_checkpoint_is_damaged_training_is_refused(run: Path) -> None:
+    for path in (run / "checkpoints").iterdir():
+        cut(path / "optimiser.safetensors")
+    recipe = run.parent / "toy" / "toy.yaml"
+    said = untouched(run, lambda: weft("train", recipe, "--run", run, *CHANGES))
+    assert "no checkpoint can be loaded" in said and "restore one from a copy, or train again" in said
+
+
+@pytest.mark.parametrize("command", ["predict", "evaluate", "show", "train"])
+def test_a_run_of_another_version_is_refused(run: Path, command: str) -> None:
+    about = json.loads((run / "run.json").read_bytes())
+    (run / "run.json").write_text(json.dumps({**about, "format": 99, "weft": "9.9"}))
+    options = (run.parent / "toy" / "toy.yaml", "--run", run) if command == "train" else (run,)
+    said = untouched(run, lambda: weft(command, *options))
+    assert re.search(
+        r"written in format 99 by weft 9\.9, and weft \S+ reads format 1; use that version", said
+    )
+
+
+@pytest.mark.parametrize("harm", [cut, empty, pickled, Path.unlink])
+@pytest.mark.parametrize("name", ["run.json", "recipe.yaml", "tokenizer.source.json"])
+def test_a_damaged_file_beside_the_model_is_named(run: Path, harm: Harm, name: str) -> None:
+    if (name, harm) == ("recipe.yaml", cut):
+        return  # a recipe that ends early may still be one
+    harm(run / name)
+    said = untouched(run, lambda: weft("predict", run, stdin=b"alpha\n"))
+    assert name in said and re.search("; |, ", said)
+
+
+def test_weights_of_another_model_are_refused(run: Path, trained: Path) -> None:
+    recipe = run / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("- 17", "- 16").replace("[17]", "[16]"))
+    said = untouched(run, lambda: weft("predict", run, stdin=b"alpha\n"))
+    assert re.search(r"model\.safetensors: holds another model than the recipe \(.*; use the recipe", said)
+
+
+def test_two_trainings_of_one_run_are_refused(run: Path) -> None:
+    from weft.train import files
+
+    before = content(run)
+    with files.claim(run):
+        said = refused(
+            weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=99")
+        )
+    assert f"{run}: another process trains this run; wait for it, stop it, or choose another --run" in said
+    assert content(run) == before

@@ -1,0 +1,126 @@
+"""A training that is stopped goes on with the same command, to the bit where the unbroken one ends."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import corpus
+from tests.commands.shell import Answer, untouched, weft
+from weft.tasks.translate import Translate
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def stopped(recipe: Path, run: Path, at: int, number: int, *changes: str) -> Answer:
+    """`weft train`, to which a signal comes while its at-th batch is made."""
+    collate, seen = Translate.collate, []
+
+    def signalled(self: Translate, numbers: object) -> object:
+        seen.append(numbers)
+        if len(seen) == at:
+            os.kill(os.getpid(), number)
+        return collate(self, numbers)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translate, "collate", signalled)
+        return weft("train", recipe, "--run", run, *changes)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_stopped_and_gone_on_with_is_the_unbroken_run(
+    toy: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    changes = "training.max_updates=23", "training.validate_every=10", "model.decoder.dropout=0.2"
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert weft("train", toy, "--run", whole, *changes).code == 0
+    answer = stopped(toy, broken, 14, number, *changes)
+    assert answer.code == code
+    assert "stopped after update 14; nothing is lost" in answer.err
+    said = re.search(r"^go on with: weft (.+)$", answer.err, re.M)
+    assert said
+    again = weft(*shlex.split(said[1]))
+    assert again.code == 0
+    assert "goes on after update 14" in again.err
+    for name in ("model.safetensors", "checkpoints.json", "recipe.yaml", "tokenizer.source.json"):
+        assert (whole / name).read_bytes() == (broken / name).read_bytes(), name
+    last = [run / "checkpoints" / "step-00000023" for run in (whole, broken)]
+    for name in ("model.safetensors", "optimiser.safetensors"):
+        assert (last[0] / name).read_bytes() == (last[1] / name).read_bytes(), name
+    losses = [
+        [
+            line["scores"]
+            for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+            if "scores" in line
+        ]
+        for run in (whole, broken)
+    ]
+    assert losses[0] == losses[1] and len(losses[0]) == 3
+
+
+def test_a_process_that_is_terminated_says_how_to_go_on(toy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    endless = ["training.max_updates=1000000", "training.validate_every=0", "training.log_every=1"]
+    command = [sys.executable, "-m", "weft", "train", str(toy), "--run", str(run), *endless]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        before = [line for _, line in zip(range(6), process.stderr, strict=False)]
+        process.send_signal(signal.SIGTERM)
+        said = process.stderr.read()
+    assert process.returncode == 143, (before, said)
+    assert "Traceback" not in said
+    assert said.splitlines()[-1].startswith("go on with: weft train")
+    assert weft("train", toy, "--run", run, "training.max_updates=1").code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ("model.decoder.sizes=[19]", r"model\.decoder\.sizes: \[17\], the recipe says \[19\]"),
+        ("data.batch_tokens=301", r"data\.batch_tokens: 300, the recipe says 301"),
+        ("data.vocabulary.kind=character", "data.vocabulary.kind: word, the recipe says character"),
+        ("training.seed=2", "training.seed: 1, the recipe says 2"),
+        ("training.optimiser.use=sgd", "training.optimiser.use: adam, the recipe says sgd"),
+    ],
+)
+def test_a_run_keeps_its_data_its_model_and_its_seed(trained: Path, change: str, place: str) -> None:
+    recipe = trained.parent / "toy" / "toy.yaml"
+    said = untouched(trained, lambda: weft("train", recipe, "--run", trained, change))
+    assert re.search(rf"{trained}: this run was begun with {place}; .* with another --run$", said)
+
+
+def test_how_it_is_trained_and_searched_may_change(toy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert weft("train", toy, "--run", run, "training.max_updates=3").code == 0
+    changes = "training.max_updates=5", "training.optimiser.lr=0.001", "decoding.beam=2"
+    answer = weft("train", toy, "--run", run, *changes)
+    assert answer.code == 0
+    assert "after 5 updates" in answer.out
+    assert "lr: 0.001" in (run / "recipe.yaml").read_text()
+
+
+def test_a_mistake_that_shows_before_the_first_save_is_mended_in_place(toy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert weft("train", toy, "--run", run, "data.vocabulary.size=999").code == 2
+    answer = weft("train", toy, "--run", run, "training.max_updates=2", "data.vocabulary.size=13")
+    assert answer.code == 0, answer.err
+    stop = stopped(toy, tmp_path / "late", 1, signal.SIGTERM)
+    assert stop.code == 143
+
+
+def test_a_vocabulary_that_no_longer_fits_is_learnt_anew(toy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    (toy.parent / "valid.yy").write_bytes(b"\xff\n")
+    assert weft("train", toy, "--run", run).code == 2
+    assert (run / "tokenizer.source.json").exists()  # it came as far as that
+    corpus.make(toy.parent)
+    changes = "data.vocabulary.kind=character", "training.max_updates=1"
+    assert weft("train", toy, "--run", run, *changes).code == 0
+    assert weft("predict", run, stdin=b"alpha\n").code == 0
+    assert "Prepend" not in (run / "tokenizer.source.json").read_text()

@@ -1,0 +1,168 @@
+"""The main job from files to translations, as a user types it."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sacrebleu
+
+import weft as package
+from tests.commands.corpus import WORDS, translated, write
+from tests.commands.shell import weft
+
+TEXT = "alpha beta\ngamma\ntheta zeta eta\n"
+
+
+def test_training_says_what_it_left_and_what_comes_next(trained: Path) -> None:
+    again = weft("train", trained.parent / "toy" / "toy.yaml", "--run", trained)
+    assert again.code == 0
+    assert re.search(r"training ended \(max_updates\) after 400 updates; .* bleu \d+\.\d+", again.out)
+    for command in ("evaluate", "predict", "show"):
+        assert f"weft {command} {trained}" in again.out
+    made = {path.name for path in trained.iterdir()}
+    assert {"recipe.yaml", "run.json", "model.safetensors", "metrics.jsonl", "README.md"} <= made
+    assert {"tokenizer.source.json", "tokenizer.target.json", "checkpoints", "checkpoints.json"} <= made
+
+
+def test_it_has_learnt_the_language(trained: Path) -> None:
+    assert weft("predict", trained, stdin=TEXT.encode()).out == translated_lines(TEXT)
+
+
+def translated_lines(text: str) -> str:
+    return "".join(translated(line) + "\n" for line in text.splitlines())
+
+
+def test_evaluate_prints_signed_scores_floors_and_lengths(trained: Path, tmp_path: Path) -> None:
+    files = {name: tmp_path / name for name in ("out.txt", "lengths.png", "all.json")}
+    answer = weft(
+        "evaluate",
+        trained,
+        "--output",
+        files["out.txt"],
+        "--plot",
+        files["lengths.png"],
+        "--json",
+        files["all.json"],
+    )
+    assert answer.code == 0, answer.err
+    assert "17 pairs, beam 3, length penalty 1" in answer.out
+    for shown in ("BLEU", "chrF2", "METEOR", "version:", "perplexity", "floor: source copied", "<=10", ">30"):
+        assert shown in answer.out
+    outputs = files["out.txt"].read_text("utf-8").splitlines()
+    sources = (trained.parent / "toy" / "test.xx").read_bytes()
+    assert outputs == weft("predict", trained, stdin=sources).lines
+    right = [translated(source) for source in sources.decode().splitlines()]
+    assert sum(output == wanted for output, wanted in zip(outputs, right, strict=True)) >= 12
+    assert files["lengths.png"].read_bytes().startswith(b"\x89PNG")
+    figures = json.loads(files["all.json"].read_text("utf-8"))
+    assert figures["scores"]["BLEU"]["value"] == pytest.approx(bleu(outputs, right))
+    assert figures["floors"]["source copied"] == 0
+    assert 1 <= figures["perplexity"] < 1.5
+    words = [len(" ".join(side).split()) for side in (outputs, right)]
+    assert figures["length_ratio"] == pytest.approx(words[0] / words[1])
+
+
+def bleu(outputs: list[str], references: list[str]) -> float:
+    return sacrebleu.corpus_bleu(outputs, [references]).score
+
+
+def test_evaluate_takes_other_files_and_another_search(trained: Path, tmp_path: Path) -> None:
+    write(tmp_path, "other", 5, 7)
+    answer = weft("evaluate", trained, "--data", tmp_path / "other", "--beam", 1)
+    assert answer.code == 0, answer.err
+    assert f"{tmp_path / 'other'} xx-yy, 5 pairs, greedy" in answer.out
+    assert "13 pairs" in weft("evaluate", trained, "--split", "valid").out
+
+
+def test_predict_reads_a_file_and_shows_scores_of_the_n_best(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(TEXT)
+    best = weft("predict", trained, tmp_path / "in.txt")
+    assert best.out == translated_lines(TEXT)
+    answer = weft("predict", trained, tmp_path / "in.txt", "--nbest", 3, "--scores")
+    rows = [line.split("\t") for line in answer.lines]
+    assert len(rows) == 3 * 3
+    scores = np.array([float(score) for score, _ in rows]).reshape(3, 3)
+    assert (np.diff(scores) <= 0).all() and (scores <= 0).all()
+    assert [text for _, text in rows[::3]] == best.lines
+    assert all(len({text for _, text in rows[at : at + 3]}) == 3 for at in (0, 3, 6))
+
+
+def test_more_answers_than_the_recipe_keeps_widen_the_beam(trained: Path) -> None:
+    assert len(weft("predict", trained, "--nbest", 4, stdin=b"alpha\n").lines) == 4
+
+
+def test_samples_follow_the_seed(trained: Path) -> None:
+    def drawn(seed: int) -> list[str]:
+        text = b"alpha beta gamma\n" * 12
+        options = ("--sample", "--temperature", 5, "--top-k", 6, "--top-p", 0.99, "--seed", seed)
+        answer = weft("predict", trained, *options, stdin=text)
+        assert answer.code == 0, answer.err
+        return answer.lines
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    assert len(set(drawn(1))) > 6
+    assert set(" ".join(drawn(1)).split()) <= set(WORDS.values())
+
+
+def test_alignments_and_pictures_show_where_it_looked(trained: Path, tmp_path: Path) -> None:
+    pharaoh, pictures = tmp_path / "out.pharaoh", tmp_path / "new" / "pictures"
+    answer = weft(
+        "predict",
+        trained,
+        "--alignments",
+        pharaoh,
+        "--plot",
+        pictures,
+        "--plot-limit",
+        2,
+        stdin=b"alpha beta gamma\n\ntheta zeta\niota\n",
+    )
+    assert answer.code == 0
+    assert f"2 alignment pictures: {pictures}" in answer.err
+    aligned = pharaoh.read_text().split("\n")
+    assert [len(line.split()) for line in aligned] == [3, 0, 2, 1, 0]
+    assert all(re.fullmatch(r"(\d+-\d+ ?)*", line) for line in aligned)
+    assert sorted(path.name for path in pictures.iterdir()) == ["1.png", "1.svg", "3.png", "3.svg"]
+    assert "gamma" in (pictures / "1.svg").read_text("utf-8")
+
+
+def test_show_prints_the_whole_recipe_and_the_validations(trained: Path) -> None:
+    answer = weft("show", trained)
+    assert answer.code == 0, answer.err
+    for shown in ("batch_tokens: 300", "max_length: 128", "clip_norm: 1.0", "update      200", "<- best"):
+        assert shown in answer.out
+    assert re.search(r"checkpoints: step-\d{8}", answer.out)
+    assert re.search(r"  all +[\d,]+\n", answer.out)
+
+
+def test_python_answers_with_text(trained: Path) -> None:
+    translator = package.load(trained)
+    assert translator.predict("eta theta") == translated("eta theta")
+    assert [found[0].text for found in translator.translate(["alpha", "", "beta"])] == ["uno", "", "due"]
+
+
+def test_the_model_card_holds_scores_and_recipe(trained: Path) -> None:
+    card = (trained / "README.md").read_text("utf-8")
+    assert "xx to yy" in card and "seed 1" in card
+    assert re.search(r"\| bleu \| \d+\.\d{4} \|", card)
+    assert f'weft.load("{trained}")' in card
+
+
+def test_doctor_measures_this_machine() -> None:
+    answer = weft("doctor")
+    assert answer.code == 0, answer.err
+    for shown in ("torch 2.", "threads: torch uses 1", "OMP_WAIT_POLICY=", "GFLOP/s", "token stores:"):
+        assert shown in answer.out
+
+
+def test_data_check_finds_everything_and_says_so_by_its_code(tmp_path: Path) -> None:
+    write(tmp_path, "train", 30, 3)
+    files = tmp_path / "train.xx", tmp_path / "train.yy"
+    assert weft("data", "check", *files).code in (0, 1)  # random rows may stand twice
+    files[1].write_bytes(files[1].read_bytes().replace(b"\n", b"\xff\n", 1))
+    answer = weft("data", "check", *files)
+    assert answer.code == 1
+    assert f"{files[1]}:1: not UTF-8" in answer.out
+    assert "1 lines that are not UTF-8 text" in answer.out
