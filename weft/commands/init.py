@@ -40,7 +40,7 @@ def translate(
     weft init translate --train data/train --source en --target de
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.data.parallel import is_table
+    from weft.data.parallel import ParallelText, is_table
     from weft.data.split import hold_out as split
     from weft.errors import ConfigError
     from weft.tasks.translate_recipe import recipe
@@ -49,6 +49,9 @@ def translate(
     if output.exists():
         raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
     outputs.check(output)
+    for given in (train, valid, test):
+        if given is not None:
+            ParallelText(given, source, target)  # so that missing files are named before any are written
     if hold_out is not None:
         if valid is not None:
             raise ConfigError("--hold-out and --valid came, and both give validation data; leave one out")

@@ -12,6 +12,7 @@ from weft.text.normalise import normalise
 from weft.text.pieces import SPECIALS, count_parts, count_words
 
 VALID_NAMES = ("valid", "val", "dev", "validation")
+WORDS = ("null", "true", "false")  # what YAML 1.2 would not read as text
 SMALL, MIDDLE = 50_000, 500_000  # pairs
 
 
@@ -121,8 +122,8 @@ decoding:
 def _yaml(value: object) -> str:
     """A text as YAML: in quotes unless it is surely plain."""
     text = str(value)
-    plain = re.fullmatch(r"[A-Za-z_/.][\w./-]*", text, re.ASCII) and not re.fullmatch(r"\W*\w*\W*", text)
-    return text if plain or re.fullmatch(r"[a-z]{2,3}", text) else json.dumps(text, ensure_ascii=False)
+    plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text.lower() not in WORDS
+    return text if plain else json.dumps(text, ensure_ascii=False)
 
 
 def _meaning(train: Path, source: str, target: str) -> str:
