@@ -1,0 +1,41 @@
+"""`weft demo` without a terminal: trains, scores, translates, draws, says what comes next; and goes on."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import refused, weft
+
+
+@pytest.mark.slow
+def test_the_demo_needs_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
+    run = tmp_path / "demo"
+    answer = weft("demo", "--run", run, "--minutes", 0.02, "--source", "de", "--target", "pl")
+    assert answer.code == 0, answer.err
+    for shown in (
+        "learns to translate de to pl",
+        "greedy",
+        "beam 5",
+        "BLEU",
+        "What does it say?",
+        "Try next:",
+    ):
+        assert shown in answer.out
+    assert (run / "alignment.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (run / "alignment.svg").read_text("utf-8")
+    assert (run / "README.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--target", "en"), "'en' is the source too; name two languages"),
+        (("--target", "xx"), "has no language 'xx'; choose two of en, de, es, fr, pl, ru"),
+        (("--minutes", "-1"), "max_minutes: -1"),
+        (("--minutes", "0"), "no end is given; set max_updates, max_epochs, max_minutes or patience"),
+    ],
+)
+def test_what_it_cannot_do_it_says_at_once(tmp_path: Path, options: tuple[str, ...], sentence: str) -> None:
+    assert sentence in refused(weft("demo", "--run", tmp_path / "demo", *options))
+    assert not (tmp_path / "demo").exists()

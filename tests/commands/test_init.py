@@ -1,0 +1,112 @@
+"""`weft init` writes a commented recipe for the user's files, and it trains."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.commands.corpus import WORDS, write
+from tests.commands.shell import refused, untouched, weft
+from weft.config import read_recipe
+
+
+def pairs(train: Path, *options: object) -> tuple[object, ...]:
+    return "init", "translate", "--train", train, "--source", "xx", "--target", "yy", *options
+
+
+SMALL = "model.encoder.sizes=[8]", "model.decoder.sizes=[8]", "model.embedding.size=8"
+
+
+def test_its_recipe_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed, (name, rows) in enumerate({"train": 97, "dev": 7, "test": 5}.items()):
+        write(tmp_path, name, rows, seed)
+    answer = weft(*pairs(Path("train")))
+    assert answer.code == 0, answer.err
+    text = Path("xx-yy.yaml").read_text()
+    assert text in answer.out
+    assert (
+        "written to xx-yy.yaml; next: weft data check train.xx train.yy; weft train xx-yy.yaml" in answer.out
+    )
+    assert "97 training pairs" in text and "valid: dev" in text and "test: test" in text
+    assert text.count(" # ") > 5
+    trained = weft("train", "xx-yy.yaml", *SMALL, "training.max_updates=1")
+    assert trained.code == 0, trained.err
+    assert weft("predict", "runs/xx-yy", stdin=b"alpha\n").code == 0
+
+
+def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) -> None:
+    write(tmp_path, "train", 60, 1)
+    recipe = tmp_path / "my.yaml"
+    said = untouched(tmp_path, lambda: weft(*pairs(tmp_path / "train", "--output", recipe)))
+    assert "no validation files stand beside" in said and "--hold-out 1000" in said
+    answer = weft(*pairs(tmp_path / "train", "--output", recipe, "--hold-out", 6))
+    assert answer.code == 0, answer.err
+    assert (tmp_path / "train.held.xx").read_text().count("\n") == 6
+    assert (tmp_path / "train.rest.yy").read_text().count("\n") == 54
+    assert weft("train", recipe, "--run", tmp_path / "run", *SMALL, "training.max_updates=1").code == 0
+
+
+@pytest.mark.parametrize("rows", [3, 30, 300])
+@pytest.mark.parametrize("script", ["abc", "一二三四五六七八九十百千"])
+def test_the_vocabulary_it_asks_for_can_be_had(tmp_path: Path, rows: int, script: str) -> None:
+    chance = random.Random(rows)
+    for side in ("xx", "yy"):
+        words = ["".join(chance.choices(script, k=chance.randint(1, 5))) for _ in range(6 * rows)]
+        lines = [" ".join(words[at : at + 6]) + "." for at in range(0, len(words), 6)]
+        for name in ("train", "valid"):
+            (tmp_path / f"{name}.{side}").write_text("".join(f"{line}\n" for line in lines))
+    assert weft(*pairs(tmp_path / "train", "--output", tmp_path / "my.yaml")).code == 0
+    answer = weft("train", tmp_path / "my.yaml", "--run", tmp_path / "run", *SMALL, "training.max_updates=1")
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize("folder", ["a: b #c", "ein Ordner", "- 'x'", "путь", "no"])
+def test_paths_with_any_name_are_written_so_that_yaml_reads_them(tmp_path: Path, folder: str) -> None:
+    place = tmp_path / folder
+    place.mkdir()
+    for name in ("train", "valid"):
+        write(place, name, 30, 1)
+    assert weft(*pairs(place / "train", "--output", tmp_path / "my.yaml")).code == 0
+    data = read_recipe(tmp_path / "my.yaml").section("data").plain()
+    assert (data["train"], data["valid"]) == (str(place / "train"), str(place / "valid"))
+    assert (data["source"], data["target"]) == ("xx", "yy")
+
+
+def test_a_table_is_taken_too(tmp_path: Path) -> None:
+    rows = "".join(f"{one}\t{other}\n" for one, other in [("no", "yes"), *WORDS.items()])
+    for name in ("train", "valid"):
+        (tmp_path / f"{name}.tsv").write_text(rows)
+    table = tmp_path / "train.tsv"
+    options = "--train", table, "--source", "no", "--target", "yes", "--output", tmp_path / "my.yaml"
+    answer = weft("init", "translate", *options)
+    assert answer.code == 0, answer.err
+    assert f"weft data check {table};" in answer.out
+    data = read_recipe(tmp_path / "my.yaml").section("data").plain()
+    assert (data["source"], data["train"], data["valid"]) == ("no", str(table), str(tmp_path / "valid.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--output", "train.xx"], "train.xx: is there already; remove it or choose another name"),
+        (["--output", "no/my.yaml"], "no/my.yaml: there is no directory no; make it"),
+        (["--hold-out", "7"], "train: 7 pairs cannot be held out of 60; hold out a tenth at most"),
+        (["--hold-out", "0"], "train: 0 pairs cannot be held out of 60; hold out a tenth at most"),
+        (
+            ["--hold-out", "6", "--valid", "train"],
+            "--hold-out and --valid came, and both give validation data",
+        ),
+        (["--hold-out", "6", "--test", "tset"], "tset.xx: no such file"),
+    ],
+)
+def test_what_it_refuses_it_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "train", 60, 1)
+    assert sentence in untouched(tmp_path, lambda: weft(*pairs(Path("train"), *options)))
+
+
+def test_missing_files_are_named(tmp_path: Path) -> None:
+    assert "train.xx: no such file" in refused(weft(*pairs(tmp_path / "train", "--output", tmp_path / "x")))
