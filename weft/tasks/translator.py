@@ -220,7 +220,7 @@ class Translator:
             step = self.model.step
             limits = limits.to(self._device)
             if how.search == "greedy":
-                return greedy(step, state, first, eos=EOS, max_length=limits, banned=banned)
+                return self._ranked(greedy(step, state, first, eos=EOS, max_length=limits, banned=banned))
             if how.search == "beam":
                 return beam(
                     step,
@@ -234,7 +234,7 @@ class Translator:
                     banned=banned,
                     trace=trace,
                 )
-            return sample(
+            drawn = sample(
                 step,
                 state,
                 first,
@@ -247,3 +247,9 @@ class Translator:
                 banned=banned,
                 generator=chance or torch.Generator(self._device).manual_seed(how.seed),
             )
+            return self._ranked(drawn)
+
+    def _ranked(self, found: Hypotheses) -> Hypotheses:
+        """With the scores that a beam search would give; only that divides by length by itself."""
+        lengths = found.lengths.clamp(min=1).to(found.logp.dtype)
+        return found._replace(score=found.logp / lengths**self.decoding.length_penalty)
