@@ -1,0 +1,112 @@
+"""What `predict` writes beside its answers: an alignment a line, pictures up to a limit, whole files."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from weft.errors import ConfigError, DataError
+from weft.inspect.looks import Looks, draw
+from weft.tasks.translator import Alignment, Translation
+from weft.text.vocabulary import EOS, Vocabulary
+
+WORDS = Vocabulary.train(["il gatto, nero dorme the black cat, sleeps"], kind="word", size=None)
+SOURCE, TARGET = "il gatto, nero dorme", "the black cat, sleeps"
+# rows: the black cat , sleeps </s>; columns: il gatto , nero dorme
+WEIGHTS = np.array(
+    [
+        [0.9, 0.1, 0.0, 0.0, 0.0],
+        [0.0, 0.2, 0.0, 0.8, 0.0],
+        [0.0, 0.4, 0.2, 0.4, 0.0],
+        [0.0, 0.0, 1.0, 0.0, 0.0],
+        [0.1, 0.1, 0.1, 0.1, 0.6],
+        [0.2, 0.2, 0.2, 0.2, 0.2],
+    ]
+)
+
+
+class Looking:
+    """In the place of a translator: looks where WEIGHTS say."""
+
+    def __init__(self) -> None:
+        self.source = self.target = WORDS
+
+    def align(self, source: list[int], target: list[int]) -> Alignment:
+        weights = WEIGHTS if len(target) == 5 else np.full((len(target) + 1, len(source)), 1 / len(source))
+        return Alignment(weights, source, [*target, EOS], "attention")
+
+
+class Blind(Looking):
+    def align(self, source: list[int], target: list[int]) -> Alignment:
+        raise ConfigError("this model has no attention")
+
+
+def said(text: str) -> Translation:
+    return Translation(text, -0.5, -2.0, WORDS.encode(text))
+
+
+def looks(*arguments: Any, **options: Any) -> Looks:
+    return Looks(Looking(), *arguments, **options)  # type: ignore[arg-type]
+
+
+def test_each_line_has_its_alignment_between_words(tmp_path: Path) -> None:
+    path = tmp_path / "out.pharaoh"
+    with looks(path) as eye:
+        for line, answer in [(SOURCE, TARGET), ("", ""), (SOURCE, "")]:
+            eye.see(line, said(answer))
+    # "cat," is two pieces, whose mean looks at "gatto," (0.6 and 1.0) more than at "nero" (0.4 and 0)
+    assert path.read_text() == "0-0 2-1 1-2 3-3\n\n\n"
+    assert eye.drawn == 0
+
+
+def test_pictures_are_numbered_as_the_lines_are(tmp_path: Path) -> None:
+    with looks(None, tmp_path / "new" / "plots", limit=2) as eye:
+        for answer in ("", TARGET, TARGET, TARGET):
+            eye.see(SOURCE, said(answer))
+    assert eye.drawn == 2
+    names = sorted(path.name for path in (tmp_path / "new" / "plots").iterdir())
+    assert names == ["2.png", "2.svg", "3.png", "3.svg"]
+    picture = (tmp_path / "new" / "plots" / "2.svg").read_text("utf-8")
+    assert "▁gatto" in picture and "▁sleeps" in picture and SOURCE in picture
+
+
+def test_nothing_is_computed_that_was_not_asked_for() -> None:
+    with Looks(Blind()) as eye:  # type: ignore[arg-type]
+        eye.see(SOURCE, said(TARGET))
+    assert eye.drawn == 0
+
+
+@pytest.mark.parametrize("asked", ["alignments", "plot"])
+def test_a_model_that_does_not_look_is_refused_before_anything_is_written(tmp_path: Path, asked: str) -> None:
+    with pytest.raises(ConfigError, match="no attention"), Looks(Blind(), **{asked: tmp_path / "x"}):  # type: ignore[arg-type]
+        pytest.fail("it was entered")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "out.pharaoh"
+    path.write_text("older\n")
+    with pytest.raises(RuntimeError), looks(path) as eye:
+        eye.see(SOURCE, said(TARGET))
+        assert path.read_text() == "older\n"
+        raise RuntimeError
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("out.pharaoh", "older\n")]
+
+
+@pytest.mark.parametrize("place", ["", "file/below"])
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    for options in ({"alignments": tmp_path / place}, {"plot": tmp_path / "file"}):
+        with (
+            pytest.raises(DataError, match=r": cannot be written \(.+\); make room or choose"),
+            looks(**options),
+        ):
+            pytest.fail("it was entered")
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_one_picture_is_drawn_twice(tmp_path: Path) -> None:
+    draw(Looking(), SOURCE, said(TARGET), tmp_path / "alignment.png")  # type: ignore[arg-type]
+    assert (tmp_path / "alignment.png").read_bytes().startswith(b"\x89PNG")
+    assert "(attention)" in (tmp_path / "alignment.svg").read_text("utf-8")

@@ -1,0 +1,87 @@
+"""The figures of an evaluation, compared with sums done by hand and with sacrebleu itself."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import torch
+
+import weft as package
+from tests.commands import corpus
+from tests.commands.shell import weft
+from weft.run import Opened, open_run
+from weft.tasks import evaluation
+from weft.tasks.evaluation import mean_loss, perplexity
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Opened:
+    folder = tmp_path_factory.mktemp("evaluated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE", str(folder / "cache"))
+        changes = "training.max_updates=50", "training.validate_every=50", "model.smoothing=0.2"
+        assert weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *changes).code == 0
+    return open_run(folder / "run")
+
+
+def test_the_loss_is_the_negative_log_probability_of_the_targets(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources, targets = [[5, 6], [7], [8, 9, 4]], [[4], [5, 6, 7], []]
+    total, count = 0.0, 0
+    with torch.no_grad():
+        for source, target in zip(sources, targets, strict=True):
+            state = opened.model.start(torch.tensor([source]), torch.ones(1, len(source), dtype=torch.bool))
+            for fed, wanted in zip([2, *target], [*target, 3], strict=True):
+                logp, state = opened.model.step(torch.tensor([fed]), state)
+                total, count = total - float(logp[0, wanted]), count + 1
+    assert count == 2 + 4 + 1
+    for tokens in (1, 4000):  # a batch for each, and one for all
+        monkeypatch.setattr(evaluation, "TOKENS", tokens)
+        assert mean_loss(opened.model, sources, targets) == pytest.approx(total / count, abs=1e-5)
+
+
+def test_perplexity_is_e_to_the_loss() -> None:
+    assert perplexity(0.0) == 1.0
+    assert perplexity(math.log(17)) == pytest.approx(17)
+    assert perplexity(1e6) == math.inf
+
+
+def test_scores_are_sacrebleus_and_floors_stand_beside(opened: Opened) -> None:
+    report = opened.task.evaluate(opened.model, split="test")
+    pairs = list(opened.task.data.open("test"))
+    references = [target for _, _, target in pairs]
+    by_name = {score.name: score.value for score in report.scores}
+    assert by_name["BLEU"] == pytest.approx(sacrebleu.corpus_bleu(report.outputs, [references]).score)
+    assert by_name["chrF2"] == pytest.approx(sacrebleu.corpus_chrf(report.outputs, [references]).score)
+    assert report.floors[0].bleu == 0  # no word is the same in both languages
+    assert 0 < report.floors[1].bleu < 100
+    assert sum(row.sentences for row in report.lengths) == len(pairs) == 17
+    assert report.tokens == sum(len(target.split()) + 1 for target in references)
+    assert json.loads(report.json())["scores"]["BLEU"]["value"] == by_name["BLEU"]
+
+
+def test_a_model_below_the_floor_is_told(opened: Opened) -> None:
+    report = opened.task.evaluate(opened.model, split="valid")
+    lower = report._replace(floors=[floor._replace(bleu=100.1) for floor in report.floors])
+    assert "BELOW this floor" in lower.text()
+    assert "BELOW" not in report._replace(floors=[]).text()
+
+
+def test_validation_is_what_evaluation_says(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The last validation of training, in metrics.jsonl, against the greedy evaluation of the same split.
+    lines = [json.loads(line) for line in (opened.path / "metrics.jsonl").read_text("utf-8").splitlines()]
+    scores = next(line["scores"] for line in reversed(lines) if line["event"] == "validation")
+    decoding = opened.task.decoding_with(beam=1)
+    report = opened.task.evaluate(opened.model, split="valid", decoding=decoding)
+    assert report.title == "valid xx-yy, 13 pairs, greedy"
+    assert report.scores[0].value == pytest.approx(scores["bleu"])
+    assert report.perplexity == pytest.approx(scores["perplexity"], rel=1e-4)
+
+
+def test_python_and_the_command_line_answer_the_same(opened: Opened) -> None:
+    translator = package.load(opened.path)
+    assert weft("predict", opened.path, stdin=b"alpha beta\n").out == translator.predict("alpha beta") + "\n"
+    assert isinstance(opened.path, Path)

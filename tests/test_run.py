@@ -1,0 +1,123 @@
+"""A run directory from Python: what is written when, and that a check makes nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+import weft as package
+from tests.commands import corpus
+from weft import __version__
+from weft.config import read_recipe
+from weft.errors import CheckpointError, ConfigError, DataError
+from weft.run import FORMAT, begin, check, load, open_run
+from weft.train.loop import train
+
+
+@pytest.fixture
+def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
+    return corpus.make(tmp_path / "toy")
+
+
+def trained(recipe: Path, run: Path, *changes: str) -> Path:
+    begun = begin(run, read_recipe(recipe, ["training.max_updates=2", *changes]))
+    assert train(begun.task, run, begun.settings).reason == "max_updates"
+    return run
+
+
+def test_checking_a_recipe_touches_nothing(recipe: Path, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    begun = check(read_recipe(recipe))
+    assert begun.settings.max_updates == 400
+    assert begun.plain["data"]["max_length"] == 128  # a default, written out
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_recipe_of_a_run_is_complete_and_gives_the_same_run(recipe: Path, tmp_path: Path) -> None:
+    begun = begin(tmp_path / "run", read_recipe(recipe))
+    written = read_recipe(tmp_path / "run" / "recipe.yaml")
+    assert written.plain() == begun.plain
+    assert check(written).plain == begun.plain
+    assert begin(tmp_path / "run", written).plain == begun.plain
+
+
+def test_a_run_says_what_it_was_begun_with(recipe: Path, tmp_path: Path) -> None:
+    begin(tmp_path / "run", read_recipe(recipe))
+    about = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert (about["format"], about["weft"], about["torch"]) == (FORMAT, __version__, torch.__version__)
+
+
+def test_an_opened_model_is_ready_for_use(recipe: Path, tmp_path: Path) -> None:
+    opened = open_run(trained(recipe, tmp_path / "run"))
+    assert not opened.model.training
+    assert not any(parameter.requires_grad for parameter in opened.model.parameters())
+    assert load(tmp_path / "run").predict("") == ""
+    assert package.load is load
+
+
+def test_an_opened_model_needs_no_training_files(recipe: Path, tmp_path: Path) -> None:
+    run = trained(recipe, tmp_path / "run")
+    answer = load(run).predict("alpha beta")
+    for path in (tmp_path / "toy").iterdir():
+        path.unlink()
+    moved = run.rename(tmp_path / "moved")
+    assert load(moved).predict("alpha beta") == answer
+
+
+def test_a_run_trained_elsewhere_opens_without_its_device(recipe: Path, tmp_path: Path) -> None:
+    run = trained(recipe, tmp_path / "run")
+    path = run / "recipe.yaml"
+    path.write_text(path.read_text().replace("device: cpu", "device: cuda:7"))
+    assert load(run, device="cpu").predict("alpha") is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("data.source=xy", "xx, the recipe says xy"),
+        ("model.smoothing=0.1", r"model\.smoothing: 0\.0, the recipe says 0\.1"),
+        ("model.decoder.dropout=0.1", r"model\.decoder\.dropout: 0\.0, the recipe says 0\.1"),
+        ("training.seed=7", r"training\.seed: 1, the recipe says 7"),
+    ],
+)
+def test_what_a_run_keeps_may_change_until_a_checkpoint_stands(
+    recipe: Path, tmp_path: Path, change: str, sentence: str
+) -> None:
+    for side in ("train", "valid", "test"):
+        (recipe.parent / f"{side}.xy").write_bytes((recipe.parent / f"{side}.xx").read_bytes())
+    run = tmp_path / "run"
+    begin(run, read_recipe(recipe))
+    begin(run, read_recipe(recipe, [change]))
+    trained(recipe, run)
+    before = (run / "recipe.yaml").read_bytes()
+    with pytest.raises(ConfigError, match=f"this run was begun with .*{sentence}; .* another --run"):
+        begin(run, read_recipe(recipe, [change]))
+    assert (run / "recipe.yaml").read_bytes() == before
+
+
+def test_what_shows_only_in_the_data_makes_no_run(recipe: Path, tmp_path: Path) -> None:
+    (recipe.parent / "valid.yy").unlink()
+    with pytest.raises(DataError, match=r"valid\.yy: no such file"):
+        begin(tmp_path / "run", read_recipe(recipe))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_file_where_the_run_should_be(recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("mine")
+    with pytest.raises(
+        CheckpointError, match=r"run: cannot be written.* choose another directory with --run"
+    ):
+        begin(tmp_path / "run", read_recipe(recipe))
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+def test_hidden_files_do_not_make_a_directory_anothers(recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".DS_Store").write_text("")
+    begin(tmp_path / "run", read_recipe(recipe))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("")
+    with pytest.raises(ConfigError, match="other: is not empty and no run directory"):
+        begin(tmp_path / "other", read_recipe(recipe))
