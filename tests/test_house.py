@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-GROUND = {"errors", "tree", "shapes", "masks", "probe", "rooms"}
+GROUND = {"errors", "tree", "shapes", "masks", "probe", "randomness", "rooms"}
 SIDE = {"search", "metrics", "text", "data"}
 ORDER = [
     "nn",
@@ -40,7 +40,13 @@ ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
 ALLOWED |= {"machine": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
-ALLOWED |= {"errors": set(), "tree": {"errors"}, "shapes": {"errors"}, "probe": {"errors"}}
+ALLOWED |= {
+    "errors": set(),
+    "tree": {"errors"},
+    "shapes": {"errors"},
+    "probe": {"errors"},
+    "randomness": set(),
+}
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}}
 
 # Each library has few homes, so that it can be replaced, and missing, in one place.

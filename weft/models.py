@@ -13,6 +13,7 @@ from weft import masks
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.heads.head import Head, Loss
+from weft.randomness import open_generator
 from weft.tree import State
 
 
@@ -100,7 +101,8 @@ class Generator(nn.Module):
 
     def _own_words(self, batch: SequencePair, feeding: float, per_sequence: bool) -> Tensor:
         tokens = batch.target_in
-        draw = torch.rand(len(tokens), 1 if per_sequence else tokens.shape[1], device=tokens.device)
+        columns = 1 if per_sequence else tokens.shape[1]
+        draw = torch.rand(len(tokens), columns, generator=open_generator()).to(tokens.device)
         true = (draw < feeding).expand(tokens.shape)
         state = self.start(batch.source, batch.source_mask)
         fed, hs = tokens[:, 0], []

@@ -26,6 +26,7 @@ from weft.train.reporting import Report, open_report
 from weft.train.resume import about, resume
 from weft.train.settings import Settings
 from weft.train.update import update
+from weft.train.workers import Workers
 
 
 class Outcome(NamedTuple):
@@ -67,6 +68,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
         files.claim(run),
         report or open_report(run, tensorboard=settings.tensorboard) as report,
         Interrupts() as interrupts,
+        Workers(settings.workers, settings.accumulate, device) as workers,
     ):
         try:
             with interrupts.at_once():
@@ -78,7 +80,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 checkpoints = Checkpoints(run, report.warned)
                 position, history = resume(checkpoints, model, optimiser, plan, history, settings)
                 report.started(position.update, history.has(position.update))
-                report.said(_introduction(model, device, position, settings))
+                report.said(_introduction(model, device, position, settings, workers))
         except Interrupted:
             report.said("stopped while making ready; nothing is lost, the same command takes it up again")
             return Outcome("interrupted", 0, exit_code=interrupts.exit_code)
@@ -118,7 +120,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             before = now()
             try:
                 factor = _factor(position, group, history, settings)
-                taken = update(task, model, optimiser, group, position, factor, settings)
+                taken = update(task, model, optimiser, group, position, factor, settings, workers)
             except NonFinite:
                 if saved != position.update:
                     save()
@@ -159,12 +161,16 @@ def _higher(task: Any, settings: Settings) -> bool:
     return bool(task.better[settings.metric] == "higher")
 
 
-def _introduction(model: nn.Module, device: torch.device, position: Position, settings: Settings) -> str:
+def _introduction(
+    model: nn.Module, device: torch.device, position: Position, settings: Settings, workers: Workers
+) -> str:
     parameters = sum(parameter.numel() for parameter in model.parameters())
     precision = "bfloat16 autocast" if devices.uses_bfloat16(settings.precision, device) else "float32"
     begins = f"goes on after update {position.update:,}" if position.update else "begins"
-    threads = torch.get_num_threads()
-    return f"training {begins}: {parameters:,} parameters on {device} in {precision}, {threads} threads"
+    threads = f"{workers.threads} threads"
+    if workers.count > 1:
+        threads += f", {workers.count} batches of an update side by side"
+    return f"training {begins}: {parameters:,} parameters on {device} in {precision}, {threads}"
 
 
 def _factor(position: Position, group: Group, history: History, settings: Settings) -> float:

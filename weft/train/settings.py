@@ -26,6 +26,7 @@ class Settings:
         max_minutes: minutes of wall-clock time, validation included and resumed parts added, after
             which training validates, saves and ends; 0 for no such end.
         accumulate: batches an update.
+        workers: batches of an update that a CPU computes side by side; 0 takes as many as there are threads.
         clip_norm: the norm to which a longer gradient is shortened; 0 for no clipping.
         seed: of the first weights, the order of the data and dropout.
         precision: bfloat16 is autocast, weights stay float32; auto takes it where the device is fast at it.
@@ -55,6 +56,7 @@ class Settings:
     max_epochs: int = 0
     max_minutes: float = 0.0
     accumulate: int = 1
+    workers: int = 0
     clip_norm: float = 1.0
     seed: int = 1
     precision: Literal["auto", "float32", "bfloat16"] = "auto"

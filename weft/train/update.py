@@ -7,19 +7,20 @@ Read next: guard.py, for what is not finite; loop.py.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from weft.nn.heads.head import Loss
+from weft.randomness import drawing
 from weft.train import devices, seeds
 from weft.train.guard import NonFinite, explain
 from weft.train.position import Group, Position
 from weft.train.settings import Settings
+from weft.train.workers import Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def update(
     position: Position,
     factor: float,
     settings: Settings,
+    workers: Workers | None = None,
 ) -> Taken:
     """Take one update.
 
@@ -64,19 +66,23 @@ def update(
         position: before the update.
         factor: of the learning rate, from the schedule.
         settings: how to train.
+        workers: run the batches; one after the other without any.
 
     Raises:
         NonFinite: the loss or the gradient is not finite; nothing was stepped on.
     """
     feeding = settings.feeding.probability(position.update, position.epoch)
-    optimiser.zero_grad(set_to_none=True)
+    workers = workers or Workers(1, 1, next(model.parameters()).device)
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    run = partial(_run, task, model, parameters, group, feeding, settings, workers.count == 1)
     sums, tokens, examples = [], 0, 0
-    for numbers, batch, loss in _losses(task, model, group, feeding, settings):
-        loss.total.backward()
-        sums.append(torch.stack([loss.total.detach().double(), loss.count.detach().double()]))
-        tokens += int(batch.target_tokens)
-        examples += len(numbers)
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    optimiser.zero_grad(set_to_none=True)
+    for part in workers.map(run, range(len(group.numbers))):
+        _add(parameters, part.gradients)
+        sums.append(torch.stack([part.loss.total.double(), part.loss.count.double()]))
+        tokens += part.tokens
+        examples += part.examples
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     length = torch.nn.utils.get_total_norm(gradients).double()
     # The one wait for the device in an update.
     total, count, length_ = torch.cat([torch.stack(sums).sum(0), length[None]]).tolist()
@@ -84,7 +90,8 @@ def update(
     norm = length_ / divisor
     rate = settings.optimiser.lr * factor
     if not (math.isfinite(total) and math.isfinite(norm)):
-        why = explain(model, (loss for _, _, loss in _losses(task, model, group, feeding, settings)))
+        losses = (_loss(task, model, group, feeding, settings, n)[0] for n in range(len(group.numbers)))
+        why = explain(model, losses)
         optimiser.zero_grad(set_to_none=True)
         sentence = _sentence(group, position, why)
         if settings.non_finite == "raise":
@@ -100,25 +107,74 @@ def update(
         return Taken(0.0, 0.0, tokens, norm, rate, feeding, False, sentence)
     clip = min(1.0, settings.clip_norm / (norm + 1e-6)) if settings.clip_norm else 1.0
     torch._foreach_mul_(gradients, clip / divisor)
-    for parameters in optimiser.param_groups:
-        parameters["lr"] = rate
+    for options in optimiser.param_groups:
+        options["lr"] = rate
     optimiser.step()
     return Taken(total, count, tokens, norm, rate, feeding, True)
 
 
-def _losses(
-    task: Any, model: nn.Module, group: Group, feeding: float, settings: Settings
-) -> Iterator[tuple[np.ndarray, Any, Loss]]:
+class _Part(NamedTuple):
+    """What one batch adds to an update."""
+
+    loss: Loss
+    gradients: tuple[Tensor | None, ...]
+    tokens: int
+    examples: int
+
+
+def _run(
+    task: Any,
+    model: nn.Module,
+    parameters: list[nn.Parameter],
+    group: Group,
+    feeding: float,
+    settings: Settings,
+    alone: bool,
+    offset: int,
+) -> _Part:
+    loss, tokens = _loss(task, model, group, feeding, settings, offset, alone=alone)
+    gradients = torch.autograd.grad(loss.total, parameters, allow_unused=True)
+    detached = Loss(loss.total.detach(), loss.count.detach())
+    return _Part(detached, gradients, tokens, len(group.numbers[offset]))
+
+
+def _loss(
+    task: Any,
+    model: nn.Module,
+    group: Group,
+    feeding: float,
+    settings: Settings,
+    offset: int,
+    *,
+    alone: bool = True,
+) -> tuple[Loss, int]:
     device = next(model.parameters()).device
     bfloat16 = devices.uses_bfloat16(settings.precision, device)
     # At 1 a model may take its parallel path, and one that knows no feeding is not asked about it.
     forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": settings.feeding.per_sequence}
-    for index, numbers in enumerate(group.numbers, group.index):
-        batch = task.collate(numbers).to(device)
-        seeds.settle(seeds.derive(settings.seed, "batch", group.epoch, index), device)
-        with devices.autocast(bfloat16, device):
-            loss = model.loss(batch, **forced)  # type: ignore[operator]
-        yield numbers, batch, loss
+    batch = task.collate(group.numbers[offset]).to(device)
+    number = seeds.derive(settings.seed, "batch", group.epoch, group.index + offset)
+    if alone:  # torch's own generators belong to all threads; a part that draws from them needs one worker
+        seeds.settle(number, device)
+    own = torch.Generator().manual_seed(number) if device.type == "cpu" else None
+    with drawing(own), devices.autocast(bfloat16, device):
+        loss = model.loss(batch, **forced)  # type: ignore[operator]
+    return loss, int(batch.target_tokens)
+
+
+def _add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) -> None:
+    """Add a batch's gradients to the sums, in place."""
+    taken: set[int] = set()
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        if gradient is None:
+            continue
+        if parameter.grad is not None:
+            parameter.grad.add_(gradient)
+            continue
+        # autograd may hand out one tensor twice, or a broadcast one; it will be scaled in place
+        alone = gradient.is_contiguous() and gradient.data_ptr() not in taken
+        parameter.grad = gradient if alone else gradient.clone()
+        taken.add(gradient.data_ptr())
 
 
 def _sentence(group: Group, position: Position, why: tuple[int, str]) -> str:

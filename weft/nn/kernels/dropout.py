@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
+from weft.randomness import open_generator
 
 LEVELS = 1 << 16
 
@@ -26,7 +27,8 @@ def dropout(x: Tensor, share: float, *, training: bool) -> Tensor:
     if x.device.type != "cpu" or share >= 1.0:
         return F.dropout(x, share)
     dropped = min(LEVELS - 1, max(1, round(share * LEVELS)))
-    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
+    bits = bits.random_(-(2**63), None, generator=open_generator()).view(torch.int16)
     kept = bits[: x.numel()] >= dropped - LEVELS // 2
     return x * kept.view(x.shape).to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
 

@@ -1,0 +1,98 @@
+"""Batches side by side give the update that they give one after the other, to the bit."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from weft.nn.heads.head import Loss
+from weft.nn.kernels.dropout import Dropout
+from weft.train.optimisers.adamw import AdamW
+from weft.train.position import Group, Position
+from weft.train.settings import Settings
+from weft.train.update import update
+from weft.train.workers import Workers
+
+
+class Batch(NamedTuple):
+    x: torch.Tensor
+    target_tokens: int
+
+    def to(self, device: torch.device) -> "Batch":
+        return self
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.drop, self.second = nn.Linear(7, 13), Dropout(0.4), nn.Linear(13, 1)
+
+    def loss(self, batch: Batch) -> Loss:
+        y = self.second(self.drop(torch.tanh(self.first(batch.x))))
+        return Loss(y.square().sum(), torch.tensor(len(batch.x)))
+
+
+class Task:
+    def collate(self, numbers: np.ndarray) -> Batch:
+        x = torch.sin(torch.arange(7.0)[None] + torch.from_numpy(numbers)[:, None].float())
+        return Batch(x, len(numbers))
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
+def updates(workers: Workers) -> list[torch.Tensor]:
+    torch.manual_seed(3)
+    model = Model()
+    settings = Settings(optimiser=AdamW(lr=0.1), max_updates=3, accumulate=3)
+    optimiser = settings.optimiser.build(model)
+    group = Group(
+        epoch=0,
+        index=0,
+        numbers=[np.array([1, 2]), np.array([3]), np.array([5, 8, 13])],
+        next_epoch=0,
+        next_index=3,
+        batches=3,
+    )
+    with workers:
+        for _ in range(3):
+            update(Task(), model, optimiser, group, Position(), 1.0, settings, workers)
+    return [parameter.detach() for parameter in model.parameters()]
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_side_by_side_equals_one_after_the_other() -> None:
+    cpu = torch.device("cpu")
+    side_by_side = Workers(0, 3, cpu)
+    assert side_by_side.count == 2
+    for got, want in zip(updates(side_by_side), updates(Workers(1, 3, cpu)), strict=True):
+        assert torch.equal(got, want)
+    assert torch.get_num_threads() == 2
+
+
+def test_there_are_no_more_workers_than_threads_or_batches_and_one_on_a_gpu() -> None:
+    assert Workers(8, 4, torch.device("cpu")).count == 1  # one thread in tests
+    assert Workers(0, 4, torch.device("cuda")).count == 1
+
+
+def test_one_tensor_as_the_gradient_of_two_parameters_is_scaled_once() -> None:
+    class Twins(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Parameter(torch.zeros(2)), nn.Parameter(torch.zeros(2))
+
+        def loss(self, batch: Batch) -> Loss:
+            return Loss((self.a + self.b).sum(), torch.tensor(4))
+
+    model = Twins()
+    settings = Settings(max_updates=1, clip_norm=0.0)
+    group = Group(epoch=0, index=0, numbers=[np.array([1])], next_epoch=0, next_index=1, batches=1)
+    update(Task(), model, settings.optimiser.build(model), group, Position(), 0.0, settings)
+    assert model.a.grad.tolist() == model.b.grad.tolist() == [0.25, 0.25]
