@@ -96,7 +96,13 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     """
     begun = check(recipe, plugins=plugins)
     devices.choose(begun.settings.device)
-    begun.task.look()
+    try:
+        begun.task.look()
+    except ConfigError as error:
+        section, _, sentence = str(error).partition(": ")
+        if section not in recipe:
+            raise
+        raise recipe.section(section).refuse(sentence) from error
     try:
         if path.is_dir() and not (path / "recipe.yaml").exists() and any(map(_foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and no run directory; choose another one with --run")

@@ -49,6 +49,8 @@ def translate(
     if output.exists():
         raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
     outputs.check(output)
+    if source == target:
+        raise ConfigError(f"--source and --target are both {source!r}; name two languages")
     for given in (train, valid, test):
         if given is not None:
             ParallelText(given, source, target)  # so that missing files are named before any are written

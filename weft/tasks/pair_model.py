@@ -29,6 +29,11 @@ class Embedding:
     shared: bool | None = None
     tied: bool = True
 
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+        _share("dropout", self.dropout)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PairModel:
@@ -45,6 +50,9 @@ class PairModel:
     decoder: Callable[..., Decoder] = RecurrentDecoder
     embedding: Embedding = field(default_factory=Embedding)
     smoothing: float = 0.1
+
+    def __post_init__(self) -> None:
+        _share("smoothing", self.smoothing)
 
     def build(self, source_size: int, target_size: int, *, one_vocabulary: bool) -> Generator:
         """A new model.
@@ -71,3 +79,8 @@ class PairModel:
             decoder.size, target_size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
         )
         return Generator(embed, decoder, head, encoder=encoder, source_embed=source_embed)
+
+
+def _share(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise ConfigError(f"{name}: {value} came, a share from 0 to below 1 is needed")

@@ -44,7 +44,12 @@ class Task(ABC):
 
     @abstractmethod
     def look(self) -> None:
-        """See that the data is where the recipe says, before a run directory is made; reads none of it."""
+        """See that data and model can be had, before a run directory is made; no data is read.
+
+        Raises:
+            ConfigError: its sentence begins with the section that is at fault, if one alone is.
+            DataError: files are missing.
+        """
 
     @abstractmethod
     def prepare(self, run: Path, progress: Progress) -> None:

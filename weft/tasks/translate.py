@@ -15,7 +15,7 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.store import TokenStore, content_key
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, ShapeError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
@@ -58,7 +58,11 @@ class Translate(Task):
         self._valid_tokens: tuple[list[list[int]], list[list[int]]]
 
     def look(self) -> None:
-        """See that all files are there."""
+        """See that all files are there, and that the parts of the model fit together."""
+        try:
+            self.parts.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
+        except (ConfigError, ShapeError) as error:
+            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.open(split)
