@@ -42,6 +42,18 @@ def test_a_wrong_line_is_named(toy: Path, wrong: str, sentence: str) -> None:
             r"decoding\.nbest: 4 translations of a beam of 3 were asked for; raise beam to 4",
         ),
         ("decoding.top_p=1.5", r"decoding\.top_p: 1\.5 came, .* at most 1 is needed"),
+        (
+            "model.decoder.score=dot",
+            r"toy\.yaml:10: model: score dot: the query has 17 .* the key 26; make them",
+        ),
+        ("model.encoder.sizes=[]", r"toy\.yaml:10: model: .* needs a size for each layer, .* \[256, 256\]"),
+        ("model.encoder.dropout=1.5", r"model: dropout: 1\.5 came, a share between 0 and 1 is needed"),
+        ("model.smoothing=2", r"override model\.smoothing=2: model\.smoothing: 2\.0 came, a share from 0 to"),
+        ("model.embedding.size=0", r"model\.embedding\.size: 0 came, at least 1 is needed"),
+        (
+            "model.embedding.shared=true",
+            r"model: embedding\.shared: true came, .* data\.vocabulary\.shared: true",
+        ),
         ("training.device=cuda:99", r"training\.device: "),
         ("data.target=xx", r"data\.target: 'xx' is the source too; name two languages"),
         ("data.corpus=libreoffice-help", "give either corpus .* or train .*, and only one of them"),

@@ -97,6 +97,7 @@ def test_a_table_is_taken_too(tmp_path: Path) -> None:
             ["--hold-out", "6", "--valid", "train"],
             "--hold-out and --valid came, and both give validation data",
         ),
+        (["--target", "xx"], "--source and --target are both 'xx'; name two languages"),
         (["--hold-out", "6", "--test", "tset"], "tset.xx: no such file"),
     ],
 )
