@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from weft.errors import ShapeError
 
+TABLE = 512  # positions that are looked up; later ones are computed
+
 
 def sinusoid(
     positions: Tensor, size: int, base: float = 10000.0, *, dtype: torch.dtype = torch.float32
@@ -45,9 +47,16 @@ class Sinusoidal(nn.Module):
         super().__init__()
         self.size = size
         self.base = base
+        # Computed once: in a search the formula cost as much as a layer at every step.
+        table = sinusoid(torch.arange(TABLE), size, base, dtype=torch.float64)
+        self.register_buffer("table", table, persistent=False)
 
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        """x [B, T, D], positions [T] or [B, T]."""
+    def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
+        """x [B, T, D], positions [T] or [B, T], or a range of T."""
+        if isinstance(positions, range):
+            if positions.stop <= TABLE:
+                return x + self.table[positions.start : positions.stop].to(x.dtype)
+            positions = torch.arange(positions.start, positions.stop, device=x.device)
         dtype = torch.promote_types(x.dtype, torch.float32)
         return x + sinusoid(positions, self.size, self.base, dtype=dtype).to(x.dtype)
 
@@ -68,11 +77,16 @@ class Learned(nn.Module):
         self.table = nn.Embedding(max_length, size)
         nn.init.normal_(self.table.weight, std=0.02)
 
-    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        """x [B, T, D], positions [T] or [B, T]."""
-        if x.shape[1] and int(positions.max()) >= self.table.num_embeddings:
+    def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
+        """x [B, T, D], positions [T] or [B, T], or a range of T."""
+        last = (
+            positions.stop - 1 if isinstance(positions, range) else int(positions.max()) if x.shape[1] else -1
+        )
+        if last >= self.table.num_embeddings:
             raise ShapeError(
-                f"position {int(positions.max())} asked for, {self.table.num_embeddings} were learned; "
+                f"position {last} asked for, {self.table.num_embeddings} were learned; "
                 "shorten the text, train with a larger max_length or use sinusoidal positions"
             )
+        if isinstance(positions, range):
+            return x + self.table.weight[positions.start : positions.stop]
         return x + self.table(positions)

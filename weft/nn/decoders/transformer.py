@@ -107,7 +107,7 @@ class TransformerDecoder(Decoder):
         steps, past = x.shape[1], state.layers[0].keys.shape[2]
         keep = _joined_mask(state.mask, mask, len(x), past, steps, x.device)  # [N, P + T] or None
         if keep is None:
-            at = torch.arange(past, past + steps, device=x.device)
+            at: Tensor | range = range(past, past + steps)
         else:  # padding inside the cache takes no position
             at = (keep.cumsum(1) - 1)[:, past:].clamp(min=0)
         x = self.project(x)

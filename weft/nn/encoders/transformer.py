@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from weft import masks
@@ -71,7 +70,7 @@ class TransformerEncoder(Encoder):
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x = self.project(x)
-        x = self.dropout(self.positions(x, torch.arange(x.shape[1], device=x.device)))
+        x = self.dropout(self.positions(x, range(x.shape[1])))
         seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]
         for block in self.blocks:
             x = block.encode(x, seen)
