@@ -14,7 +14,7 @@ from tests.train.toy import Notes, Sample, Task, settings
 from weft.errors import CheckpointError
 from weft.train import screen
 from weft.train.loop import train
-from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard, open_report
+from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard
 
 LINE = Line(
     update=1200,

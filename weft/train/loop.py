@@ -22,8 +22,9 @@ from weft.train.guard import NonFinite
 from weft.train.history import History, finite
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.position import Group, Position, groups
-from weft.train.reporting import Report, open_report
+from weft.train.reporting import Report
 from weft.train.resume import about, resume
+from weft.train.screen import open_report
 from weft.train.settings import Settings
 from weft.train.update import update
 from weft.train.workers import Workers

@@ -1,7 +1,6 @@
 """What training tells, and to whom: a screen, metrics.jsonl, TensorBoard. Read next: screen.py."""
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -226,20 +225,6 @@ class TensorBoard(Report):
     def _stop(self, error: Exception) -> None:
         self._writer = None
         self._screen.warned(f"no TensorBoard events are written to {self._directory} ({error})")
-
-
-def open_report(run: Path, *, tensorboard: bool = True) -> Report:
-    """The usual reports of a run: the screen, metrics.jsonl and TensorBoard.
-
-    Args:
-        run: the run directory.
-        tensorboard: whether to write events.
-    """
-    from weft.train.screen import Bar, Lines
-
-    screen: Report = Bar() if sys.stderr.isatty() else Lines(sys.stderr)
-    reports = [screen, MetricsFile(run / "metrics.jsonl")]
-    return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
 
 
 def _stands(line: bytes, update: int, validated: bool) -> bool:

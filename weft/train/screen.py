@@ -1,10 +1,12 @@
 """Progress for a reader: a bar on a terminal, plain lines in a pipe or a log. Read next: loop.py."""
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
-from weft.train.reporting import Line, Report
+from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard
 
 SECONDS_BETWEEN_DRAWINGS = 0.5
 SECONDS_BETWEEN_LINES = 10.0
@@ -121,6 +123,18 @@ class Bar(Report):
             self._tasks[what] = self._bar.add_task(what, total=total, told=told)
         self._bar.update(self._tasks[what], completed=done, total=total, told=told)
         self._bar.refresh()
+
+
+def open_report(run: Path, *, tensorboard: bool = True) -> Report:
+    """The usual reports of a run: the screen, metrics.jsonl and TensorBoard.
+
+    Args:
+        run: the run directory.
+        tensorboard: whether to write events.
+    """
+    screen: Report = Bar() if sys.stderr.isatty() else Lines(sys.stderr)
+    reports = [screen, MetricsFile(run / "metrics.jsonl")]
+    return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
 
 
 def measures(line: Line) -> str:
