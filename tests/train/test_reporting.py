@@ -15,6 +15,7 @@ from weft.errors import CheckpointError
 from weft.train import screen
 from weft.train.loop import train
 from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard
+from weft.train.screen import open_report
 
 LINE = Line(
     update=1200,
