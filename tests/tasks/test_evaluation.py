@@ -11,6 +11,7 @@ import torch
 import weft as package
 from tests.commands import corpus
 from tests.commands.shell import weft
+from weft.errors import DataError
 from weft.run import Opened, open_run
 from weft.tasks import evaluation
 from weft.tasks.evaluation import mean_loss, perplexity
@@ -61,6 +62,29 @@ def test_scores_are_sacrebleus_and_floors_stand_beside(opened: Opened) -> None:
     assert sum(row.sentences for row in report.lengths) == len(pairs) == 17
     assert report.tokens == sum(len(target.split()) + 1 for target in references)
     assert json.loads(report.json())["scores"]["BLEU"]["value"] == by_name["BLEU"]
+
+
+def test_lowercase_scores_in_small_letters_and_says_so(opened: Opened) -> None:
+    report = opened.task.evaluate(opened.model, lowercase=True)
+    references = [target for _, _, target in opened.task.data.open("test")]
+    want = sacrebleu.corpus_bleu(report.outputs, [references], lowercase=True).score
+    assert report.scores[0].value == pytest.approx(want)
+    assert "case:lc" in report.scores[0].signature
+
+
+def test_without_the_training_data_its_floor_is_left_out(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = type(opened.task.data).open
+
+    def gone(data: object, split: str) -> object:
+        if split == "train":
+            raise DataError("train.xx: no such file")
+        return read(data, split)
+
+    monkeypatch.setattr(type(opened.task.data), "open", gone)
+    report = opened.task.evaluate(opened.model)
+    assert [floor.name for floor in report.floors] == ["source copied"]
 
 
 def test_a_model_below_the_floor_is_told(opened: Opened) -> None:

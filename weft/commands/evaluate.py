@@ -15,6 +15,7 @@ import click
 )
 @click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
+@click.option("--lowercase", is_flag=True, help="BLEU and chrF in small letters, as some papers have it.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the outputs here, a line each.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Draw BLEU by source length (.png or .svg).")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
@@ -26,6 +27,7 @@ def command(
     split: str,
     beam: int | None,
     length_penalty: float | None,
+    lowercase: bool,
     output: Path | None,
     plot: Path | None,
     json_path: Path | None,
@@ -47,7 +49,9 @@ def command(
         raise ConfigError(f"--plot {plot}: pictures are written as .png or .svg; name such a file")
     opened = open_run(run, device=device, plugins=plugins)
     decoding = opened.task.decoding_with(beam=beam, length_penalty=length_penalty)
-    report = opened.task.evaluate(opened.model, split=split, data=data, decoding=decoding)
+    report = opened.task.evaluate(
+        opened.model, split=split, data=data, decoding=decoding, lowercase=lowercase
+    )
     click.echo(report.text())
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in report.outputs))

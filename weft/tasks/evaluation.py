@@ -89,6 +89,7 @@ def evaluate(
     *,
     title: str,
     train: tuple[Sequence[str], Sequence[str]] | None = None,
+    lowercase: bool = False,
 ) -> Evaluation:
     """Translate and score: BLEU, chrF, METEOR with confidence intervals, BLEU by length, floors, perplexity.
 
@@ -97,12 +98,14 @@ def evaluate(
         sources, references: text, a line each.
         title: which data.
         train: training sources and targets, for the floor "nearest training sentence".
+        lowercase: BLEU and chrF in small letters, as much of the literature on small data has it.
     """
     begun = time.perf_counter()
     outputs = [found[0].text for found in translator.translate(sources)]
     seconds = time.perf_counter() - begun
-    scores = [confidence(metric, outputs, references, sources) for metric in (Bleu(), Chrf(), Meteor())]
-    bleu = Bleu()
+    bleu = Bleu(lowercase=lowercase)
+    metrics = (bleu, Chrf(lowercase=lowercase), Meteor())
+    scores = [confidence(metric, outputs, references, sources) for metric in metrics]
     floors = [Floor("source copied", bleu.score(floor.copy(sources), references).value)]
     if train is not None:
         found = floor.nearest(*train, sources)

@@ -6,6 +6,7 @@ memory-mapped store. Read next: pair_data.py, pair_model.py, translator.py, eval
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -15,7 +16,7 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.store import TokenStore, content_key
-from weft.errors import CheckpointError, ConfigError, ShapeError
+from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
@@ -162,6 +163,7 @@ class Translate(Task):
         split: Split = "test",
         data: Path | None = None,
         decoding: Decoding | None = None,
+        lowercase: bool = False,
     ) -> Evaluation:
         """Scores on a split of the recipe's data, or on other files.
 
@@ -170,10 +172,13 @@ class Translate(Task):
             split: which one.
             data: prefix of files, or a .tsv, instead.
             decoding: how to search; the recipe's by default.
+            lowercase: BLEU and chrF in small letters.
+
+        The floor "nearest training sentence" is left out where the training data is no longer there.
         """
         pairs = list(self.data.open(split) if data is None else self.data.at(data))
         train = None
-        if self.data.has("train"):
+        with suppress(DataError):
             memory = list(self.data.open("train"))
             train = [source for _, source, _ in memory], [target for _, _, target in memory]
         return evaluate(
@@ -184,6 +189,7 @@ class Translate(Task):
             if data is None
             else f"{data} {self.data.source}-{self.data.target}",
             train=train,
+            lowercase=lowercase,
         )
 
     def _stored(self, train: Any, run: Path, progress: Progress) -> TokenStore:
