@@ -8,9 +8,11 @@ In a cell's docstring H is the hidden size, as in the papers. Rows come first, p
 features last. Read next: masks.py.
 """
 
+from typing import Any, get_args
+
 from torch import Tensor
 
-from weft.errors import ShapeError
+from weft.errors import ConfigError, ShapeError
 
 
 def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
@@ -29,3 +31,22 @@ def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
     if not fits:
         need = ", ".join("any" if size is None else str(size) for size in sizes)
         raise ShapeError(f"{name}: shape {list(tensor.shape)} came, [{need}] is needed")
+
+
+def check_choice(name: str, value: str, choices: Any) -> None:
+    """Refuse a word that is none of a closed choice.
+
+    Args:
+        name: of the setting.
+        value: what came.
+        choices: a Literal type.
+
+    Raises:
+        ConfigError: naming all of them.
+
+    Example:
+        >>> from typing import Literal
+        >>> check_choice("norm", "before", Literal["before", "after"])
+    """
+    if value not in get_args(choices):
+        raise ConfigError(f"{name}: {value!r} came, one of {', '.join(get_args(choices))} is needed")

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.linear import Linear
+from weft.shapes import check_choice
 from weft.tree import State
 
 BridgeFrom = Literal["layers", "summary", "nothing"]
@@ -30,6 +31,7 @@ class Bridge(nn.Module):
         self, encoder: Encoder, sizes: tuple[tuple[int, ...], ...], *, source: BridgeFrom = "layers"
     ) -> None:
         super().__init__()
+        check_choice("bridge", source, BridgeFrom)
         self.sizes = sizes
         self.source = "summary" if source == "layers" and not encoder.carry_sizes else source
         self.maps = nn.ModuleList()

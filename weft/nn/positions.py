@@ -1,11 +1,13 @@
 """A10, where a word stands: sinusoidal and learned position encodings, added to the embeddings."""
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.shapes import check_choice
 
 TABLE = 512  # positions that are looked up; later ones are computed
 
@@ -33,6 +35,15 @@ def sinusoid(
     half = torch.arange((size + 1) // 2, device=positions.device, dtype=dtype)
     angle = positions.to(dtype)[..., None] * torch.exp(half * (-2 * math.log(base) / size))
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[..., :size]
+
+
+Positions = Literal["sinusoidal", "learned"]
+
+
+def positions_of(kind: Positions, size: int, max_length: int) -> nn.Module:
+    """The module of that name; `max_length` is how many positions are learned."""
+    check_choice("positions", kind, Positions)
+    return Sinusoidal(size) if kind == "sinusoidal" else Learned(size, max_length=max_length)
 
 
 class Sinusoidal(nn.Module):

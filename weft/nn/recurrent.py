@@ -16,6 +16,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.shapes import check_choice
 from weft.tree import State, leaves
 
 Join = Literal["concatenate", "mean", "learned"]
@@ -53,10 +54,11 @@ class Stack(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if not sizes:
+        if not sizes or min(sizes) < 1:
             raise ConfigError(
                 "a recurrent network needs a size for each layer, for example sizes: [256, 256]"
             )
+        check_choice("join", join, Join)
         self.bidirectional = bidirectional
         self.join = join
         self.dropout = Dropout(dropout)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from weft.nn.attention import MultiHead
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.shapes import check_choice
 
 Norm = Literal["before", "after"]
 Activation = Literal["relu", "gelu", "swiglu"]
@@ -33,6 +34,7 @@ class FeedForward(nn.Module):
         self, size: int, inner: int, *, activation: Activation = "relu", dropout: float = 0.0
     ) -> None:
         super().__init__()
+        check_choice("activation", activation, Activation)
         self.activation = activation
         self.first = Linear(size, 2 * inner if activation == "swiglu" else inner)
         self.second = Linear(inner, size)
@@ -80,6 +82,7 @@ class Block(nn.Module):
         attention_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_choice("norm", norm, Norm)
         self.norm = norm
         self.attention = MultiHead(size, num_heads, dropout=attention_dropout)
         self.attention_norm = nn.LayerNorm(size)

@@ -9,6 +9,9 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import recurrent_weights
 from weft.nn.kernels.elman import elman
 from weft.nn.kernels.linear import linear
+from weft.shapes import check_choice
+
+Activation = Literal["tanh", "relu"]
 
 
 class Elman(Cell):
@@ -28,8 +31,9 @@ class Elman(Cell):
         torch.Size([2, 7, 5])
     """
 
-    def __init__(self, in_size: int, size: int, *, activation: Literal["tanh", "relu"] = "tanh") -> None:
+    def __init__(self, in_size: int, size: int, *, activation: Activation = "tanh") -> None:
         super().__init__(in_size, size)
+        check_choice("activation", activation, Activation)
         self.activation = activation
         self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=1)
 

@@ -10,6 +10,9 @@ from weft.nn.cells.initial import recurrent_weights
 from weft.nn.kernels.gru import gru
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
+from weft.shapes import check_choice
+
+Reset = Literal["after", "before"]
 
 
 class GRU(Cell):
@@ -34,8 +37,9 @@ class GRU(Cell):
         torch.Size([2, 7, 5])
     """
 
-    def __init__(self, in_size: int, size: int, *, reset: Literal["after", "before"] = "after") -> None:
+    def __init__(self, in_size: int, size: int, *, reset: Reset = "after") -> None:
         super().__init__(in_size, size)
+        check_choice("reset", reset, Reset)
         self.reset = reset
         self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=3)
         if reset == "after":

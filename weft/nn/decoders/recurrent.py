@@ -21,6 +21,7 @@ from weft.nn.kernels.linear import Linear
 from weft.nn.recurrent import Stack
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.score import Score
+from weft.shapes import check_choice
 from weft.tree import State, where
 
 Enters = Literal["late", "input", "both", "never"]
@@ -74,6 +75,7 @@ class RecurrentDecoder(Decoder):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        check_choice("enters", enters, Enters)
         self.enters: Enters = "never" if encoder is None else enters
         self.input_feeding = input_feeding
         self.attention, context = None, 0

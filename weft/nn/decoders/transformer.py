@@ -1,6 +1,6 @@
 """A Transformer decoder with a key-value cache: T steps at once in training, one by one in a search."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.nn.positions import Learned, Sinusoidal
+from weft.nn.positions import Positions, positions_of
 from weft.nn.transformer import Activation, Block, Norm
 
 
@@ -61,7 +61,7 @@ class TransformerDecoder(Decoder):
         inner: int | None = None,
         norm: Norm = "before",
         activation: Activation = "relu",
-        positions: Literal["sinusoidal", "learned"] = "sinusoidal",
+        positions: Positions = "sinusoidal",
         max_length: int = 1024,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
@@ -70,9 +70,7 @@ class TransformerDecoder(Decoder):
         self.size = size
         self.num_heads = num_heads
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
-        self.positions = (
-            Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
-        )
+        self.positions = positions_of(positions, size, max_length)
         self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(
             Block(

@@ -1,14 +1,12 @@
 """A Transformer encoder: every position looks at every other."""
 
-from typing import Literal
-
 from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.nn.positions import Learned, Sinusoidal
+from weft.nn.positions import Positions, positions_of
 from weft.nn.transformer import Activation, Block, Norm
 
 
@@ -41,7 +39,7 @@ class TransformerEncoder(Encoder):
         inner: int | None = None,
         norm: Norm = "before",
         activation: Activation = "relu",
-        positions: Literal["sinusoidal", "learned"] = "sinusoidal",
+        positions: Positions = "sinusoidal",
         max_length: int = 1024,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
@@ -49,9 +47,7 @@ class TransformerEncoder(Encoder):
         super().__init__()
         self.size = size
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
-        self.positions = (
-            Sinusoidal(size) if positions == "sinusoidal" else Learned(size, max_length=max_length)
-        )
+        self.positions = positions_of(positions, size, max_length)
         self.dropout = Dropout(dropout)
         self.blocks = nn.ModuleList(
             Block(

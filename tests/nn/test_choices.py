@@ -1,0 +1,37 @@
+"""A word that is none of a closed choice is refused, by the part itself and not only by a recipe."""
+
+from collections.abc import Callable
+
+import pytest
+
+from weft.errors import ConfigError
+from weft.nn.cells.elman import Elman
+from weft.nn.cells.gru import GRU
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.encoders.transformer import TransformerEncoder
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: Elman(2, 3, activation="sigmoid"),
+            "activation: 'sigmoid' came, one of tanh, relu is needed",
+        ),
+        (lambda: GRU(2, 3, reset="never"), "reset: 'never' came, one of after, before"),
+        (
+            lambda: RecurrentEncoder(2, sizes=(3,), join="sum"),
+            "join: 'sum' came, one of concatenate, mean, learned",
+        ),
+        (lambda: RecurrentEncoder(2, sizes=(3, 0)), "needs a size for each layer"),
+        (lambda: RecurrentDecoder(2, RecurrentEncoder(2), enters="early"), "enters: 'early' came"),
+        (lambda: RecurrentDecoder(2, RecurrentEncoder(2), bridge="top"), "bridge: 'top' came"),
+        (lambda: TransformerEncoder(2, norm="none"), "norm: 'none' came, one of before, after"),
+        (lambda: TransformerEncoder(2, activation="tanh"), "activation: 'tanh' came"),
+        (lambda: TransformerEncoder(2, positions="rotary"), "positions: 'rotary' came"),
+    ],
+)
+def test_an_unknown_word_is_refused(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        make()
