@@ -25,9 +25,11 @@ def test_its_recipe_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert answer.code == 0, answer.err
     text = Path("xx-yy.yaml").read_text()
     assert text in answer.out
-    assert (
-        "written to xx-yy.yaml; next: weft data check train.xx train.yy; weft train xx-yy.yaml" in answer.out
-    )
+    said = answer.out.splitlines()
+    at = said.index("written to xx-yy.yaml")
+    assert said[at + 1] == "next:"
+    assert said[at + 2].endswith("weft data check train.xx train.yy")
+    assert said[at + 3].endswith("weft train xx-yy.yaml")
     assert "97 training pairs" in text and "valid: dev" in text and "test: test" in text
     assert text.count(" # ") > 5
     trained = weft("train", "xx-yy.yaml", *SMALL, "training.max_updates=1")
@@ -81,7 +83,7 @@ def test_a_table_is_taken_too(tmp_path: Path) -> None:
     options = "--train", table, "--source", "no", "--target", "yes", "--output", tmp_path / "my.yaml"
     answer = weft("init", "translate", *options)
     assert answer.code == 0, answer.err
-    assert f"weft data check {table};" in answer.out
+    assert f"weft data check {table}\n" in answer.out
     data = read_recipe(tmp_path / "my.yaml").section("data").plain()
     assert (data["source"], data["train"], data["valid"]) == ("no", str(table), str(tmp_path / "valid.tsv"))
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.commands.program import program
+
 if TYPE_CHECKING:
     from weft.run import Opened
     from weft.tasks.translator import Translator
@@ -55,7 +57,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     )
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:
-        again = ["weft", "demo", "--source", source, "--target", target, "--run", str(run)]
+        again = [program(), "demo", "--source", source, "--target", target, "--run", str(run)]
         again += [] if minutes is None else ["--minutes", f"{minutes:g}"]
         click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
@@ -76,11 +78,12 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     click.echo(f"From start to picture: {(time.perf_counter() - started) / 60:.1f} minutes.\n")
     if sys.stdin.isatty() and sys.stdout.isatty():
         _ask(translator)
+    other = "fr" if target != "fr" else "de"
     click.echo(
         "Try next:\n"
-        f"  echo 'Open the file.' | weft predict {run} --nbest 3 --scores\n"
-        f"  weft demo --source {target} --target fr        one of 29 other directions\n"
-        "  weft init translate --train PREFIX --source en --target de   a recipe for your own files"
+        f"  echo 'Open the file.' | {program()} predict {run} --nbest 3 --scores\n"
+        f"  {program()} demo --source {target} --target {other}        one of 29 other directions\n"
+        f"  {program()} init translate --train PREFIX --source en --target de   a recipe for your own files"
     )
     return 0
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from weft.commands.program import program
+
 
 @click.group(short_help="Write a commented recipe for your files.", no_args_is_help=True)
 def command() -> None:
@@ -63,5 +65,6 @@ def translate(
     outputs.write(output, text)
     click.echo(text)
     files = [str(train)] if is_table(train) else [f"{train}.{source}", f"{train}.{target}"]
-    check = shlex.join(["weft", "data", "check", *files])
-    click.echo(f"written to {output}; next: {check}; {shlex.join(['weft', 'train', str(output)])}")
+    check, train_it = ["data", "check", *files], ["train", str(output)]
+    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
+    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)

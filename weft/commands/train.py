@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.commands.program import program
+
 if TYPE_CHECKING:
     from weft.train.loop import Outcome
 
@@ -35,7 +37,7 @@ def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins:
     begun = begin(run, read_recipe(recipe, overrides), plugins=plugins)
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:
-        again = ["weft", "train", str(recipe), *overrides, "--run", str(run)]
+        again = [program(), "train", str(recipe), *overrides, "--run", str(run)]
         again += [word for plugin in plugins for word in ("--plugin", plugin)]
         click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
@@ -53,7 +55,7 @@ def _closing(run: Path, outcome: "Outcome") -> str:
         f"training ended ({outcome.reason}) after {outcome.update:,} updates; "
         f"the model of {run} is {best}: {scores}\n"
         "next:\n"
-        f"  weft evaluate {run}             scores on the test split, with floors and intervals\n"
-        f"  weft predict {run} < FILE       answer each line of a file\n"
-        f"  weft show {run}                 its recipe, sizes and scores"
+        f"  {program()} evaluate {run}             scores on the test split, with floors and intervals\n"
+        f"  {program()} predict {run} < FILE       answer each line of a file\n"
+        f"  {program()} show {run}                 its recipe, sizes and scores"
     )
