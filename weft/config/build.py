@@ -127,7 +127,8 @@ class _Builder:
         try:
             part = getattr(importlib.import_module(module), last)
         except (ImportError, AttributeError, ValueError) as error:
-            raise entry.refuse(f"{name!r} cannot be imported: {' '.join(str(error).split())}") from error
+            why = " ".join(str(error).split())
+            raise entry.refuse(f"{name!r} cannot be imported: {why}; package.file.Class is needed") from error
         if not (inspect.isclass(part) and issubclass(part, contract)):
             need = f"{contract.__module__}.{contract.__name__}"
             raise entry.refuse(f"{name!r} is no {contract.__name__}; it must extend {need}")
@@ -137,7 +138,9 @@ class _Builder:
         self, table: Table, target: Callable[..., Any], given: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Checked settings for a constructor, and how the resolved recipe writes them all."""
-        owner = target.__name__
+        owner = table.name or target.__name__
+        if inspect.isclass(target) and _is_part(target):
+            owner = target.__name__
         own, open_settings = _settings(target)
         known = {name: one for name, one in open_settings.items() if name not in given}
         for key, entry in table.value.items():
@@ -199,7 +202,7 @@ def _written(default: Any) -> Any:
         items = [_written(one) for one in default]
         return _NOTHING if _NOTHING in items else items
     if isinstance(default, Path):
-        return str(default)
+        return str(default.absolute())
     return default if default is None or isinstance(default, str | int | float | bool) else _NOTHING
 
 

@@ -42,7 +42,7 @@ class PairData:
 
     Args:
         source, target: language codes: the files' suffixes, or the columns of a TSV file.
-        folder: where train, valid and test are, if they are not named with their own folders.
+        folder: where train, valid and test are; the current one by default.
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed)
             or .tsv files.
         corpus: an embedded corpus instead of files.
@@ -55,10 +55,10 @@ class PairData:
 
     source: str
     target: str
-    folder: Path | None = None
-    train: Path | None = None
-    valid: Path | None = None
-    test: Path | None = None
+    folder: Path = Path()
+    train: str | None = None
+    valid: str | None = None
+    test: str | None = None
     corpus: str | None = None
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     max_length: int = 128
@@ -96,8 +96,11 @@ class PairData:
             return corpus(self.corpus, self.source, self.target, split)
         path = getattr(self, split)
         if path is None:
-            raise ConfigError(f"data.{split}: the recipe names no such files; give some with --data PREFIX")
-        return self.at(path if self.folder is None else self.folder / path)
+            other = ", or score the validation files: --split valid" if split == "test" else ""
+            raise ConfigError(
+                f"data.{split}: the recipe names no such files; give some with --data PREFIX{other}"
+            )
+        return self.at(self.folder / path)
 
     def at(self, path: Path) -> Any:
         """The pairs of other files in the same languages: a prefix, or a .tsv."""
