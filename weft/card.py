@@ -27,6 +27,7 @@ def write_card(run: Path, plain: dict[str, Any], outcome: Outcome) -> None:
     made = f"update {outcome.best}"
     if outcome.mean_of:
         made = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
+    other = "" if data.get("corpus") or data.get("test") else " --data PREFIX"
     text = f"""# {run.resolve().name}
 
 A model for the task `{plain["task"]}`, {data.get("source", "?")} to {data.get("target", "?")}, trained by
@@ -40,7 +41,7 @@ is {made}. On the validation data, which chose it:
 {scores}
 
 BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of its own vocabulary.
-Score it on data that chose nothing: `weft evaluate {run}`. Use it:
+Score it on data that chose nothing: `weft evaluate {run}{other}`. Use it:
 
 ```python
 import weft

@@ -21,7 +21,7 @@ COMMANDS = {
     "demo": "Train a small translator in minutes, score it, use it, look into it.",
     "init": "Look at your files and write a commented recipe for them.",
     "train": "Train what a recipe describes, or go on where a run stopped.",
-    "evaluate": "Score a run on held-out data, with signatures and the floor beside.",
+    "evaluate": "Score a run on held-out data, beside trivial translators.",
     "predict": "Answer each line of a file or of standard input.",
     "show": "Print a run: its recipe, sizes and scores.",
     "data": "Check data files: everything that is wrong, at once.",

@@ -71,6 +71,12 @@ def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
     assert "a directory; name a recipe" in untouched(tmp_path, lambda: weft("train", tmp_path))
 
 
+def test_a_run_in_place_of_a_recipe_is_told_how_to_go_on(trained: Path) -> None:
+    said = refused(weft("train", trained))
+    assert f"{trained}: this is a run, not a recipe" in said
+    assert said.endswith(f"weft train {trained}/recipe.yaml --run {trained}")
+
+
 def test_a_recipe_that_is_binary_or_empty(toy: Path) -> None:
     toy.write_bytes(b"\x80\x04K\x01.")
     assert "toy.yaml:1: this is not UTF-8 text; is it a recipe?" in train(toy)
@@ -106,6 +112,7 @@ def test_code_from_outside_needs_leave(toy: Path) -> None:
         (("--length-penalty", "nan"), "length_penalty: nan came, at least 0 is needed"),
         (("--device", "abacus"), "device: 'abacus' came, auto, cpu or cuda is needed"),
         (("--beam", "wide"), r"'wide' is not a valid integer"),
+        (("--plot", "where.png"), "--plot where.png: a directory is needed"),
     ],
 )
 def test_wrong_options_of_predict(trained: Path, options: tuple[object, ...], sentence: str) -> None:
@@ -140,9 +147,15 @@ def test_wrong_options_of_evaluate(
 
 def test_a_run_without_test_files_asks_for_some(toy: Path, tmp_path: Path) -> None:
     toy.write_text("".join(line for line in toy.read_text().splitlines(True) if "test:" not in line))
-    assert weft("train", toy, "--run", tmp_path / "run", "training.max_updates=1").code == 0
+    answer = weft("train", toy, "--run", tmp_path / "run", "training.max_updates=1")
+    assert answer.code == 0
+    assert f"weft evaluate {tmp_path / 'run'} --data PREFIX " in answer.out
+    assert "--data PREFIX`" in (tmp_path / "run" / "README.md").read_text("utf-8")
     said = refused(weft("evaluate", tmp_path / "run"))
-    assert said == "weft: data.test: the recipe names no such files; give some with --data PREFIX"
+    assert said == (
+        "weft: data.test: the recipe names no such files; give some with --data PREFIX, "
+        "or score the validation files: --split valid"
+    )
 
 
 def test_the_directory_of_something_else_is_no_run(toy: Path, tmp_path: Path) -> None:

@@ -113,3 +113,9 @@ def test_what_it_refuses_it_leaves(
 
 def test_missing_files_are_named(tmp_path: Path) -> None:
     assert "train.xx: no such file" in refused(weft(*pairs(tmp_path / "train", "--output", tmp_path / "x")))
+
+
+def test_one_file_in_place_of_the_prefix_is_told(tmp_path: Path) -> None:
+    write(tmp_path, "train", 60, 1)
+    said = refused(weft(*pairs(tmp_path / "train.xx", "--output", tmp_path / "x")))
+    assert "train.xx: is one file of two; give the part of its name before the language" in said

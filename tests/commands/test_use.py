@@ -141,6 +141,8 @@ def test_python_answers_with_text(trained: Path) -> None:
     translator = package.load(trained)
     assert translator.predict("eta theta") == translated("eta theta")
     assert [found[0].text for found in translator.translate(["alpha", "", "beta"])] == ["uno", "", "due"]
+    with pytest.raises(TypeError, match="one text is needed, list came"):
+        translator.predict(["alpha", "beta"])
 
 
 def test_the_model_card_holds_scores_and_recipe(trained: Path) -> None:
@@ -165,4 +167,4 @@ def test_data_check_finds_everything_and_says_so_by_its_code(tmp_path: Path) -> 
     answer = weft("data", "check", *files)
     assert answer.code == 1
     assert f"{files[1]}:1: not UTF-8" in answer.out
-    assert "1 lines that are not UTF-8 text" in answer.out
+    assert "lines that are not UTF-8 text: 1" in answer.out

@@ -124,10 +124,10 @@ def test_a_plugin_is_used_only_if_the_command_line_names_it(recipe, tmp_path, mo
     [
         (
             "{epochs: 1, learning_rat: 2}",
-            "training.learning_rat: Training has no such setting; it has lr, epochs, name",
+            "training.learning_rat: training has no such setting; it has lr, epochs, name",
         ),
-        ("{epochs: 1, epoch: 2}", "training.epoch: Training has no such setting; did you mean 'epochs'?"),
-        ("{lr: 1}", "training: Training needs the setting 'epochs': a whole number"),
+        ("{epochs: 1, epoch: 2}", "training.epoch: training has no such setting; did you mean 'epochs'?"),
+        ("{lr: 1}", "training: training needs the setting 'epochs': a whole number"),
         ("{epochs: 1.5}", "training.epochs: 1.5 came, a whole number is needed"),
         ("{epochs: true}", "training.epochs: true came, a whole number is needed"),
         ("{epochs: '3'}", "training.epochs: '3' (text) came, a whole number is needed"),

@@ -41,8 +41,8 @@ def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:
         f"train.de:10: not UTF-8 (byte 0xe9, the 4. of the line); {convert}",
         "train.en:11: a NUL byte, so this is no UTF-8 text; convert the file or remove the line",
         "train.en:12: U+FFFD, a character that an earlier conversion lost; mend or remove the line",
-        "train.en:13: U+0007 inside the line; remove it, or cut all sides there",
-        "train.en:14: U+2028 inside the line; remove it, or cut all sides there",
+        "train.en:13: U+0007 inside the line; remove it, or split the line there on every side",
+        "train.en:14: U+2028 inside the line; remove it, or split the line there on every side",
         "train.en:15: en is empty; training leaves the pair out",
         "train.de:16: de and en are empty; training leaves the pair out",
         "train.en:17: en equals de: 'same'; is it translated?",
@@ -80,7 +80,7 @@ def test_files_that_cannot_be_read_are_findings_too(tmp_path: Path) -> None:
         tmp_path,
     )
     assert found == [
-        "none: no such file, nor any whose name goes on with a language",
+        "none: no such file, nor one with a language after the name, such as none.en",
         found[1],
         "bad.tsv.xz: not compressed as its name says; rename it or compress it again",
         "empty.en: the file is empty; give one with at least one line",
@@ -96,7 +96,7 @@ def test_sources_that_training_has_too_are_counted(tmp_path: Path) -> None:
     report = check(tmp_path / "valid.tsv", tmp_path / "train.tsv")
     assert (report.findings, report.shared_sources) == ([], 1)
     assert report.summary.startswith(f"{tmp_path}/train.tsv: 2 lines\n{tmp_path}/valid.tsv: 2 lines\n")
-    assert "1 lines whose source stands in an earlier text too" in report.summary
+    assert "lines whose source stands in an earlier text too: 1" in report.summary
 
 
 def test_findings_are_bounded_and_counted_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

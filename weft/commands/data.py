@@ -12,7 +12,7 @@ def command() -> None:
     """Look at data files."""
 
 
-@command.command("check")
+@command.command("check", short_help="Report everything that is wrong, with file and line.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
 def check(files: tuple[Path, ...], everything: bool) -> int:

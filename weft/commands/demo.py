@@ -34,7 +34,7 @@ LOOKED_AT = "Select the cells that you want to copy to another sheet."
 @click.option(
     "--run", type=click.Path(path_type=Path), help="Run directory; runs/demo-SOURCE-TARGET by default."
 )
-@click.option("--minutes", type=float, help="Minutes of training; 4 by default.")
+@click.option("--minutes", type=float, help="Minutes of training; 4.5 by default.")
 def command(source: str, target: str, run: Path | None, minutes: float | None) -> int:
     """Train a translator on the help texts that come with Weft, score it, use it, see where it looks.
 
@@ -42,9 +42,12 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     """
     from weft.card import write_card
     from weft.config import read_recipe
+    from weft.errors import ConfigError
     from weft.run import begin, open_run
     from weft.train.loop import train
 
+    if minutes is not None and not minutes > 0:
+        raise ConfigError(f"--minutes: {minutes:g} came, a number above 0 is needed")
     started = time.perf_counter()
     run = run or Path("runs") / f"demo-{source}-{target}"
     changes = [f"data.source={source}", f"data.target={target}"]

@@ -36,6 +36,9 @@ def command(
 ) -> None:
     """Score RUN on the test split of its data, or on other files.
 
+    Each score comes with how it was computed (its signature) and a 95 % interval. Beside them stand floors:
+    what copying the source, or the translation of the nearest training sentence, would score.
+
     \b
     weft evaluate runs/en-es
     weft evaluate runs/en-es --data more/newstest --beam 1

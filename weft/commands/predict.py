@@ -27,7 +27,10 @@ import click
     "--alignments", type=click.Path(path_type=Path), help="Write Pharaoh alignments of words (0-0 1-2)."
 )
 @click.option(
-    "--plot", type=click.Path(path_type=Path), help="Draw where each answer looked: DIR/1.png, .svg, ..."
+    "--plot",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Draw where each answer looked: DIR/1.png and .svg, ...",
 )
 @click.option("--plot-limit", type=int, default=20, show_default=True, help="Lines that are drawn at most.")
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
@@ -58,9 +61,12 @@ def command(
     weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
     """  # noqa: D301  click reads the \b
     from weft.data.lines import read_lines
+    from weft.errors import ConfigError
     from weft.inspect.looks import Looks
     from weft.run import open_run
 
+    if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
+        raise ConfigError(f"--plot {plot}: a directory is needed, one picture a line goes into it; name one")
     opened = open_run(run, device=device, plugins=plugins)
     decoding = opened.task.decoding_with(
         search="sample" if sample else None,

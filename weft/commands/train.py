@@ -19,20 +19,25 @@ if TYPE_CHECKING:
     "--run", type=click.Path(path_type=Path), help="Run directory; runs/<name of the recipe> by default."
 )
 @click.option(
-    "--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe may name."
+    "--plugin", "plugins", multiple=True, help="A package of yours; the recipe may name PACKAGE.FILE.CLASS."
 )
 def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins: tuple[str, ...]) -> int:
     """Train what RECIPE describes; in an existing run, go on where it stopped.
 
     \b
-    weft train recipes/translate/lstm-attention.yaml
-    weft train my.yaml --run runs/wide model.encoder.sizes=[512,512] training.seed=2
+    weft train recipes/translate/help-lstm-attention.yaml
+    weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
+    weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
     """  # noqa: D301  click reads the \b
     from weft.card import write_card
     from weft.config import read_recipe
+    from weft.errors import ConfigError
     from weft.run import begin
     from weft.train.loop import train
 
+    if (recipe / "recipe.yaml").is_file():
+        go_on = shlex.join([program(), "train", str(recipe / "recipe.yaml"), "--run", str(recipe)])
+        raise ConfigError(f"{recipe}: this is a run, not a recipe; to go on with it: {go_on}")
     run = run or Path("runs") / recipe.stem
     begun = begin(run, read_recipe(recipe, overrides), plugins=plugins)
     outcome = train(begun.task, run, begun.settings)
@@ -42,20 +47,27 @@ def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins:
         click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
     write_card(run, begun.plain, outcome)
-    click.echo(_closing(run, outcome))
+    data = begun.plain["data"]
+    click.echo(_closing(run, outcome, has_test=bool(data.get("corpus") or data.get("test"))))
     return 0
 
 
-def _closing(run: Path, outcome: "Outcome") -> str:
+def _closing(run: Path, outcome: "Outcome", *, has_test: bool) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
     best = f"update {outcome.best:,}"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
+    test = ("", "scores on the test split, with floors and intervals")
+    if not has_test:
+        test = (" --data PREFIX", "scores on files that training never saw")
+    steps = {
+        f"{program()} evaluate {run}{test[0]}": test[1],
+        f"{program()} predict {run} < FILE": "answer each line of a file",
+        f"{program()} show {run}": "its recipe, sizes and scores",
+    }
+    width = max(map(len, steps))
     return (
         f"training ended ({outcome.reason}) after {outcome.update:,} updates; "
         f"the model of {run} is {best}: {scores}\n"
         "next:\n"
-        f"  {program()} evaluate {run}             scores on the test split, with floors and intervals\n"
-        f"  {program()} predict {run} < FILE       answer each line of a file\n"
-        f"  {program()} show {run}                 its recipe, sizes and scores"
-    )
+    ) + "\n".join(f"  {step:<{width}}   {what}" for step, what in steps.items())

@@ -57,9 +57,9 @@ class Report(NamedTuple):
     def summary(self) -> str:
         """How much there is and how much of it is wrong, a line each."""
         told = [f"{name}: {count:,} lines" for name, count in self.lines.items()]
-        told += [f"{self.counts[kind]:,} {what}" for kind, what in KINDS.items() if self.counts.get(kind)]
+        told += [f"{what}: {self.counts[kind]:,}" for kind, what in KINDS.items() if self.counts.get(kind)]
         if self.shared_sources:
-            told.append(f"{self.shared_sources:,} lines whose source stands in an earlier text too")
+            told.append(f"lines whose source stands in an earlier text too: {self.shared_sources:,}")
         return "\n".join(told if self.counts else [*told, "nothing wrong found"])
 
 
@@ -134,7 +134,9 @@ class _Look:
             self.add(Finding(file, number, "damaged", f"{what}; mend or remove the line"))
         if found:
             what = f"U+{ord(found.group()):04X} inside the line"
-            self.add(Finding(file, number, "control", f"{what}; remove it, or cut all sides there"))
+            self.add(
+                Finding(file, number, "control", f"{what}; remove it, or split the line there on every side")
+            )
         return line.strip()
 
     def _pair(

@@ -132,6 +132,8 @@ def find_side(prefix: str | Path, language: str) -> Path:
     if len(found) > 1:
         raise DataError(f"{found[0]} and {found[1]} are both there; remove or rename one of them")
     if not found:
+        if Path(prefix).is_file():
+            raise DataError(f"{prefix}: is one file of two; give the part of its name before the language")
         raise DataError(
             f"{forms[0]}: no such file, nor with {', '.join(COMPRESSED)} after it; "
             f"give the part of the name before .{language}, or a .tsv file"

@@ -102,7 +102,12 @@ def texts(paths: Iterable[str | Path]) -> Iterator[Text | Finding]:
         if not files[0].exists():
             files = sorted(file for file in files[0].parent.glob(f"{files[0].name}.*") if file.is_file())
         if not files:
-            yield Finding(str(path), 0, "file", "no such file, nor any whose name goes on with a language")
+            yield Finding(
+                str(path),
+                0,
+                "file",
+                f"no such file, nor one with a language after the name, such as {path}.en",
+            )
         for file in files:
             stem, _, language = _bare(file).rpartition(".")
             groups.setdefault(stem or str(file), {})[language] = str(file)

@@ -35,7 +35,9 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     }
     for file in files.values():
         if file.exists():
-            raise ConfigError(f"{file}: is there already; remove it, or name it with --valid")
+            raise ConfigError(
+                f"{file}: is there already; remove it, or train on the split: --train {rest} --valid {held}"
+            )
     opened: dict[tuple[Path, str], TextIO] = {}
     try:
         for key, file in files.items():

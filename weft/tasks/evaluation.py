@@ -40,7 +40,7 @@ class Evaluation(NamedTuple):
     scores: list[Score]
     lengths: list[LengthRow]  # BLEU by source length
     floors: list[Floor]
-    perplexity: float  # a target token, </s> counted
+    perplexity: float  # a target token, <eos> counted
     tokens: int  # target tokens it was computed over
     seconds: float  # of the search
     ratio: float  # words of the outputs to words of the references
@@ -51,7 +51,7 @@ class Evaluation(NamedTuple):
         lines = [self.title]
         lines += [f"  {score}" for score in self.scores]
         lines.append(
-            f"  perplexity {self.perplexity:.2f} (a token of the model's vocabulary, </s> counted|"
+            f"  perplexity {self.perplexity:.2f} (a token of the model's vocabulary, <eos> counted|"
             f"tokens:{self.tokens})"
         )
         for floor_ in self.floors:
@@ -129,7 +129,7 @@ def evaluate(
 
 
 def mean_loss(model: Generator, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> float:
-    """Nats a target token, </s> counted, without label smoothing; the model is in evaluation mode."""
+    """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
     device = next(model.parameters()).device
     order = sorted(range(len(targets)), key=lambda n: len(targets[n]))
     total, count, batch = 0.0, 0, []

@@ -143,7 +143,9 @@ class Translator:
             yield from zip(read, self._window(self.source.encode_batch(read), chance), strict=True)
 
     def predict(self, text: str) -> str:
-        """The best translation of one sentence."""
+        """The best translation of one sentence; `pairs` and `translate` take many."""
+        if not isinstance(text, str):
+            raise TypeError(f"one text is needed, {type(text).__name__} came; for many: pairs(lines)")
         return next(self.translate([text]))[0].text
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
