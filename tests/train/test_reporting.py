@@ -42,9 +42,9 @@ def test_lines_in_a_pipe() -> None:
     lines.validated(1200, {"loss": 2.0, "bleu": 30.25}, [Sample("ein Haus", "a house"), "plain"], True)
     lines.warned("a tooth is loose")
     assert stream.getvalue().split("\n") == [
-        "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 a CPU second | lr 0.000875"
+        "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 tokens per CPU second | lr 0.000875"
         " | 5:00 left",
-        "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 a CPU second | lr 0.000875"
+        "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 tokens per CPU second | lr 0.000875"
         " | true token fed 0.75 | 2 updates left out",
         "validation after update 1,200: loss 2.000, bleu 30.250 (best so far)",
         "  source  ein Haus",
@@ -182,7 +182,7 @@ def test_a_pipe_gets_lines_and_the_run_its_files(tmp_path: Path, monkeypatch: py
     train(Task(), tmp_path, settings(max_epochs=1, log_every=2), report)
     text = stream.getvalue()
     assert "reading: 1 of 1" in text
-    assert "training begins: 256 parameters on cpu in float32, 1 threads" in text
+    assert "training begins: 256 parameters on cpu in float32, 1 thread" in text
     assert "update 2 | epoch 1 | loss" in text
     assert "validation after update 3: loss" in text
     assert "  source  a b" in text

@@ -206,8 +206,13 @@ class Translate(Task):
             key=key,
             progress=lambda lines: progress("reading training pairs", lines, None),
         )
-        report = ", ".join(f"{count:,} {what.replace('_', ' ')}" for what, count in store.report.items())
-        progress(f"training pairs: {report}", len(store), len(store))
+        report = store.report
+        progress(
+            f"training pairs: {report['kept']:,} of {report['pairs']:,} kept "
+            f"({report['too_long']:,} longer than {length} tokens, {report['empty']:,} with an empty side)",
+            0,
+            0,
+        )
         return store
 
     def _learn(self, train: Any, run: Path, progress: Progress) -> None:

@@ -168,7 +168,7 @@ def _introduction(
     parameters = sum(parameter.numel() for parameter in model.parameters())
     precision = "bfloat16 autocast" if devices.uses_bfloat16(settings.precision, device) else "float32"
     begins = f"goes on after update {position.update:,}" if position.update else "begins"
-    threads = f"{workers.threads} threads"
+    threads = f"{workers.threads} thread{'s' if workers.threads > 1 else ''}"
     if workers.count > 1:
         threads += f", {workers.count} batches of an update side by side"
     return f"training {begins}: {parameters:,} parameters on {device} in {precision}, {threads}"

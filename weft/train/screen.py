@@ -35,7 +35,7 @@ class Lines(Report):
         """A line every few seconds, and at the end."""
         if time.monotonic() >= self._next or done == total:
             self._next = time.monotonic() + SECONDS_BETWEEN_LINES
-            self.said(f"{what}: {done:,.0f}" + (f" of {total:,.0f}" if total else ""))
+            self.said(progress_text(what, done, total))
 
     def logged(self, line: Line) -> None:
         """One line."""
@@ -88,7 +88,10 @@ class Bar(Report):
         self._tasks.clear()
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
-        """A bar of its own."""
+        """A bar of its own; what is over at once is a line."""
+        if total == 0:
+            self.said(what)
+            return
         self._draw(what, done, total, f"{done:,.0f}", force=done == total)
 
     def moved(self, update: int, done: float) -> None:
@@ -137,12 +140,26 @@ def open_report(run: Path, *, tensorboard: bool = True) -> Report:
     return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
 
 
+def progress_text(what: str, done: float, total: float | None) -> str:
+    """What is being done and how far it is; a total of 0 says that it is over.
+
+    Example:
+        >>> progress_text("reading", 0, None), progress_text("reading", 9, None), progress_text("read", 0, 0)
+        ('reading ...', 'reading: 9', 'read')
+    """
+    if total == 0:
+        return what
+    if total is None and not done:
+        return f"{what} ..."
+    return f"{what}: {done:,.0f}" + (f" of {total:,.0f}" if total else "")
+
+
 def measures(line: Line) -> str:
     """Loss, speed, learning rate and time left."""
     parts = [
         f"loss {line.loss:.3f}",
         f"{line.tokens_per_second:,.0f} tokens/s",
-        f"{line.tokens_per_cpu_second:,.0f} a CPU second",
+        f"{line.tokens_per_cpu_second:,.0f} tokens per CPU second",
         f"lr {line.lr:.3g}",
     ]
     if line.feeding < 1:
