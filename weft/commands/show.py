@@ -9,12 +9,11 @@ import click
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
 def command(run: Path, plugins: tuple[str, ...]) -> None:
-    """Print the resolved recipe of RUN, its parameters by part, its validations and its checkpoints."""
+    """Print the parameters of RUN by part, its validations, its checkpoints and its resolved recipe."""
     from weft.run import open_run
     from weft.train.checkpoints import Checkpoints
 
     opened = open_run(run, device="cpu", plugins=plugins)
-    click.echo((run / "recipe.yaml").read_text("utf-8"))
     click.echo("parameters (tied ones counted once)")
     seen: set[int] = set()
     total = 0
@@ -35,4 +34,6 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
     if index.get("mean") and index["mean"]["taken"]:
         click.echo(f"the model is the mean of updates {', '.join(map(str, index['mean']['of']))}")
     kept = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
-    click.echo(f"checkpoints: {', '.join(kept) or 'none'}")
+    click.echo(f"checkpoints: {', '.join(kept) or 'none'}\n")
+    click.echo("recipe, every default written out")
+    click.echo((run / "recipe.yaml").read_text("utf-8").rstrip())

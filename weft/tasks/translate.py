@@ -124,8 +124,9 @@ class Translate(Task):
             "bleu": Bleu().score(outputs, references).value,
             "chrf": Chrf().score(outputs, references).value,
         }
-        shown = range(0, len(sources), max(1, len(sources) // SAMPLES))
-        samples = [Sample(sources[n], references[n], outputs[n]) for n in list(shown)[:SAMPLES]]
+        said = [n for n, source in enumerate(sources) if source.strip()]
+        shown = said[:: max(1, len(said) // SAMPLES)][:SAMPLES]
+        samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
         return Validation(scores, samples)
 
     def predictor(self, model: nn.Module, decoding: Decoding | None = None) -> Translator:

@@ -108,7 +108,7 @@ model:
   smoothing: 0.1
 training:
   optimiser: {{use: adamw, lr: 0.002}}
-  schedule: {{use: linear, warmup: 400}}   # falls to zero at the end below
+  schedule: {{use: linear, warmup: 400}}   # falls to zero at max_epochs
   max_epochs: {epochs}
   metric: bleu                      # what chooses the best checkpoint; also loss, chrf
   patience: 6                       # validations without a better score
