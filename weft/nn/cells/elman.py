@@ -25,6 +25,7 @@ class Elman(Cell):
     Source: Elman 1990, "Finding structure in time".
 
     Example:
+        >>> import torch
         >>> cell = Elman(3, 5)
         >>> y, state = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
         >>> y.shape

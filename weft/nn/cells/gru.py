@@ -31,6 +31,7 @@ class GRU(Cell):
     Source: Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder".
 
     Example:
+        >>> import torch
         >>> cell = GRU(3, 5)
         >>> y, (h,) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
         >>> y.shape

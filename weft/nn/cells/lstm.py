@@ -22,6 +22,7 @@ class LSTM(Cell):
     Jozefowicz, Zaremba & Sutskever 2015.
 
     Example:
+        >>> import torch
         >>> cell = LSTM(3, 5)
         >>> y, (h, c) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
         >>> y.shape, h.shape

@@ -22,6 +22,7 @@ class RecurrentEncoder(Encoder):
         dropout: after every layer.
 
     Example:
+        >>> import torch
         >>> encoder = RecurrentEncoder(3, sizes=(5,), bidirectional=True)
         >>> memory = encoder(torch.zeros(2, 7, 3), torch.ones(2, 7) > 0)
         >>> memory.states.shape, memory.summary.shape
