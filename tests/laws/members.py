@@ -16,11 +16,12 @@ from torch import Tensor, nn
 
 from weft import masks, rooms, tree
 from weft.errors import ShapeError
-from weft.nn import cells, decoders, encoders, heads, scores
+from weft.nn import cells, decoders, encoders, heads, pools, scores
 from weft.nn.cells.cell import Cell
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.heads.head import Head
+from weft.nn.pools.pool import Pool
 from weft.nn.scores.score import Score
 
 # Different primes, so that no two axes are taken for each other; widths of heads are products of two.
@@ -60,6 +61,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 14, "norm": "after", "activation": "gelu"},
         {"size": 10, "activation": "swiglu", "positions": "learned"},
     ],
+    "pools.queries": [{}, {"num_queries": 3}, {"num_queries": 2, "key_size": 11, "value_size": 7}],
     "heads.categorical": [{}, {"smoothing": 0.1}],
 }
 
@@ -84,6 +86,7 @@ SCORES: dict[str, Make] = found(scores, Score)
 ENCODERS: dict[str, Make] = found(encoders, Encoder)
 DECODERS: dict[str, Make] = found(decoders, Decoder)
 HEADS: dict[str, Make] = found(heads, Head, num_classes=CLASSES)
+POOLS: dict[str, Make] = found(pools, Pool)
 
 
 def _with_cells_and_scores() -> None:

@@ -24,6 +24,7 @@ BUILT = {
     "A1",
     "A2",
     "A3",
+    "A4",
     "A5",
     "A6",
     "A7",
@@ -78,7 +79,7 @@ def test_every_part_has_a_row() -> None:
     page = PAGE.read_text("utf-8")
     files = [
         path.relative_to(ROOT).as_posix()
-        for room in ("cells", "scores", "heads")
+        for room in ("cells", "scores", "heads", "pools")
         for path in sorted((ROOT / "weft" / "nn" / room).glob("*.py"))
         if path.stem not in {"__init__", "initial", room.removesuffix("s")}
     ]

@@ -1,0 +1,1 @@
+"""Pools, one a file: a Memory becomes one vector a row. Start with pool.py (the contract)."""
