@@ -6,8 +6,6 @@ import pytest
 
 from weft.config import read_recipe
 from weft.run import check
-from weft.tasks.batch import collate_pairs
-from weft.tasks.translate import Translate
 
 ROOT = Path(__file__).parent.parent
 RECIPES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "recipes").rglob("*.yaml"))
@@ -20,12 +18,9 @@ def test_there_are_recipes_for_each_set() -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_builds_a_model_that_learns(recipe: str) -> None:
-    begun = check(read_recipe(ROOT / recipe))
-    assert isinstance(begun.task, Translate)
-    model = begun.task.parts.build(19, 19, one_vocabulary=begun.task.data.vocabulary.shared)
-    loss = model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
+    loss = check(read_recipe(ROOT / recipe)).task.rehearse()
     loss.total.backward()
-    assert int(loss.count) == 7 and loss.total.isfinite()
+    assert int(loss.count) > 0 and loss.total.isfinite()
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

@@ -1,37 +1,37 @@
 """The model card of a run: README.md, for whoever finds the directory."""
 
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from weft import __version__
 from weft.config import dump
 from weft.errors import CheckpointError
+from weft.run import Begun
 from weft.train import files
 from weft.train.loop import Outcome
 
 
-def write_card(run: Path, plain: dict[str, Any], outcome: Outcome) -> None:
+def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:
     """Write RUN/README.md.
 
     Args:
-        plain: the resolved recipe.
+        begun: the task and its resolved recipe.
         outcome: how training ended.
 
     Raises:
         CheckpointError: it cannot be written.
     """
-    data = plain["data"]
+    task, plain = begun.task, begun.plain
     scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in outcome.scores.items())
     made = f"update {outcome.best}"
     if outcome.mean_of:
         made = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
-    other = "" if data.get("corpus") or data.get("test") else " --data PREFIX"
+    other = "" if task.has("test") else " --data PREFIX"
     text = f"""# {run.resolve().name}
 
-A model for the task `{plain["task"]}`, {data.get("source", "?")} to {data.get("target", "?")}, trained by
-Weft {__version__} (torch {torch.__version__}) on {data.get("corpus") or data.get("train")}.
+A model for the task `{plain["task"]}` ({task.about()}), trained by Weft {__version__} (torch
+{torch.__version__}).
 
 Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model
 is {made}. On the validation data, which chose it:
@@ -40,7 +40,7 @@ is {made}. On the validation data, which chose it:
 |---|---|
 {scores}
 
-BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of its own vocabulary.
+{task.note}
 Score it on data that chose nothing: `weft evaluate {run}{other}`. Use it:
 
 ```python

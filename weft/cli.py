@@ -5,7 +5,6 @@ Nothing heavy is imported here, so that `weft --help` answers at once.
 Read next: commands/, one file for each command.
 """
 
-import difflib
 import importlib
 import os
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Sequence
 import click
 
 from weft import __version__, machine
+from weft.commands.lazy import Lazy
 from weft.errors import WeftError
 
 COMMANDS = {
@@ -30,30 +30,17 @@ COMMANDS = {
 """Name and help of every command; commands/<name>.py holds it as `command`."""
 
 
-class LazyGroup(click.Group):
+class Commands(Lazy):
     """A group that knows its commands' names and imports the one that is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         """The names in the order in which a newcomer meets them."""
         return list(COMMANDS)
 
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of that name, imported now."""
-        if name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(f"weft.commands.{name}").command
-        return command
-
-    def resolve_command(
-        self, context: click.Context, arguments: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click's, with the nearest name for one that does not exist."""
-        name = arguments[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            near = difflib.get_close_matches(name, COMMANDS, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(COMMANDS)
-            context.fail(f"no command is called {name!r}; {hint}")
-        return super().resolve_command(context, arguments)
+    def load(self, name: str) -> click.Command:
+        """From the file of that name."""
+        found: click.Command = importlib.import_module(f"weft.commands.{name}").command
+        return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, from the table above instead of from their files."""
@@ -62,7 +49,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(
-    cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, "-V", "--version", message="weft %(version)s")
 @click.pass_context

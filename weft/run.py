@@ -14,7 +14,7 @@ import importlib.util
 import json
 import platform
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +53,7 @@ class Opened(NamedTuple):
     model: nn.Module
     path: Path
     recipe: Table
+    name: str  # of the task, as recipes call it
 
 
 def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
@@ -143,15 +144,19 @@ def _find(plugins: Collection[str]) -> None:
             )
 
 
-def open_run(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Opened:
+def open_run(
+    path: str | Path, *, device: str = "auto", plugins: Collection[str] = (), changes: Sequence[str] = ()
+) -> Opened:
     """The best model of a run, in evaluation mode.
 
     Args:
         path: the run directory.
         device: cpu, cuda or auto.
         plugins: packages whose parts the recipe may name.
+        changes: section.key=value of the recipe, to use the run in another way than it says.
 
     Raises:
+        ConfigError: a change that does not fit.
         CheckpointError: it is no run directory, of another format, not yet trained, or damaged.
     """
     path = Path(path)
@@ -164,7 +169,7 @@ def open_run(path: str | Path, *, device: str = "auto", plugins: Collection[str]
     if not is_run:
         raise CheckpointError(f"{path}: is no run directory (there is no recipe.yaml in it); train one first")
     _check_format(path)
-    recipe = read_recipe(path / "recipe.yaml")
+    recipe = read_recipe(path / "recipe.yaml", changes)
     begun = check(recipe, plugins=plugins)
     if not is_trained:
         raise CheckpointError(
@@ -174,7 +179,7 @@ def open_run(path: str | Path, *, device: str = "auto", plugins: Collection[str]
     model = begun.task.model()
     weights.restore(model, weights.load(path / "model.safetensors"), str(path / "model.safetensors"))
     model = model.to(devices.choose(device)).eval().requires_grad_(False)
-    return Opened(begun.task, model, path, recipe)
+    return Opened(begun.task, model, path, recipe, str(recipe.value["task"].value))
 
 
 def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Any:

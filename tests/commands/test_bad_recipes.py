@@ -166,3 +166,10 @@ def test_the_directory_of_something_else_is_no_run(toy: Path, tmp_path: Path) ->
     said = refused(weft("train", toy, "--run", other))
     assert f"{other}: is not empty and no run directory; choose another one with --run" in said
     assert content(tmp_path) == before
+
+
+def test_an_option_of_another_task_and_a_wrong_setting_are_refused(trained: Path) -> None:
+    answer = weft("predict", trained, "--set", "beem=3", stdin=b"alpha\n")
+    assert answer.code == 2 and "did you mean 'beam'" in answer.err
+    answer = weft("predict", trained, "--set", "beam=2", "--set", "nbest=2", stdin=b"alpha\n")
+    assert answer.code == 0 and answer.out.count("\n") == 2

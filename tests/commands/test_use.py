@@ -120,7 +120,7 @@ def test_alignments_and_pictures_show_where_it_looked(trained: Path, tmp_path: P
         stdin=b"alpha beta gamma\n\ntheta zeta\niota\n",
     )
     assert answer.code == 0
-    assert f"2 alignment pictures: {pictures}" in answer.err
+    assert f"2 pictures: {pictures}" in answer.err
     aligned = pharaoh.read_text().split("\n")
     assert [len(line.split()) for line in aligned] == [3, 0, 2, 1, 0]
     assert all(re.fullmatch(r"(\d+-\d+ ?)*", line) for line in aligned)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from weft.errors import ConfigError, DataError
-from weft.inspect.looks import Looks, draw
-from weft.tasks.translator import Alignment, Translation
+from weft.inspect.looks.translate import TranslateLook, draw
+from weft.tasks.pairs.translator import Alignment, Translation
 from weft.text.vocabulary import EOS, Vocabulary
 
 WORDS = Vocabulary.train(["il gatto, nero dorme the black cat, sleeps"], kind="word", size=None)
@@ -46,15 +46,15 @@ def said(text: str) -> Translation:
     return Translation(text, -0.5, -2.0, WORDS.encode(text))
 
 
-def looks(*arguments: Any, **options: Any) -> Looks:
-    return Looks(Looking(), *arguments, **options)  # type: ignore[arg-type]
+def looks(*arguments: Any, **options: Any) -> TranslateLook:
+    return TranslateLook(Looking(), *arguments, **options)  # type: ignore[arg-type]
 
 
 def test_each_line_has_its_alignment_between_words(tmp_path: Path) -> None:
     path = tmp_path / "out.pharaoh"
     with looks(path) as eye:
         for line, answer in [(SOURCE, TARGET), ("", ""), (SOURCE, "")]:
-            eye.see(line, said(answer))
+            eye.see((line, said(answer)))
     # "cat," is two pieces, whose mean looks at "gatto," (0.6 and 1.0) more than at "nero" (0.4 and 0)
     assert path.read_text() == "0-0 2-1 1-2 3-3\n\n\n"
     assert eye.drawn == 0
@@ -63,7 +63,7 @@ def test_each_line_has_its_alignment_between_words(tmp_path: Path) -> None:
 def test_pictures_are_numbered_as_the_lines_are(tmp_path: Path) -> None:
     with looks(None, tmp_path / "new" / "plots", limit=2) as eye:
         for answer in ("", TARGET, TARGET, TARGET):
-            eye.see(SOURCE, said(answer))
+            eye.see((SOURCE, said(answer)))
     assert eye.drawn == 2
     names = sorted(path.name for path in (tmp_path / "new" / "plots").iterdir())
     assert names == ["2.png", "2.svg", "3.png", "3.svg"]
@@ -72,14 +72,14 @@ def test_pictures_are_numbered_as_the_lines_are(tmp_path: Path) -> None:
 
 
 def test_nothing_is_computed_that_was_not_asked_for() -> None:
-    with Looks(Blind()) as eye:  # type: ignore[arg-type]
-        eye.see(SOURCE, said(TARGET))
+    with TranslateLook(Blind()) as eye:  # type: ignore[arg-type]
+        eye.see((SOURCE, said(TARGET)))
     assert eye.drawn == 0
 
 
 @pytest.mark.parametrize("asked", ["alignments", "plot"])
 def test_a_model_that_does_not_look_is_refused_before_anything_is_written(tmp_path: Path, asked: str) -> None:
-    with pytest.raises(ConfigError, match="no attention"), Looks(Blind(), **{asked: tmp_path / "x"}):  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="no attention"), TranslateLook(Blind(), **{asked: tmp_path / "x"}):  # type: ignore[arg-type]
         pytest.fail("it was entered")
     assert list(tmp_path.iterdir()) == []
 
@@ -88,7 +88,7 @@ def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "out.pharaoh"
     path.write_text("older\n")
     with pytest.raises(RuntimeError), looks(path) as eye:
-        eye.see(SOURCE, said(TARGET))
+        eye.see((SOURCE, said(TARGET)))
         assert path.read_text() == "older\n"
         raise RuntimeError
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("out.pharaoh", "older\n")]

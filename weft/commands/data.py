@@ -1,6 +1,7 @@
 """weft data: look at data files before anything is trained on them."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,15 +15,23 @@ def command() -> None:
 
 @command.command("check", short_help="Report everything that is wrong, with file and line.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--task", help="The task that the files are for; by their endings, or translate, by default.")
 @click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
-def check(files: tuple[Path, ...], everything: bool) -> int:
-    """Report everything that is wrong with FILES (train.en train.de, or .tsv), with file and line.
+def check(files: tuple[Path, ...], task: str | None, everything: bool) -> int:
+    """Report everything that is wrong with FILES (train.en train.de, .tsv, ...), with file and line.
 
     Exit code 1 if something would stop or spoil a training, 0 otherwise.
     """
-    from weft.data.check import check as look
+    import weft.tasks
+    from weft import rooms
+    from weft.tasks.task import Task
 
-    report = look(*files)
+    kinds: dict[str, Any] = rooms.parts(weft.tasks, Task)
+    ending = files[0].suffix.lower()
+    kind = next((kind for kind in kinds.values() if ending in kind.suffixes), kinds["translate"])
+    if task is not None:
+        kind = rooms.find(weft.tasks, Task, task)
+    report = kind.check(files)
     shown = report.findings if everything else report.findings[:SHOWN]
     for finding in shown:
         click.echo(str(finding))

@@ -16,7 +16,7 @@ from weft.commands.program import program
 
 if TYPE_CHECKING:
     from weft.run import Opened
-    from weft.tasks.translator import Translator
+    from weft.tasks.pairs.translator import Translator
 
 RECIPE = Path(__file__).with_name("demo.yaml")
 ENGLISH = (
@@ -64,13 +64,12 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
         again += [] if minutes is None else ["--minutes", f"{minutes:g}"]
         click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
-    write_card(run, begun.plain, outcome)
+    write_card(run, begun, outcome)
 
     opened = open_run(run)
     click.echo("\nHow good is it? Sentences from help pages that training never saw:\n")
     for beam in (1, 5):
-        decoding = opened.task.decoding_with(beam=beam)
-        click.echo(opened.task.evaluate(opened.model, decoding=decoding).text() + "\n")
+        click.echo(opened.task.evaluate(opened.model, options={"beam": beam}).text() + "\n")
     translator = opened.task.predictor(opened.model)
     sentences = ENGLISH if source == "en" else _from_test(opened)
     click.echo("What does it say?\n")
@@ -99,7 +98,7 @@ def _from_test(opened: "Opened") -> Sequence[str]:
 
 def _picture(translator: "Translator", sentence: str, run: Path) -> Path:
     """Where the translator looked, as PNG and SVG."""
-    from weft.inspect.looks import draw
+    from weft.inspect.looks.translate import draw
 
     path = run / "alignment.png"
     draw(translator, sentence, next(iter(translator.translate([sentence])))[0], path)

@@ -1,8 +1,14 @@
 """weft evaluate: how good a run is on held-out data, with signatures, intervals and floors."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from weft.inspect.reports.report import ReportPicture
+
+COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins")
 
 
 @click.command(short_help="Score a run on held-out data.")
@@ -17,52 +23,62 @@ import click
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
 @click.option("--lowercase", is_flag=True, help="BLEU and chrF in small letters, as some papers have it.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the outputs here, a line each.")
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw BLEU by source length (.png or .svg).")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    help="Draw the scores, such as BLEU by source length (.png or .svg).",
+)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any setting of the recipe's section decoding, such as beam=3.",
+)
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
 @click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
-def command(
-    run: Path,
-    data: Path | None,
-    split: str,
-    beam: int | None,
-    length_penalty: float | None,
-    lowercase: bool,
-    output: Path | None,
-    plot: Path | None,
-    json_path: Path | None,
-    device: str,
-    plugins: tuple[str, ...],
-) -> None:
+def command(**given: Any) -> None:
     """Score RUN on the test split of its data, or on other files.
 
     Each score comes with how it was computed (its signature) and a 95 % interval. Beside them stand floors:
-    what copying the source, or the translation of the nearest training sentence, would score.
+    what needs no model, such as copying the source, the most frequent class or the last value.
 
     \b
     weft evaluate runs/en-es
     weft evaluate runs/en-es --data more/newstest --beam 1
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
+    from weft.commands.asked import asked
     from weft.errors import ConfigError
     from weft.run import open_run
 
+    run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     outputs.check(output, json_path)
     if plot and plot.suffix.lower() not in (".png", ".svg"):
         raise ConfigError(f"--plot {plot}: pictures are written as .png or .svg; name such a file")
-    opened = open_run(run, device=device, plugins=plugins)
-    decoding = opened.task.decoding_with(beam=beam, length_penalty=length_penalty)
-    report = opened.task.evaluate(
-        opened.model, split=split, data=data, decoding=decoding, lowercase=lowercase
-    )
+    changes = [f"decoding.{change}" for change in given["changes"]]
+    opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
+    options = asked(opened, "evaluate", given, COMMON)
+    picture = _picture(opened.name) if plot else None
+    report = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
     click.echo(report.text())
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in report.outputs))
         click.echo(f"outputs: {output}")
-    if plot:
-        from weft.inspect.quality import quality_by_length, save
+    if picture:
+        from weft.inspect.alignment import save
 
-        save(quality_by_length({run.resolve().name: report.lengths}, title=report.title), plot)
-        click.echo(f"BLEU by source length: {plot}")
+        save(picture.draw(run.resolve().name, report), plot)
+        click.echo(f"{picture.shows}: {plot}")
     if json_path:
         outputs.write(json_path, report.json())
+
+
+def _picture(name: str) -> "ReportPicture":
+    import weft.inspect.reports
+    from weft import rooms
+    from weft.inspect.reports.report import ReportPicture
+
+    kind: Any = rooms.find(weft.inspect.reports, ReportPicture, name)
+    return kind()  # type: ignore[no-any-return]

@@ -46,9 +46,8 @@ def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins:
         again += [word for plugin in plugins for word in ("--plugin", plugin)]
         click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
-    write_card(run, begun.plain, outcome)
-    data = begun.plain["data"]
-    click.echo(_closing(run, outcome, has_test=bool(data.get("corpus") or data.get("test"))))
+    write_card(run, begun, outcome)
+    click.echo(_closing(run, outcome, has_test=begun.task.has("test")))
     return 0
 
 
@@ -62,7 +61,7 @@ def _closing(run: Path, outcome: "Outcome", *, has_test: bool) -> str:
         test = (" --data PREFIX", "scores on files that training never saw")
     steps = {
         f"{program()} evaluate {run}{test[0]}": test[1],
-        f"{program()} predict {run} < FILE": "answer each line of a file",
+        f"{program()} predict {run} < FILE": "answer the inputs of a file",
         f"{program()} show {run}": "its recipe, sizes and scores",
     }
     width = max(map(len, steps))

@@ -1,18 +1,26 @@
-"""The contract of a task: all that the training loop knows of data, model and scores.
+"""The contract of a task: all that training, scoring and use know of data, model and answers.
 
-Read next: translate.py, the main job.
+A task is one file of this folder; what several tasks share, or what makes a file long, lies in a folder
+beside it (pairs/ is the one of translation). Read next: translate.py, the main job.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from torch import nn
 
+from weft.data.check import Report
+from weft.errors import ConfigError
+from weft.nn.heads.head import Loss
+
 Progress = Callable[[str, float, float | None], None]
 """Told what is being done, how far it is, and of how much (None where that is unknown)."""
+
+Split = Literal["train", "valid", "test"]
+SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 
 
 class Sample(NamedTuple):
@@ -30,17 +38,55 @@ class Validation(NamedTuple):
     samples: Sequence[Sample]
 
 
+class Answer(NamedTuple):
+    """What `weft predict` writes for one input, in the order of the inputs."""
+
+    text: str  # written as it is, with a line end after it
+    look: Any = None  # what weft/inspect/looks/<task>.py draws from; None where nothing can be drawn
+
+
+class Evaluation(Protocol):
+    """The scores of a model on a split, each with its signature and the floor it must beat."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """The model's answers, a line each."""
+
+    def text(self) -> str:
+        """For a reader; a model below its floor is said to be so in the same line."""
+
+    def json(self) -> str:
+        """For a program."""
+
+
 class Task(ABC):
     """What is learnt, from which data.
 
     Attributes:
         sections: the sections of a recipe that this task reads, and the class that checks each; the
-            constructor takes the objects under the same names.
+            constructor takes the objects under the same names. A section `decoding` holds what may be
+            changed when a run is used: `weft predict RUN --set KEY=VALUE`.
         better: for each score of a validation, whether a higher or a lower one is better.
+        options: for the commands `predict` and `evaluate`, the names of those of their options that this
+            task understands; they arrive as a mapping with what the user gave.
+        note: how the validation scores are computed, a sentence for the model card.
+        suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
+            knows the task by them.
     """
 
     sections: ClassVar[Mapping[str, type]]
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
+    options: ClassVar[Mapping[str, Sequence[str]]] = {}
+    note: ClassVar[str] = ""
+    suffixes: ClassVar[Sequence[str]] = ()
+
+    @abstractmethod
+    def about(self) -> str:
+        """What is learnt from what, for people: "en to es, on libreoffice-help"."""
+
+    @abstractmethod
+    def has(self, split: Split) -> bool:
+        """Whether the recipe names data for this split."""
 
     @abstractmethod
     def look(self) -> None:
@@ -50,6 +96,10 @@ class Task(ABC):
             ConfigError: its sentence begins with the section that is at fault, if one alone is.
             DataError: files are missing.
         """
+
+    @abstractmethod
+    def rehearse(self) -> Loss:
+        """The loss of a small made-up batch under a model of these parts, so that they fit together."""
 
     @abstractmethod
     def prepare(self, run: Path, progress: Progress) -> None:
@@ -77,4 +127,49 @@ class Task(ABC):
 
     @abstractmethod
     def predictor(self, model: nn.Module) -> Any:
-        """The trained model at work: its `predict(text)` answers with text."""
+        """The trained model at work, for Python: its `predict(one input)` gives one answer."""
+
+    @abstractmethod
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """What `weft predict` writes, an answer for each input, as they come.
+
+        Args:
+            model: trained, in evaluation mode.
+            source: a file of the user, or standard input.
+            options: those of `self.options["predict"]` that the user gave.
+
+        Raises:
+            ConfigError: options that do not fit together.
+            DataError: names file and line of an input that cannot be read.
+        """
+
+    @abstractmethod
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> Evaluation:
+        """Scores on a split of the recipe's data, or on other files, beside the floors.
+
+        Args:
+            model: trained, in evaluation mode.
+            split: which one.
+            data: files of the user instead.
+            options: those of `self.options["evaluate"]` that the user gave.
+        """
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Everything that is wrong with data files of this task, each with its place.
+
+        Raises:
+            ConfigError: this task has no checks.
+        """
+        raise ConfigError(
+            f"{files[0]}: there are no checks for files of this task yet; weft train reads them"
+        )

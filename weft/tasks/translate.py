@@ -1,31 +1,34 @@
 """M1-M3, translation: a sequence of one language becomes one of another.
 
 Vocabularies are learnt here, on the training side alone, when training begins; tokens are kept in a
-memory-mapped store. Read next: pair_data.py, pair_model.py, translator.py, evaluation.py.
+memory-mapped store. Read next: pairs/data.py, pairs/model.py, pairs/translator.py, pairs/evaluation.py.
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, BinaryIO, ClassVar, Literal
 
 import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
+from weft.data.check import Report, check
+from weft.data.lines import read_lines
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
-from weft.tasks.batch import PairBatch, collate_pairs
-from weft.tasks.evaluation import Evaluation, evaluate, mean_loss, perplexity
-from weft.tasks.pair_data import SPLITS, PairData, Split
-from weft.tasks.pair_model import PairModel
-from weft.tasks.task import Progress, Sample, Task, Validation
-from weft.tasks.translator import Decoding, Translator
+from weft.nn.heads.head import Loss
+from weft.tasks.cache import cache_directory
+from weft.tasks.pairs.batch import PairBatch, collate_pairs
+from weft.tasks.pairs.data import PairData
+from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss, perplexity
+from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.translator import Decoding, Translator
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
 
 SAMPLES = 3
@@ -41,6 +44,25 @@ class Translate(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+    options: ClassVar[Mapping[str, Sequence[str]]] = {
+        "predict": (
+            "beam",
+            "nbest",
+            "scores",
+            "sample",
+            "temperature",
+            "top_k",
+            "top_p",
+            "seed",
+            "length_penalty",
+            "alignments",
+            "plot",
+        ),
+        "evaluate": ("beam", "length_penalty", "lowercase"),
+    }
+    note: ClassVar[str] = (
+        "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of the vocabulary."
+    )
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "perplexity": "lower",
@@ -57,6 +79,19 @@ class Translate(Task):
         self._store: TokenStore
         self._valid: tuple[list[str], list[str]]
         self._valid_tokens: tuple[list[list[int]], list[list[int]]]
+
+    def about(self) -> str:
+        """The languages and the corpus."""
+        return f"{self.data.source} to {self.data.target}, on {self.data.corpus or self.data.train}"
+
+    def has(self, split: Split) -> bool:
+        """See Task.has."""
+        return self.data.has(split)
+
+    def rehearse(self) -> Loss:
+        """Two pairs under a vocabulary of 19 tokens."""
+        model = self.parts.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
+        return model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
 
     def look(self) -> None:
         """See that all files are there, and that the parts of the model fit together."""
@@ -134,8 +169,8 @@ class Translate(Task):
         assert isinstance(model, Generator)
         return Translator(model, self.source, self.target, decoding or self.decoding)
 
-    def decoding_with(self, **changes: Any) -> Decoding:
-        """The recipe's way to search with some settings changed; None leaves one as it is.
+    def decoding_with(self, options: Mapping[str, Any]) -> Decoding:
+        """The recipe's way to search with what a user asks for; what is no setting of it is left alone.
 
         Whoever asks for a beam, or for several translations, gets a beam search; it is wide enough for
         them unless its width is given too.
@@ -143,8 +178,9 @@ class Translate(Task):
         Raises:
             ConfigError: a setting that the search would not look at, or one out of its range.
         """
-        given = {name: value for name, value in changes.items() if value is not None}
-        search = given.setdefault("search", self.decoding.search)
+        settings = {field.name for field in fields(Decoding)}
+        given = {name: value for name, value in options.items() if name in settings}
+        search = given.setdefault("search", "sample" if options.get("sample") else self.decoding.search)
         unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
         if search != "sample" and unused:
             raise ConfigError(
@@ -157,25 +193,28 @@ class Translate(Task):
             given.setdefault("beam", max(self.decoding.beam, given.get("nbest", 1)))
         return replace(self.decoding, **given)
 
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """A translation a line, or the n best ones, each on its own line."""
+        translator = self.predictor(model, self.decoding_with(options))
+        typed = not isinstance(source, Path) and source.isatty()
+        for line, found in translator.pairs(read_lines(source), **({"window": 1} if typed else {})):
+            shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
+            yield Answer("\n".join(shown), (line, found[0]))
+
     def evaluate(
         self,
         model: nn.Module,
         *,
         split: Split = "test",
         data: Path | None = None,
-        decoding: Decoding | None = None,
-        lowercase: bool = False,
-    ) -> Evaluation:
-        """Scores on a split of the recipe's data, or on other files.
+        options: Mapping[str, Any] = {},
+    ) -> PairEvaluation:
+        """BLEU, chrF, METEOR and perplexity; see Task.evaluate.
 
-        Args:
-            model: trained, in evaluation mode.
-            split: which one.
-            data: prefix of files, or a .tsv, instead.
-            decoding: how to search; the recipe's by default.
-            lowercase: BLEU and chrF in small letters.
-
-        The floor "nearest training sentence" is left out where the training data is no longer there.
+        `data` is a prefix of files, or a .tsv. The floor "nearest training sentence" is left out where the
+        training data is no longer there.
         """
         pairs = list(self.data.open(split) if data is None else self.data.at(data))
         train = None
@@ -183,15 +222,20 @@ class Translate(Task):
             memory = list(self.data.open("train"))
             train = [source for _, source, _ in memory], [target for _, _, target in memory]
         return evaluate(
-            self.predictor(model, decoding),
+            self.predictor(model, self.decoding_with(options)),
             [source for _, source, _ in pairs],
             [target for _, _, target in pairs],
             title=self.data.describe(split)
             if data is None
             else f"{data} {self.data.source}-{self.data.target}",
             train=train,
-            lowercase=lowercase,
+            lowercase=options.get("lowercase", False),
         )
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Parallel text: see weft/data/check.py."""
+        return check(*files)
 
     def _stored(self, train: Any, run: Path, progress: Progress) -> TokenStore:
         vocabularies = [path.read_text("utf-8") for path in _vocabulary_paths(run, self.data)]
@@ -240,11 +284,3 @@ def _vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
     if data.vocabulary.shared:
         return run / "tokenizer.json", run / "tokenizer.json"
     return run / "tokenizer.source.json", run / "tokenizer.target.json"
-
-
-def cache_directory() -> Path:
-    """Where token stores are kept between runs: $WEFT_CACHE, or weft in the user's cache directory."""
-    own = os.environ.get("WEFT_CACHE")
-    if own:
-        return Path(own) / "stores"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft" / "stores"

@@ -19,8 +19,8 @@ from weft.metrics.chrf import Chrf
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import Score
 from weft.models import Generator
-from weft.tasks.batch import collate_pairs
-from weft.tasks.translator import Translator
+from weft.tasks.pairs.batch import collate_pairs
+from weft.tasks.pairs.translator import Translator
 
 TOKENS = 4000  # target tokens a batch while perplexity is computed
 
@@ -32,7 +32,7 @@ class Floor(NamedTuple):
     bleu: float
 
 
-class Evaluation(NamedTuple):
+class PairEvaluation(NamedTuple):
     """A set of translations and all that is known of it."""
 
     title: str  # which data, which search
@@ -90,7 +90,7 @@ def evaluate(
     title: str,
     train: tuple[Sequence[str], Sequence[str]] | None = None,
     lowercase: bool = False,
-) -> Evaluation:
+) -> PairEvaluation:
     """Translate and score: BLEU, chrF, METEOR with confidence intervals, BLEU by length, floors, perplexity.
 
     Args:
@@ -115,7 +115,7 @@ def evaluate(
     targets = translator.target.encode_batch(references)
     loss = mean_loss(translator.model, translator.source.encode_batch(sources), targets)
     words = sum(len(line.split()) for line in references)
-    return Evaluation(
+    return PairEvaluation(
         title=f"{title}, {len(sources):,} pairs, {translator.decoding.describe()}",
         outputs=outputs,
         scores=scores,

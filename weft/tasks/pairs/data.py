@@ -10,9 +10,7 @@ from typing import Any, Literal
 from weft.data.corpora import corpus
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError
-
-Split = Literal["train", "valid", "test"]
-SPLITS: tuple[Split, ...] = ("train", "valid", "test")
+from weft.tasks.task import Split
 
 
 @dataclass(frozen=True, kw_only=True)

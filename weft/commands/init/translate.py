@@ -1,4 +1,4 @@
-"""weft init: look at a user's files and write a commented recipe for them."""
+"""weft init translate: look at parallel text and write a commented recipe for it."""
 
 import shlex
 from pathlib import Path
@@ -8,12 +8,7 @@ import click
 from weft.commands.program import program
 
 
-@click.group(short_help="Write a commented recipe for your files.", no_args_is_help=True)
-def command() -> None:
-    """Look at your files and write a commented recipe for them."""
-
-
-@command.command("translate")
+@click.command("translate", short_help="A translator for parallel text.")
 @click.option(
     "--train", type=click.Path(path_type=Path), required=True, help="PREFIX of PREFIX.en, PREFIX.de; or .tsv."
 )
@@ -27,7 +22,7 @@ def command() -> None:
 @click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="Recipe to write; SOURCE-TARGET.yaml by default."
 )
-def translate(
+def command(
     train: Path,
     source: str,
     target: str,
@@ -45,7 +40,7 @@ def translate(
     from weft.data.parallel import ParallelText, is_table
     from weft.data.split import hold_out as split
     from weft.errors import ConfigError
-    from weft.tasks.translate_recipe import recipe
+    from weft.tasks.pairs.recipe import recipe
 
     output = output or Path(f"{source}-{target}.yaml")
     if output.exists():

@@ -20,7 +20,7 @@ from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.sampling import sample
 from weft.search.trace import Trace
-from weft.tasks.batch import collate_pairs, pad
+from weft.tasks.pairs.batch import collate_pairs, pad
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together

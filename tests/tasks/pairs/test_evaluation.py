@@ -13,8 +13,8 @@ from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.errors import DataError
 from weft.run import Opened, open_run
-from weft.tasks import evaluation
-from weft.tasks.evaluation import mean_loss, perplexity
+from weft.tasks.pairs import evaluation
+from weft.tasks.pairs.evaluation import mean_loss, perplexity
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_scores_are_sacrebleus_and_floors_stand_beside(opened: Opened) -> None:
 
 
 def test_lowercase_scores_in_small_letters_and_says_so(opened: Opened) -> None:
-    report = opened.task.evaluate(opened.model, lowercase=True)
+    report = opened.task.evaluate(opened.model, options={"lowercase": True})
     references = [target for _, _, target in opened.task.data.open("test")]
     want = sacrebleu.corpus_bleu(report.outputs, [references], lowercase=True).score
     assert report.scores[0].value == pytest.approx(want)
@@ -98,8 +98,7 @@ def test_validation_is_what_evaluation_says(opened: Opened, monkeypatch: pytest.
     # The last validation of training, in metrics.jsonl, against the greedy evaluation of the same split.
     lines = [json.loads(line) for line in (opened.path / "metrics.jsonl").read_text("utf-8").splitlines()]
     scores = next(line["scores"] for line in reversed(lines) if line["event"] == "validation")
-    decoding = opened.task.decoding_with(beam=1)
-    report = opened.task.evaluate(opened.model, split="valid", decoding=decoding)
+    report = opened.task.evaluate(opened.model, split="valid", options={"beam": 1})
     assert report.title == "valid xx-yy, 13 pairs, greedy"
     assert report.scores[0].value == pytest.approx(scores["bleu"])
     assert report.perplexity == pytest.approx(scores["perplexity"], rel=1e-4)

@@ -1,0 +1,33 @@
+"""What a user asks of a run on the command line, checked against what its task understands."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft.errors import ConfigError
+
+
+def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[str]) -> dict[str, Any]:
+    """The options that the user gave, without those that every task has.
+
+    Args:
+        opened: the run.
+        command: predict or evaluate.
+        given: everything click parsed; what was not given is None, False or empty.
+        common: names of the options that the command itself looks after.
+
+    Raises:
+        ConfigError: an option that this task does not have.
+    """
+    known = opened.task.options.get(command, ())
+    found = {
+        key: value for key, value in given.items() if value is not None and value is not False and value != ()
+    }
+    for key in found:
+        if key not in known and key not in common:
+            takes = ", ".join(_flag(one) for one in known) or "no options of its own"
+            raise ConfigError(f"{_flag(key)} is no option of the task {opened.name}, which takes {takes}")
+    return {key: value for key, value in found.items() if key in known}
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,1 @@
+"""What tasks on pairs of sequences share: data, model, batches, search, scores. Start with data.py."""
