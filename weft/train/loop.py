@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
+from weft.nn.kernels import choice
 from weft.train import devices, files, seeds
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, now
@@ -87,7 +88,8 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             return Outcome("interrupted", 0, exit_code=interrupts.exit_code)
 
         def save() -> int:
-            checkpoints.save(model, optimiser, position, history, about(optimiser, settings))
+            known = about(optimiser, settings) | {"kernels": choice.taken()}
+            checkpoints.save(model, optimiser, position, history, known)
             checkpoints.keep(wanted(history, settings))
             return position.update
 
@@ -127,6 +129,10 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                     save()
                 raise
             position = clock.after(before, position, group, taken)
+            for kernel in choice.lost():
+                report.warned(
+                    f"{kernel} was used before and is not here; results may differ in the last digits"
+                )
             if taken.skipped:
                 report.warned(f"{taken.skipped}; this update was left out")
             report.moved(position.update, position.done(settings))

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from weft.errors import CheckpointError
+from weft.nn.kernels import choice
 from weft.train import optimiser_state, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.history import History
@@ -45,6 +46,8 @@ def resume(
             raise CheckpointError(
                 f"{place}: was trained with {key} {then}, now {now} came; set it back or use another --run"
             )
+    # The kernels of before, so that sums are taken in the same order; a forced one stays forced.
+    choice.keep(saved.state["about"].get("kernels", {}))
     batches = len(plan.epoch(position.epoch)) if position.index else position.batches
     if batches != position.batches:
         raise CheckpointError(

@@ -83,8 +83,8 @@ class _CrossEntropy(torch.autograd.Function):
                 if db is not None:
                     db += grad.sum(0)
                 grad = grad.to(h.dtype)
-                dh[at : at + rows] = grad @ w
-                dw += grad.mT @ part
+                dh[at : at + rows] = linear(grad, w.mT)
+                dw += linear(grad.mT, part.mT)
         ctx.save_for_backward(*(g for g in (dh, dw, db) if g is not None))
         ctx.mark_non_differentiable(plain)
         ctx.dtypes = weight.dtype, None if bias is None else bias.dtype

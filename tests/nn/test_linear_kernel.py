@@ -1,0 +1,131 @@
+"""Law 7 for the one linear product: oneDNN's and torch's agree, and a run keeps the one it began with."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.laws.members import normal
+from tests.train.toy import Task, quiet
+from tests.train.traces import BUSY, terminate
+from weft.errors import ConfigError
+from weft.nn.kernels import choice
+from weft.nn.kernels.linear import linear, onednn, product_for
+from weft.train.checkpoints import Checkpoints
+from weft.train.loop import train
+
+needs_onednn = pytest.mark.skipif(onednn() is None, reason="this torch has no oneDNN product")
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> object:
+    before = choice.taken()
+    choice.keep({})
+    yield
+    choice.keep(before)
+
+
+def both(*sizes: int, bias: bool) -> list[tuple[Tensor, ...]]:
+    results = []
+    for backend in ("torch", "onednn"):
+        x = normal(*sizes[:-1], seed=1, dtype=torch.float32).requires_grad_()
+        weight = normal(sizes[-1], sizes[-2], seed=2, dtype=torch.float32).requires_grad_()
+        b = normal(sizes[-1], seed=3, dtype=torch.float32).requires_grad_() if bias else None
+        y = linear(x, weight, b, backend=backend)
+        wanted = [x, weight, *([b] if b is not None else [])]
+        grads = torch.autograd.grad((y * y).sum(), wanted, create_graph=True)
+        again = torch.autograd.grad(sum((g * g).sum() for g in grads), wanted)
+        results.append((y, *grads, *(g / 1e3 for g in again)))
+    return results
+
+
+@needs_onednn
+@pytest.mark.parametrize("sizes", [(5, 7, 11), (3, 5, 7, 11), (1, 13, 2), (2, 1, 17, 3)], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+def test_law_7_values_gradients_and_second_derivatives_agree(sizes: tuple[int, ...], bias: bool) -> None:
+    one, other = both(*sizes, bias=bias)
+    for a, b in zip(one, other, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5 * float(a.detach().abs().max()))
+
+
+@needs_onednn
+@pytest.mark.parametrize("name", ["torch", "onednn"])
+def test_what_a_run_took_is_kept_whatever_a_probe_would_say(name: str) -> None:
+    key = f"linear large float32 threads={torch.get_num_threads()}"
+    choice.keep({key: name})
+    assert product_for(1 << 26) == name
+    assert choice.reasons() == {}  # nothing was measured
+
+
+def test_a_probe_measures_once_and_draws_no_random_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = torch.get_rng_state()
+    name = product_for(1 << 26)
+    assert torch.equal(state, torch.get_rng_state())
+    assert name in choice.reasons()[f"linear large float32 threads={torch.get_num_threads()}"] or not onednn()
+    monkeypatch.setattr(choice, "_fastest", lambda ways: pytest.fail("measured again"))
+    assert product_for(1 << 26) == name
+
+
+@pytest.mark.parametrize(("one", "two", "want"), [(1.0, 0.97, "one"), (1.0, 0.9, "two"), (0.5, 0.9, "one")])
+def test_where_two_are_level_the_first_is_taken(
+    monkeypatch: pytest.MonkeyPatch, one: float, two: float, want: str
+) -> None:
+    now = [0.0]
+
+    def takes(seconds: float) -> Callable[[], None]:
+        return lambda: now.__setitem__(0, now[0] + seconds)
+
+    monkeypatch.setattr(choice.time, "perf_counter", lambda: now[0])
+    assert choice.choose("two ways", {"one": takes(one), "two": takes(two)}) == want
+
+
+def test_threads_choose_once() -> None:
+    calls: list[int] = []
+    ways = {"one": lambda: calls.append(1), "two": lambda: calls.append(2)}
+    with ThreadPoolExecutor(8) as pool:
+        names = set(pool.map(lambda _: choice.choose("shared", ways), range(64)))
+    assert len(names) == 1
+    assert len(calls) <= 2 * choice.ROUNDS
+
+
+@pytest.mark.parametrize("odd", ["float64", "bfloat16", "one row", "autocast", "wrong sizes"])
+def test_what_onednn_does_not_serve_goes_to_torch(odd: str) -> None:
+    x, weight = torch.ones(3, 5), torch.ones(7, 5)
+    if odd in {"float64", "bfloat16"}:
+        x, weight = (t.to(getattr(torch, odd)) for t in (x, weight))
+    if odd == "one row":
+        x = x[0]
+    if odd == "wrong sizes":
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            linear(x[:, :4], weight, backend="onednn")
+        return
+    with torch.autocast("cpu", enabled=odd == "autocast"):
+        y = linear(x, weight, backend="onednn")
+    assert y.dtype == (torch.bfloat16 if odd == "autocast" else x.dtype)
+    assert (y == 5).all()
+
+
+def test_a_name_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="'mkl' came, one of auto, torch, onednn is needed"):
+        linear(torch.ones(2, 2), torch.ones(2, 2), backend="mkl")
+    with pytest.raises(ConfigError, match="cells: 'fast' came"), choice.use(cells="fast"):
+        pass
+    monkeypatch.setattr(choice, "_forced", {})
+    monkeypatch.setenv("WEFT_CELLS", "quick")
+    with pytest.raises(ConfigError, match="WEFT_CELLS: 'quick' came"):
+        choice.forced("cells")
+
+
+def test_a_resumed_run_keeps_the_kernels_of_its_checkpoint(tmp_path: Path) -> None:
+    choice.keep({"linear large float32 threads=977": "onednn"})
+    assert train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path)).reason == "interrupted"
+    saved = Checkpoints(tmp_path, print).newest()
+    assert saved is not None
+    assert saved.state["about"]["kernels"] == {"linear large float32 threads=977": "onednn"}
+    choice.keep({})
+    train(Task(), tmp_path, replace(BUSY), quiet(tmp_path))
+    assert choice.taken() == {"linear large float32 threads=977": "onednn"}
