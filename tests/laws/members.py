@@ -45,6 +45,10 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 6},
         {"size": 14, "norm": "after", "activation": "gelu"},
         {"size": 10, "activation": "swiglu", "positions": "learned"},
+        {"size": 12, "positions": "rotary", "norm_kind": "rms", "bias": False},
+        {"size": 6, "positions": "alibi", "norm": "after", "activation": "silu", "entry_norm": True},
+        {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
+        {"size": 6, "positions": "concatenated", "position_base": 100.0},
     ],
     "decoders.recurrent": [
         {"sizes": (SIZE,), "enters": enters, "input_feeding": feeding}
@@ -60,6 +64,10 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 6},
         {"size": 14, "norm": "after", "activation": "gelu"},
         {"size": 10, "activation": "swiglu", "positions": "learned"},
+        {"size": 12, "positions": "rotary", "norm_kind": "rms", "bias": False},
+        {"size": 6, "positions": "alibi", "norm": "after", "activation": "silu", "entry_norm": True},
+        {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
+        {"size": 6, "positions": "concatenated", "position_base": 100.0},
     ],
     "pools.queries": [{}, {"num_queries": 3}, {"num_queries": 2, "key_size": 11, "value_size": 7}],
     "heads.categorical": [{}, {"smoothing": 0.1}],

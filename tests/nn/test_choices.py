@@ -29,7 +29,8 @@ from weft.nn.encoders.transformer import TransformerEncoder
         (lambda: RecurrentDecoder(2, RecurrentEncoder(2), bridge="top"), "bridge: 'top' came"),
         (lambda: TransformerEncoder(2, norm="none"), "norm: 'none' came, one of before, after"),
         (lambda: TransformerEncoder(2, activation="tanh"), "activation: 'tanh' came"),
-        (lambda: TransformerEncoder(2, positions="rotary"), "positions: 'rotary' came"),
+        (lambda: TransformerEncoder(2, positions="polar"), "positions: 'polar' came, one of sinusoidal"),
+        (lambda: TransformerEncoder(2, norm_kind="batch"), "norm_kind: 'batch' came, one of layer, rms"),
     ],
 )
 def test_an_unknown_word_is_refused(make: Callable[[], object], sentence: str) -> None:

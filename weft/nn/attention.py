@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.nn.distances import NO_ORDER, Order, turned
 from weft.nn.encoders.encoder import Memory
 from weft.nn.kernels.attention import attention, attention_weights
 from weft.nn.kernels.linear import Linear
@@ -95,6 +96,7 @@ class MultiHead(nn.Module):
         num_heads: H; must divide the size.
         memory_size: width of what is looked into; the size itself for self-attention.
         dropout: share of attention weights set to zero in training.
+        bias: whether the products add one.
         name: under which a probe sees the weights.
 
     Raises:
@@ -110,6 +112,7 @@ class MultiHead(nn.Module):
         *,
         memory_size: int | None = None,
         dropout: float = 0.0,
+        bias: bool = True,
         name: str = "self_attention",
     ) -> None:
         super().__init__()
@@ -118,28 +121,38 @@ class MultiHead(nn.Module):
         self.num_heads = num_heads
         self.dropout = dropout
         self.name = name
-        self.query = Linear(size, size)
-        self.key_value = Linear(memory_size or size, 2 * size)
-        self.out = Linear(size, size)
+        self.query = Linear(size, size, bias=bias)
+        self.key_value = Linear(memory_size or size, 2 * size, bias=bias)
+        self.out = Linear(size, size, bias=bias)
 
-    def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values [B, H, S, K] of what is looked into, [B, S, D]."""
+    def keys_values(self, x: Tensor, order: Order = NO_ORDER) -> tuple[Tensor, Tensor]:
+        """Keys and values [B, H, S, K] of what is looked into, [B, S, D]; keys turned as `order` says."""
         k, v = self.key_value(x).chunk(2, -1)
-        return split_heads(k, self.num_heads), split_heads(v, self.num_heads)
+        return turned(split_heads(k, self.num_heads), order.turn), split_heads(v, self.num_heads)
 
     def forward(
-        self, x: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, causal: bool = False
+        self,
+        x: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        *,
+        order: Order = NO_ORDER,
+        causal: bool = False,
     ) -> Tensor:
         """Queries x [N, T, D] over keys and values [B, H, S, K], where N = W B.
 
         Args:
             mask: bool, broadcastable to [B, H, W T, S]; None for everything.
+            order: where queries and keys stand, in self-attention.
             causal: query t sees keys up to t; needs W = 1.
         """
         folded = x.reshape(len(keys), -1, x.shape[2])  # [B, W T, D]
-        q = split_heads(self.query(folded), self.num_heads)
+        q = turned(split_heads(self.query(folded), self.num_heads), order.turn)
         dropout = self.dropout if self.training else 0.0
         if watching():
-            record(self.name, attention_weights(q, keys, mask, causal=causal))
-        y = attention(q, keys, values, mask, causal=causal, dropout=dropout)  # [B, H, W T, K]
+            record(self.name, attention_weights(q, keys, mask, bias=order.bias, causal=causal))
+        y = attention(  # [B, H, W T, K]
+            q, keys, values, mask, bias=order.bias, causal=causal, dropout=dropout
+        )
         return self.out(y.transpose(1, 2).reshape(x.shape))

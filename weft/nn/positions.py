@@ -1,4 +1,8 @@
-"""A10, where a word stands: sinusoidal and learned position encodings, added to the embeddings."""
+"""A10, where a word stands: encodings added to the embeddings, or concatenated with them.
+
+Those that enter the attention itself (rotary, ALiBi, relative) stand in distances.py; `positions_of` and
+`distance_of` give both for one word of a recipe.
+"""
 
 import math
 from typing import Literal
@@ -7,6 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.nn.distances import Alibi, Distance, Relative, Rotary
+from weft.nn.kernels.linear import Linear
 from weft.shapes import check_choice
 
 TABLE = 512  # positions that are looked up; later ones are computed
@@ -37,13 +43,39 @@ def sinusoid(
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[..., :size]
 
 
-Positions = Literal["sinusoidal", "learned"]
+Positions = Literal["sinusoidal", "concatenated", "learned", "rotary", "alibi", "relative", "none"]
 
 
-def positions_of(kind: Positions, size: int, max_length: int) -> nn.Module:
-    """The module of that name; `max_length` is how many positions are learned."""
+def positions_of(
+    kind: Positions, size: int, max_length: int, *, base: float = 10000.0
+) -> "Sinusoidal | Concatenated | Learned | Nowhere":
+    """What stands at the entry of a network; `max_length` is how many positions are learned."""
     check_choice("positions", kind, Positions)
-    return Sinusoidal(size) if kind == "sinusoidal" else Learned(size, max_length=max_length)
+    if kind == "sinusoidal":
+        return Sinusoidal(size, base=base)
+    if kind == "concatenated":
+        return Concatenated(size, base=base)
+    return Learned(size, max_length=max_length) if kind == "learned" else Nowhere()
+
+
+def distance_of(
+    kind: Positions, head_size: int, num_heads: int, *, both_ways: bool, base: float = 10000.0
+) -> Distance:
+    """What enters self-attention, with the word that `positions_of` takes."""
+    check_choice("positions", kind, Positions)
+    if kind == "rotary":
+        return Rotary(head_size, base=base)
+    if kind == "alibi":
+        return Alibi(num_heads)
+    return Relative(num_heads, both_ways=both_ways) if kind == "relative" else Distance()
+
+
+class Nowhere(nn.Module):
+    """Adds nothing: order comes from elsewhere, or from nowhere."""
+
+    def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
+        """x itself."""
+        return x
 
 
 class Sinusoidal(nn.Module):
@@ -70,6 +102,25 @@ class Sinusoidal(nn.Module):
             positions = torch.arange(positions.start, positions.stop, device=x.device)
         dtype = torch.promote_types(x.dtype, torch.float32)
         return x + sinusoid(positions, self.size, self.base, dtype=dtype).to(x.dtype)
+
+
+class Concatenated(nn.Module):
+    """W [x; PE] + b: the sinusoid beside the features instead of in their sum, brought back to D.
+
+    Args:
+        size: D, of x and of the sinusoid.
+        base: n of the formula.
+    """
+
+    def __init__(self, size: int, *, base: float = 10000.0) -> None:
+        super().__init__()
+        self.sinusoidal = Sinusoidal(size, base=base)
+        self.project = Linear(2 * size, size)
+
+    def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
+        """x [B, T, D], positions [T] or [B, T], or a range of T."""
+        encoding = self.sinusoidal(torch.zeros_like(x), positions)
+        return self.project(torch.cat([x, encoding], -1))
 
 
 class Learned(nn.Module):

@@ -11,12 +11,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.attention import MultiHead
+from weft.nn.distances import NO_ORDER, Order
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.shapes import check_choice
 
 Norm = Literal["before", "after"]
-Activation = Literal["relu", "gelu", "swiglu"]
+NormKind = Literal["layer", "rms"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"]
 Past = tuple[Tensor, Tensor]
 
 
@@ -26,18 +28,26 @@ class FeedForward(nn.Module):
     Args:
         size: D.
         inner: features between the two layers.
-        activation: g; "swiglu" multiplies silu(W_1 x) by a second product (Shazeer 2020).
+        activation: g; "gelu_tanh" is GPT-2's approximation, "silu" is x sigmoid(x), "swiglu" multiplies
+            silu(W_1 x) by a second product (Shazeer 2020).
+        bias: whether there are b_1 and b_2.
         dropout: share of inner features set to zero in training.
     """
 
     def __init__(
-        self, size: int, inner: int, *, activation: Activation = "relu", dropout: float = 0.0
+        self,
+        size: int,
+        inner: int,
+        *,
+        activation: Activation = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         check_choice("activation", activation, Activation)
         self.activation = activation
-        self.first = Linear(size, 2 * inner if activation == "swiglu" else inner)
-        self.second = Linear(inner, size)
+        self.first = Linear(size, 2 * inner if activation == "swiglu" else inner, bias=bias)
+        self.second = Linear(inner, size, bias=bias)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -47,10 +57,33 @@ class FeedForward(nn.Module):
             h = F.relu(h)
         elif self.activation == "gelu":
             h = F.gelu(h)
+        elif self.activation == "gelu_tanh":
+            h = F.gelu(h, approximate="tanh")
+        elif self.activation == "silu":
+            h = F.silu(h)
         else:
             gate, h = h.chunk(2, -1)
             h = F.silu(gate) * h
         return self.second(self.dropout(h))
+
+
+class RMSNorm(nn.RMSNorm):
+    """torch.nn.RMSNorm that takes half precision under autocast: the same numbers, its fused operation."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[.., D] to [.., D]."""
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
+
+
+def norm_of(size: int, kind: NormKind = "layer", *, epsilon: float = 1e-5, bias: bool = True) -> nn.Module:
+    """LayerNorm, or RMSNorm, which neither shifts nor adds: x / sqrt(mean(x^2) + epsilon) * gain.
+
+    Source: Ba, Kiros & Hinton 2016; Zhang & Sennrich 2019, eq. 4.
+    """
+    check_choice("norm_kind", kind, NormKind)
+    if kind == "rms":
+        return RMSNorm(size, eps=epsilon)
+    return nn.LayerNorm(size, eps=epsilon, bias=bias)
 
 
 class Block(nn.Module):
@@ -61,8 +94,11 @@ class Block(nn.Module):
         num_heads: H.
         inner: features of the feed-forward network.
         memory_size: width of the source to look into; None for none.
-        norm: LayerNorm "before" each sublayer or "after" the sum.
+        norm: "before" each sublayer or "after" the sum.
+        norm_kind: "layer" or "rms".
+        norm_epsilon: of the norms.
         activation: of the feed-forward network.
+        bias: whether products and LayerNorms add one.
         dropout: on each sublayer's output.
         attention_dropout: on attention weights.
 
@@ -77,37 +113,52 @@ class Block(nn.Module):
         *,
         memory_size: int | None = None,
         norm: Norm = "before",
+        norm_kind: NormKind = "layer",
+        norm_epsilon: float = 1e-5,
         activation: Activation = "relu",
+        bias: bool = True,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         check_choice("norm", norm, Norm)
         self.norm = norm
-        self.attention = MultiHead(size, num_heads, dropout=attention_dropout)
-        self.attention_norm = nn.LayerNorm(size)
+        self.attention = MultiHead(size, num_heads, dropout=attention_dropout, bias=bias)
+        self.attention_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
         if memory_size is not None:
             self.look = MultiHead(
-                size, num_heads, memory_size=memory_size, dropout=attention_dropout, name="cross_attention"
+                size,
+                num_heads,
+                memory_size=memory_size,
+                dropout=attention_dropout,
+                bias=bias,
+                name="cross_attention",
             )
-            self.look_norm = nn.LayerNorm(size)
-        self.network = FeedForward(size, inner, activation=activation, dropout=dropout)
-        self.network_norm = nn.LayerNorm(size)
+            self.look_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
+        self.network = FeedForward(size, inner, activation=activation, bias=bias, dropout=dropout)
+        self.network_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
         self.dropout = Dropout(dropout)
 
-    def encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
+    def encode(self, x: Tensor, mask: Tensor | None, order: Order = NO_ORDER) -> Tensor:
         """Every position looks at every other.
 
         Args:
             x: [B, S, D].
             mask: bool, broadcastable to [B, H, S, S]; None for everything.
+            order: where positions stand.
         """
         y = self._norm_before(x, self.attention_norm)
-        y = self.attention(y, *self.attention.keys_values(y), mask)
+        y = self.attention(y, *self.attention.keys_values(y, order), mask, order=order)
         return self._network(self._add(x, y, self.attention_norm))
 
     def decode(
-        self, x: Tensor, past: Past, mask: Tensor | None, source: Past | None, source_mask: Tensor | None
+        self,
+        x: Tensor,
+        past: Past,
+        mask: Tensor | None,
+        source: Past | None,
+        source_mask: Tensor | None,
+        order: Order = NO_ORDER,
     ) -> tuple[Tensor, Past]:
         """Every position looks at itself, the positions before it, and the source.
 
@@ -117,16 +168,18 @@ class Block(nn.Module):
             mask: bool, broadcastable to [N, H, T, P + T]; None where the causal order says all.
             source: keys and values [B, H, S, K] of the source, N = W B; None for none.
             source_mask: bool, broadcastable to [B, H, W T, S]; None for everything.
+            order: where the new positions, and all P + T of them, stand.
 
         Returns:
             [N, T, D], and the keys and values [N, H, P + T, K].
         """
         y = self._norm_before(x, self.attention_norm)
-        keys, values = self.attention.keys_values(y)
+        keys, values = self.attention.keys_values(y, order)
         if past[0].shape[2]:
             keys, values = torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
         causal = mask is None and x.shape[1] > 1
-        x = self._add(x, self.attention(y, keys, values, mask, causal=causal), self.attention_norm)
+        y = self.attention(y, keys, values, mask, order=order, causal=causal)
+        x = self._add(x, y, self.attention_norm)
         if source is not None:
             y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
             x = self._add(x, y, self.look_norm)
@@ -142,3 +195,42 @@ class Block(nn.Module):
         """The residual connection: x + f(norm(x)), or norm(x + f(x))."""
         x = x + self.dropout(y)
         return x if self.norm == "before" else norm(x)
+
+
+def blocks_of(
+    size: int,
+    num_layers: int,
+    num_heads: int,
+    inner: int | None,
+    *,
+    memory_size: int | None = None,
+    norm: Norm,
+    norm_kind: NormKind,
+    norm_epsilon: float,
+    activation: Activation,
+    bias: bool,
+    dropout: float,
+    attention_dropout: float,
+) -> tuple[nn.ModuleList, nn.Module]:
+    """The blocks of an encoder or a decoder, and the norm after the last one where norms stand before.
+
+    Args: as in TransformerEncoder; memory_size as in Block.
+    """
+    blocks = nn.ModuleList(
+        Block(
+            size,
+            num_heads,
+            inner or 4 * size,
+            memory_size=memory_size,
+            norm=norm,
+            norm_kind=norm_kind,
+            norm_epsilon=norm_epsilon,
+            activation=activation,
+            bias=bias,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+        )
+        for _ in range(num_layers)
+    )
+    last = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias) if norm == "before" else nn.Identity()
+    return blocks, last

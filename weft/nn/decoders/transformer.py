@@ -11,8 +11,8 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.nn.positions import Positions, positions_of
-from weft.nn.transformer import Activation, Block, Norm
+from weft.nn.positions import Positions, distance_of, positions_of
+from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
 
 
 class Cache(NamedTuple):
@@ -44,8 +44,8 @@ class TransformerDecoder(Decoder):
     Args:
         in_size: features of the input; projected where they differ from the width.
         encoder: whose memory is read; None for a decoder without one (a language model).
-        size, num_layers, num_heads, inner, norm, activation, positions, max_length, dropout,
-            attention_dropout: as in TransformerEncoder.
+        size, num_layers, num_heads, inner, norm, norm_kind, norm_epsilon, activation, bias, positions,
+            position_base, max_length, entry_norm, dropout, attention_dropout: as in TransformerEncoder.
 
     Source: Vaswani et al. 2017.
     """
@@ -60,9 +60,14 @@ class TransformerDecoder(Decoder):
         num_heads: int = 4,
         inner: int | None = None,
         norm: Norm = "before",
+        norm_kind: NormKind = "layer",
+        norm_epsilon: float = 1e-5,
         activation: Activation = "relu",
+        bias: bool = True,
         positions: Positions = "sinusoidal",
+        position_base: float = 10000.0,
         max_length: int = 1024,
+        entry_norm: bool = False,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
     ) -> None:
@@ -70,22 +75,26 @@ class TransformerDecoder(Decoder):
         self.size = size
         self.num_heads = num_heads
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
-        self.positions = positions_of(positions, size, max_length)
-        self.dropout = Dropout(dropout)
-        self.blocks = nn.ModuleList(
-            Block(
-                size,
-                num_heads,
-                inner or 4 * size,
-                memory_size=None if encoder is None else encoder.size,
-                norm=norm,
-                activation=activation,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-            )
-            for _ in range(num_layers)
+        self.positions = positions_of(positions, size, max_length, base=position_base)
+        self.distance = distance_of(
+            positions, size // num_heads, num_heads, both_ways=False, base=position_base
         )
-        self.last_norm = nn.LayerNorm(size) if norm == "before" else nn.Identity()
+        self.entry_norm = norm_of(size, norm_kind, epsilon=norm_epsilon) if entry_norm else nn.Identity()
+        self.dropout = Dropout(dropout)
+        self.blocks, self.last_norm = blocks_of(
+            size,
+            num_layers,
+            num_heads,
+            inner,
+            memory_size=None if encoder is None else encoder.size,
+            norm=norm,
+            norm_kind=norm_kind,
+            norm_epsilon=norm_epsilon,
+            activation=activation,
+            bias=bias,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+        )
 
     def start(self, memory: Memory | None, rows: int) -> TransformerState:
         """An empty cache, and the source's keys and values for every layer."""
@@ -104,12 +113,14 @@ class TransformerDecoder(Decoder):
         """x [N, T, D_in] after the P positions of the state; see Decoder.forward."""
         steps, past = x.shape[1], state.layers[0].keys.shape[2]
         keep = _joined_mask(state.mask, mask, len(x), past, steps, x.device)  # [N, P + T] or None
-        if keep is None:
-            at: Tensor | range = range(past, past + steps)
-        else:  # padding inside the cache takes no position
-            at = (keep.cumsum(1) - 1)[:, past:].clamp(min=0)
+        at: Tensor | range = range(past, past + steps)
+        whole: Tensor | range = range(past + steps)
+        if keep is not None:  # padding inside the cache takes no position
+            whole = (keep.cumsum(1) - 1).clamp(min=0)
+            at = whole[:, past:]
         x = self.project(x)
-        x = self.dropout(self.positions(x, at))
+        x = self.dropout(self.entry_norm(self.positions(x, at)))
+        order = self.distance(at, whole, x)
         seen = None  # one step sees everything, a first call of many is causal
         if keep is not None or (steps > 1 and past):
             seen = masks.causal(steps, past + steps, x.device)
@@ -119,7 +130,7 @@ class TransformerDecoder(Decoder):
             source, source_mask = None, None
             if state.source is not None:
                 source, source_mask = state.source.layers[layer], state.source.mask
-            x, cache = block.decode(x, state.layers[layer], seen, source, source_mask)
+            x, cache = block.decode(x, state.layers[layer], seen, source, source_mask, order)
             caches.append(Cache(*cache))
         return self.last_norm(x), TransformerState(tuple(caches), keep, state.source)
 

@@ -6,8 +6,8 @@ from weft import masks
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.nn.positions import Positions, positions_of
-from weft.nn.transformer import Activation, Block, Norm
+from weft.nn.positions import Positions, distance_of, positions_of
+from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
 
 
 class TransformerEncoder(Encoder):
@@ -19,10 +19,16 @@ class TransformerEncoder(Encoder):
         num_layers: blocks.
         num_heads: heads of each attention.
         inner: features of the feed-forward networks; 4 D by default.
-        norm: LayerNorm before or after each sublayer.
+        norm: before or after each sublayer.
+        norm_kind: "layer" or "rms".
+        norm_epsilon: of the norms.
         activation: of the feed-forward networks.
-        positions: "sinusoidal" or "learned".
+        bias: whether products and LayerNorms add one.
+        positions: "sinusoidal" or "learned", added to the embeddings; "concatenated" with them; "rotary",
+            "alibi" or "relative" within the attention; or "none".
+        position_base: n of sinusoidal and rotary positions.
         max_length: positions that are learned.
+        entry_norm: normalise the embeddings before the first block.
         dropout: on embeddings and sublayers.
         attention_dropout: on attention weights.
 
@@ -38,37 +44,47 @@ class TransformerEncoder(Encoder):
         num_heads: int = 4,
         inner: int | None = None,
         norm: Norm = "before",
+        norm_kind: NormKind = "layer",
+        norm_epsilon: float = 1e-5,
         activation: Activation = "relu",
+        bias: bool = True,
         positions: Positions = "sinusoidal",
+        position_base: float = 10000.0,
         max_length: int = 1024,
+        entry_norm: bool = False,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.size = size
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
-        self.positions = positions_of(positions, size, max_length)
-        self.dropout = Dropout(dropout)
-        self.blocks = nn.ModuleList(
-            Block(
-                size,
-                num_heads,
-                inner or 4 * size,
-                norm=norm,
-                activation=activation,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-            )
-            for _ in range(num_layers)
+        self.positions = positions_of(positions, size, max_length, base=position_base)
+        self.distance = distance_of(
+            positions, size // num_heads, num_heads, both_ways=True, base=position_base
         )
-        self.last_norm = nn.LayerNorm(size) if norm == "before" else nn.Identity()
+        self.entry_norm = norm_of(size, norm_kind, epsilon=norm_epsilon) if entry_norm else nn.Identity()
+        self.dropout = Dropout(dropout)
+        self.blocks, self.last_norm = blocks_of(
+            size,
+            num_layers,
+            num_heads,
+            inner,
+            norm=norm,
+            norm_kind=norm_kind,
+            norm_epsilon=norm_epsilon,
+            activation=activation,
+            bias=bias,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+        )
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x = self.project(x)
-        x = self.dropout(self.positions(x, range(x.shape[1])))
+        x = self.dropout(self.entry_norm(self.positions(x, range(x.shape[1]))))
         seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]
+        order = self.distance(range(x.shape[1]), range(x.shape[1]), x)
         for block in self.blocks:
-            x = block.encode(x, seen)
+            x = block.encode(x, seen, order)
         x = self.last_norm(x)
         return Memory(x, mask, masks.mean(x, mask))

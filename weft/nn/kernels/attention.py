@@ -11,19 +11,28 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from weft import masks
 from weft.nn.kernels.dropout import dropout as drop
 
 FUSED_FROM = 384 * 384  # query times key positions; between 200 and 512 the two were level
 
 
 def attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool = False, dropout: float = 0.0
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    bias: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
 ) -> Tensor:
     """softmax(M + Q K^T / sqrt(d_k)) V for every head.
 
     Args:
         q: [B, H, T, K]; k, v: [B, H, S, K].
         mask: bool, broadcastable to [B, H, T, S], True = may look; None for everything.
+        bias: added to the energies, broadcastable to [B, H, T, S]; None for none.
         causal: query t sees keys up to t (T = S, and no mask).
         dropout: share of attention weights set to zero.
 
@@ -31,7 +40,12 @@ def attention(
         [B, H, T, K].
     """
     if prefers_plain(q, k, dropout):
-        return plain_attention(q, k, v, mask, causal=causal, dropout=dropout)
+        return plain_attention(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
+    if bias is not None:
+        if causal:
+            mask, causal = masks.causal(q.shape[2], k.shape[2], q.device), False
+        bias = bias.to(q.dtype)
+        mask = bias if mask is None else bias.masked_fill(~mask, torch.finfo(q.dtype).min)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, dropout_p=dropout)
 
 
@@ -43,17 +57,29 @@ def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
 
 
 def plain_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, causal: bool = False, dropout: float = 0.0
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    bias: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
 ) -> Tensor:
     """`attention` by the formula."""
-    return drop(attention_weights(q, k, mask, causal=causal), dropout, training=True).to(v.dtype) @ v
+    weights = attention_weights(q, k, mask, bias=bias, causal=causal)
+    return drop(weights, dropout, training=True).to(v.dtype) @ v
 
 
-def attention_weights(q: Tensor, k: Tensor, mask: Tensor | None, *, causal: bool = False) -> Tensor:
+def attention_weights(
+    q: Tensor, k: Tensor, mask: Tensor | None, *, bias: Tensor | None = None, causal: bool = False
+) -> Tensor:
     """softmax(M + Q K^T / sqrt(d_k)), [B, H, T, S]; a row that may look nowhere looks everywhere alike."""
     energy = (q * (1 / math.sqrt(q.shape[-1]))) @ k.mT
+    if bias is not None:
+        energy = energy + bias
     if causal:
-        mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool, device=q.device).tril()
+        mask = masks.causal(q.shape[2], k.shape[2], q.device)
     if mask is not None:
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
     return torch.softmax(energy, -1)

@@ -1,0 +1,155 @@
+"""A10, how far apart words stand: rotary positions and biases, which enter the attention itself.
+
+What is added to the embeddings instead stands in positions.py. A `Distance` is asked once a call, for all
+layers; what it answers (`Order`) turns queries and keys, or is added to their energies.
+Read next: attention.py, where an Order is used.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ShapeError
+
+
+class Order(NamedTuple):
+    """Where the queries and keys of one self-attention stand."""
+
+    turn: tuple[Tensor, Tensor] | None = (
+        None  # cos and sin of the angles of new positions, [B or 1, 1, T, K/2]
+    )
+    bias: Tensor | None = None  # added to energies, [B or 1, H, T, S]
+
+
+NO_ORDER = Order()
+Where = Tensor | range
+
+
+class Distance(nn.Module):
+    """No distance at all: attention sees a set. The others replace `forward`."""
+
+    def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
+        """Positions of queries, T or [B, T], and of keys, S or [B, S]; `like` gives device and dtype."""
+        return NO_ORDER
+
+
+class Rotary(Distance):
+    """q_t^T k_s depends on t - s alone: features 2i, 2i+1 at position t are turned by t / base^(2i/K).
+
+    Args:
+        head_size: K, features of a query; even.
+        base: n of the formula.
+
+    Raises:
+        ShapeError: an odd head has a feature without a partner.
+
+    Source: Su et al. 2021 (RoFormer), eq. 15 and 34.
+    """
+
+    def __init__(self, head_size: int, *, base: float = 10000.0) -> None:
+        super().__init__()
+        if head_size % 2:
+            raise ShapeError(
+                f"rotary positions turn pairs of features, heads are {head_size} wide; "
+                "choose a width and num_heads that make them even"
+            )
+        self.head_size = head_size
+        self.base = base
+
+    def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
+        """Only new positions are turned: cached keys were turned when they came."""
+        half = torch.arange(self.head_size // 2, device=like.device, dtype=torch.float64)
+        speed = torch.exp(half * (-2 * math.log(self.base) / self.head_size))
+        angle = _tensor(queries, like).to(torch.float64)[..., None] * speed  # [T, K/2] or [B, T, K/2]
+        angle = angle[None, None] if angle.dim() == 2 else angle[:, None]
+        return Order(turn=(angle.cos().to(like.dtype), angle.sin().to(like.dtype)))
+
+
+def turned(x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
+    """x [B, H, T, K] with each pair of features (a, b) become (a cos - b sin, a sin + b cos)."""
+    if turn is None:
+        return x
+    cos, sin = (each.to(x.dtype) for each in turn)
+    a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+
+
+class Alibi(Distance):
+    """-m_h |t - s| is added to the energy of head h, m_h = 2^(-8 h / H): the farther, the less.
+
+    In an encoder, which sees both sides, the bias is the same to the left and to the right. For H that is
+    no power of two the slopes of the next smaller one come first, then every other slope of twice that.
+
+    Args:
+        num_heads: H.
+
+    Source: Press, Smith & Lewis 2022, section 3; the slopes for other H from their code.
+    """
+
+    def __init__(self, num_heads: int) -> None:
+        super().__init__()
+        power = 2 ** int(math.log2(num_heads))
+        slopes = [2 ** (-8 * (h + 1) / power) for h in range(power)]
+        slopes += [2 ** (-8 * (2 * h + 1) / (2 * power)) for h in range(num_heads - power)]
+        self.register_buffer("slopes", torch.tensor(slopes, dtype=torch.float64), persistent=False)
+
+    def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
+        """See Distance."""
+        far = _apart(queries, keys, like).abs()[:, None].to(like.dtype)  # [B or 1, 1, T, S]
+        return Order(bias=-self.slopes.to(like.dtype)[:, None, None] * far)
+
+
+class Relative(Distance):
+    """A learned number for each head and bucket of distances is added to the energy; layers share it.
+
+    Half of the buckets hold one distance each, the others grow logarithmically up to `farthest`.
+
+    Args:
+        num_heads: H.
+        both_ways: an encoder's, which tells left from right; a decoder sees the left alone.
+        buckets: how many.
+        farthest: distances from here on share the last bucket.
+
+    Source: Raffel et al. 2020 (T5), section 2.1; the buckets from their code.
+    """
+
+    def __init__(self, num_heads: int, *, both_ways: bool, buckets: int = 32, farthest: int = 128) -> None:
+        super().__init__()
+        self.both_ways = both_ways
+        self.buckets = buckets
+        self.farthest = farthest
+        self.table = nn.Embedding(buckets, num_heads)
+        nn.init.normal_(self.table.weight, std=0.02)
+
+    def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
+        """See Distance."""
+        bucket = self.bucket(_apart(queries, keys, like))
+        return Order(bias=self.table(bucket).permute(0, 3, 1, 2))
+
+    def bucket(self, apart: Tensor) -> Tensor:
+        """The bucket of each distance, key position minus query position."""
+        count, first = self.buckets, torch.zeros_like(apart)
+        if self.both_ways:
+            count //= 2
+            first = (apart > 0) * count
+            apart = apart.abs()
+        else:
+            apart = (-apart).clamp(min=0)
+        exact = count // 2
+        growth = torch.log(apart.clamp(min=1).double() / exact) / math.log(self.farthest / exact)
+        later = (exact + (growth * (count - exact)).long()).clamp(max=count - 1)
+        return first + torch.where(apart < exact, apart, later)
+
+
+def _tensor(positions: Where, like: Tensor) -> Tensor:
+    if isinstance(positions, range):
+        return torch.arange(positions.start, positions.stop, device=like.device)
+    return positions
+
+
+def _apart(queries: Where, keys: Where, like: Tensor) -> Tensor:
+    """Key position minus query position, [B or 1, T, S]."""
+    apart = _tensor(keys, like)[..., None, :] - _tensor(queries, like)[..., :, None]
+    return apart if apart.dim() == 3 else apart[None]
