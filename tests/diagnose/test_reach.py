@@ -1,0 +1,158 @@
+"""G1: the measured reach is the derivative of the last state by an earlier one."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tests.diagnose.models import Batch, Linear, Reader, ragged
+from weft import rooms
+from weft.diagnose.jacobian import flat, pull_back, shaped
+from weft.diagnose.reach import measured, reach, reach_at, seen
+from weft.diagnose.recorded import places, trace, watch
+from weft.models import Generator
+from weft.nn import cells
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.elman import Elman
+from weft.nn.cells.gru import GRU
+from weft.nn.cells.lstm import LSTM
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.recurrent import Stack
+from weft.tasks.batch import collate_pairs
+
+STEP = 1e-6
+
+
+def by_differences(cell: Cell, x: Tensor, t: int) -> float:
+    """‖∂h_T/∂h_t‖₂ of one row x [T, D] by central differences in the h that the cell shows after step t."""
+    with torch.no_grad():
+        state = cell.start(x[None, 0])
+        for row in x[: t + 1]:
+            state = cell.step(row[None], state)[1]
+
+        def last(moved: Tensor) -> np.ndarray:
+            inner = (moved, *state[1:])
+            for row in x[t + 1 :]:
+                inner = cell.step(row[None], inner)[1]
+            return cell.shown(inner)[0].numpy()
+
+        columns = []
+        for unit in range(state[0].shape[1]):
+            move = torch.zeros_like(state[0])
+            move[0, unit] = STEP
+            columns.append((last(state[0] + move) - last(state[0] - move)) / (2 * STEP))
+    return float(np.linalg.svd(np.stack(columns, 1), compute_uv=False)[0])
+
+
+@pytest.mark.parametrize("kind", [Elman, LSTM, GRU, Linear])
+def test_reach_is_the_finite_difference_for_every_step_layer_and_direction(kind: type[Cell]) -> None:
+    torch.manual_seed(3)
+    model = Reader(Stack(2, (5, 3), cell=kind, bidirectional=True)).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.7)
+    batch = ragged(3, 7, 2)
+    with torch.no_grad(), watch(model) as runs:
+        model.loss(batch)
+    found = reach(model, batch)
+    assert [(one.place.layer, one.place.backward) for one in found] == [
+        (0, False),
+        (0, True),
+        (1, False),
+        (1, True),
+    ]
+    for run, one in zip(runs, found, strict=True):
+        for row, length in enumerate(batch.mask.sum(1).tolist()):
+            read = run.calls[0].x[row, :length]
+            expected = [by_differences(run.place.cell, read, t) for t in range(length)]
+            expected = expected[::-1] if one.place.backward else expected
+            assert one.norms[row, :length].tolist() == pytest.approx(expected, rel=1e-6, abs=1e-9)
+            assert one.norms[row, length:].isnan().all()
+
+
+def test_a_linear_network_reaches_as_the_powers_of_its_weight() -> None:
+    for scale in (0.5, 1.0, 1.25):
+        model = Reader(Stack(3, (7,), cell=Linear)).double()
+        with torch.no_grad():
+            torch.nn.init.orthogonal_(model.stack.forwards[0].weight_h).mul_(scale)
+        (one,) = reach(model, ragged(5, 11, 3))
+        for row, length in enumerate(one.mask.sum(1).tolist()):
+            expected = scale ** np.arange(length - 1, -1, -1.0)
+            np.testing.assert_allclose(one.norms[row, :length].numpy(), expected, rtol=1e-10)
+
+
+def test_a_user_s_cell_and_every_cell_of_the_room_have_a_reach() -> None:
+    for name, kind in rooms.parts(cells, Cell).items():
+        torch.manual_seed(1)
+        model = Reader(Stack(3, (5,), cell=kind)).double()
+        (one,) = reach(model, ragged(2, 5, 3))
+        assert one.norms[0, 0] == 1 and one.norms[1, -1] == pytest.approx(1, abs=1e-12), name
+        assert one.norms[one.mask].isfinite().all(), name
+
+
+def test_one_step_reaches_itself() -> None:
+    model = Reader(Stack(2, (3,), cell=GRU)).double()
+    (one,) = reach(model, Batch(torch.ones(2, 1, 2).double(), torch.ones(2, 1) > 0))
+    assert one.norms.tolist() == [[1.0], [1.0]]
+
+
+def test_lags_are_entries_of_the_whole() -> None:
+    model = Reader(Stack(2, (3,), cell=LSTM)).double()
+    batch = Batch(ragged(3, 13, 2).x, torch.ones(3, 13) > 0)
+    (run,) = seen(model, batch)
+    whole = measured(trace(run)).norms
+    found = reach_at(trace(run, last=6), lags=(1, 2, 5, 10))
+    assert list(found) == [1, 2, 5]
+    for lag, norm in found.items():
+        assert torch.allclose(norm, whole[:, 12 - lag], rtol=1e-12)
+
+
+@pytest.mark.parametrize("enters", ["late", "input", "both"])
+def test_a_decoder_with_input_feeding_is_seen_with_its_rows_of_different_length(enters: str) -> None:
+    torch.manual_seed(5)
+    embed = Tokens(11, 5)
+    encoder = RecurrentEncoder(5, sizes=(3,), bidirectional=True)
+    decoder = RecurrentDecoder(5, encoder, sizes=(7,), enters=enters, input_feeding=enters != "late")
+    model = Generator(embed, decoder, Categorical(decoder.size, 11), encoder=encoder).double()
+    batch = collate_pairs([[5, 6, 7], [8]], [[9, 10, 4, 5], [7]])
+    found = {one.place.name: one for one in reach(model, batch)}
+    stacks = ("decoder.stack.forwards.0", "encoder.stack.forwards.0", "encoder.stack.backwards.0")
+    assert set(found) == set(stacks)
+    written = found["decoder.stack.forwards.0"]
+    assert written.norms.shape == (2, 5)
+    alone = {one.place.name: one for one in reach(model, collate_pairs([[5, 6, 7]], [[9, 10, 4, 5]]))}
+    assert torch.allclose(written.norms[0], alone["decoder.stack.forwards.0"].norms[0], rtol=1e-9)
+
+
+def test_measuring_leaves_the_model_as_it_was() -> None:
+    model = Reader(Stack(2, (3,), cell=LSTM, dropout=0.5)).double().train()
+    model.stack.dropout.eval()  # what a user froze stays frozen
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = torch.random.get_rng_state()
+    reach(model, ragged(2, 5, 2))
+    assert model.training and not model.stack.dropout.training
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert "step" not in vars(model.stack.forwards[0]) and not model.stack.forwards[0]._forward_hooks
+
+
+def test_pull_back_gives_rows_of_torch_s_own_jacobian() -> None:
+    torch.manual_seed(2)
+    cell = LSTM(2, 3).double()
+    x, state = torch.randn(1, 2).double(), tuple(torch.randn(1, 3).double() for _ in range(2))
+    whole = torch.func.jacrev(lambda numbers: flat(cell.step(x, shaped(numbers, state))[1]))(flat(state))
+    found = pull_back(cell, x, state, torch.eye(6).double()[None])
+    assert torch.allclose(found[0], whole[0, :, 0], atol=1e-12)
+
+
+def test_places_know_layer_and_direction() -> None:
+    stack = Stack(2, (3, 5), bidirectional=True)
+    assert [(one.name, one.layer, one.backward) for one in places(stack)] == [
+        ("forwards.0", 0, False),
+        ("forwards.1", 1, False),
+        ("backwards.0", 0, True),
+        ("backwards.1", 1, True),
+    ]

@@ -1,0 +1,68 @@
+"""What gates do: how often they are shut or open, how long a cell keeps what it holds.
+
+Gates are what cells record for a probe under names that end in `_gate`. Read next: ../probe.py, paths.py.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.diagnose.recorded import Trace
+from weft.probe import probe
+
+KEEPING = ("forget_gate", "update_gate")
+"""Gates that hold the old state where they are 1."""
+
+
+class Saturation(NamedTuple):
+    """Shares of a gate's values, 0 to 1, over rows and real steps."""
+
+    shut: Tensor  # [H] below `low`
+    open: Tensor  # [H] above `high`
+
+
+@torch.no_grad()
+def gates(steps: Trace) -> dict[str, Tensor]:
+    """Each gate of a cell over the steps of a trace, [B, T, H] by name; nothing for a cell without gates."""
+    found: dict[str, list[Tensor]] = {}
+    for t, state in enumerate(steps.states):
+        with probe() as seen:
+            steps.place.cell.step(steps.x[:, t], state)
+        for name, values in seen.items():
+            if name.endswith("_gate"):
+                found.setdefault(name, []).append(values[-1])
+    return {name: torch.stack(values, 1) for name, values in found.items()}
+
+
+def saturation(gate: Tensor, mask: Tensor, *, low: float = 0.1, high: float = 0.9) -> Saturation:
+    """How often each unit of a gate is nearly shut, and nearly open.
+
+    Args:
+        gate: [B, T, H] values from 0 to 1; mask: [B, T] bool.
+        low, high: what counts as shut and as open (Karpathy, Johnson & Fei-Fei 2015: 0.1 and 0.9).
+
+    Example:
+        >>> shares = saturation(torch.tensor([[[0.05], [0.5], [0.95], [0.99]]]), torch.ones(1, 4) > 0)
+        >>> shares.shut.item(), shares.open.item()
+        (0.25, 0.5)
+    """
+    real = gate[mask]  # [n, H]
+    return Saturation((real < low).to(gate.dtype).mean(0), (real > high).to(gate.dtype).mean(0))
+
+
+def half_life(gate: Tensor, mask: Tensor) -> Tensor:
+    """After how many steps the product of a forget gate has fallen to one half, [H].
+
+    ln 2 / -mean(ln f): the half-life of a constant gate with the same product. Infinite where f is 1
+    throughout.
+
+    Args:
+        gate: [B, T, H] forget gate (of a GRU: update gate); mask: [B, T] bool.
+
+    Example:
+        >>> half_life(torch.full((1, 3, 1), 0.5), torch.ones(1, 3) > 0).item()
+        1.0
+    """
+    return math.log(2) / -gate[mask].log().mean(0).clamp(max=-0.0)

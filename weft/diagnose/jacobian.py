@@ -1,0 +1,124 @@
+"""Exact Jacobians of a cell's step, and products of them over time, for any cell that has a `step`.
+
+A state becomes one row of N real numbers: its tensors side by side, depth first (an LSTM's h and c: N =
+2H); a complex number counts as two. Rows of a batch do not see each other, so repeating a row K times and
+pulling a different vector back through each copy gives K rows of the Jacobian at once. Read next: reach.py.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from weft.diagnose.recorded import Trace
+from weft.nn.cells.cell import Cell
+from weft.tree import State, leaves, tree_map
+
+ROWS = 4096  # of a batch at a time: bounds the memory
+
+
+def flat(state: State) -> Tensor:
+    """The real numbers of a state, [B, N]; tensors of whole numbers are left out."""
+    return torch.cat([_real(leaf).flatten(1) for leaf in leaves(state) if _counts(leaf)], 1)
+
+
+def shaped(numbers: Tensor, like: State) -> State:
+    """The inverse of `flat`: numbers [B, N] in the form of a state."""
+    place = 0
+
+    def take(leaf: Tensor) -> Tensor:
+        nonlocal place
+        if not _counts(leaf):
+            return leaf
+        form = _real(leaf).shape[1:]
+        part = numbers[:, place : place + form.numel()].unflatten(1, form)
+        place += form.numel()
+        return torch.view_as_complex(part.contiguous()) if leaf.is_complex() else part
+
+    return tree_map(take, like)
+
+
+def blocks(state: State) -> list[slice]:
+    """Where each tensor of a state stands among its N numbers."""
+    found, place = [], 0
+    for leaf in leaves(state):
+        if _counts(leaf):
+            size = _real(leaf)[0].numel()
+            found.append(slice(place, place + size))
+            place += size
+    return found
+
+
+def shown_block(cell: Cell, state: State) -> slice:
+    """Where h stands: what the cell shows of its state. All of it, where h is computed from the state."""
+    shown = cell.shown(state)
+    for leaf, block in zip(filter(_counts, leaves(state)), blocks(state), strict=True):
+        if leaf is shown:
+            return block
+    return slice(0, flat(state).shape[1])
+
+
+def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
+    """rows · ∂s_t/∂s_{t-1}, exactly.
+
+    Args:
+        cell: whose step; put it into evaluation mode.
+        x: [B, D] the step's input, held fixed.
+        state: the state before the step, N numbers a row.
+        rows: [B, K, N].
+
+    Returns:
+        [B, K, N].
+
+    Example:
+        >>> from weft.nn.cells.elman import Elman
+        >>> cell = Elman(2, 3)
+        >>> eye = torch.eye(3).expand(1, 3, 3)
+        >>> jacobian = pull_back(cell, torch.zeros(1, 2), cell.start(torch.zeros(1, 2)), eye)
+        >>> bool(torch.allclose(jacobian[0], cell.weight_h))
+        True
+    """
+    at_once = max(1, ROWS // max(1, rows.shape[1]))
+    parts = [
+        _pull_back(cell, x[at : at + at_once], tree_map(lambda leaf: leaf[at : at + at_once], state), part)  # noqa: B023
+        for at, part in zip(range(0, len(rows), at_once), rows.split(at_once), strict=True)
+    ]
+    return torch.cat(parts)
+
+
+def products(trace: Trace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
+    """rows · ∂s_T/∂s_t for t = T-1, T-2, .. 0, where T is the trace's last step and s_t is after step t.
+
+    Args:
+        trace: of B rows and T steps.
+        rows: [B, K, N] what to multiply from the left: the identity for whole Jacobians.
+
+    Yields:
+        t from T - 1 down to 0 and [B, K, N]; a step at which a row was held counts as the identity.
+    """
+    yield len(trace.states) - 1, rows
+    for t in range(len(trace.states) - 1, 0, -1):
+        pulled = pull_back(trace.place.cell, trace.x[:, t], trace.states[t], rows)
+        rows = torch.where(trace.mask[:, t, None, None], pulled, rows)
+        yield t - 1, rows
+
+
+@torch.enable_grad()
+def _pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
+    count = rows.shape[1]
+    repeated = tree_map(lambda leaf: leaf.detach().repeat_interleave(count, 0), state)
+    numbers = flat(repeated).requires_grad_()
+    _, after = cell.step(x.detach().repeat_interleave(count, 0), shaped(numbers, repeated))
+    out = flat(after)
+    if not out.requires_grad:
+        return torch.zeros_like(rows)
+    (pulled,) = torch.autograd.grad(out, numbers, rows.flatten(0, 1), materialize_grads=True)
+    return pulled.view_as(rows)
+
+
+def _counts(leaf: Tensor) -> bool:
+    return leaf.is_floating_point() or leaf.is_complex()
+
+
+def _real(leaf: Tensor) -> Tensor:
+    return torch.view_as_real(leaf) if leaf.is_complex() else leaf

@@ -1,0 +1,84 @@
+"""G3, the two ways back through a cell with a memory of its own: along c alone, and through everything.
+
+Along the direct path, h held fixed, an LSTM's gradient is multiplied by the forget gates and nothing else.
+The full product over (h, c) has three more ways round through the gates, and those can still explode.
+Read next: gates.py.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft import masks
+from weft.diagnose.jacobian import blocks, flat, products, pull_back
+from weft.diagnose.recorded import Place, Trace
+from weft.errors import ConfigError
+from weft.tree import State
+
+
+class Paths(NamedTuple):
+    """Spectral norms, [B, T] each, in the order of positions; NaN at padding.
+
+    direct: ‖Π_{s=t+1..T} ∂c_s/∂c_{s-1}‖ with h held fixed; of an LSTM ‖Π f_s‖, the largest product of a unit.
+        Peephole gates read c, so of those it is not the product of f.
+    hh, hc, ch, cc: ‖∂h_T/∂h_t‖, ‖∂h_T/∂c_t‖, ‖∂c_T/∂h_t‖, ‖∂c_T/∂c_t‖, the blocks of
+        Π_{s=t+1..T} ∂(h_s, c_s)/∂(h_{s-1}, c_{s-1}).
+    """
+
+    place: Place
+    direct: Tensor
+    hh: Tensor
+    hc: Tensor
+    ch: Tensor
+    cc: Tensor
+    mask: Tensor  # [B, T] bool
+
+
+def paths(steps: Trace) -> Paths:
+    """Both products of a cell whose state is (h, c).
+
+    Raises:
+        ConfigError: the cell's state is not made of two tensors.
+
+    Source: Hochreiter & Schmidhuber 1997, appendix A.1; Gers, Schmidhuber & Cummins 2000.
+    """
+    h, c = _two(steps)
+    size = flat(steps.states[-1]).shape[1]
+    eye = torch.eye(size, dtype=steps.x.dtype, device=steps.x.device).expand(len(steps.x), -1, -1)
+    norms = torch.full((5, *steps.mask.shape), torch.nan, dtype=steps.x.dtype, device=steps.x.device)
+    for t, product in products(steps, eye):
+        found = [product[:, to, of] for to in (h, c) for of in (h, c)]
+        norms[1:, :, t] = torch.stack([torch.linalg.matrix_norm(block, ord=2) for block in found])
+    for t, product in _direct(steps, eye[:, c], c):
+        norms[0, :, t] = torch.linalg.matrix_norm(product, ord=2)
+    norms = norms.masked_fill(~steps.mask, torch.nan)
+    if steps.place.backward:
+        norms = torch.stack([masks.reverse(one[..., None], steps.mask)[..., 0] for one in norms])
+    direct, hh, hc, ch, cc = norms.unbind()
+    return Paths(steps.place, direct, hh, hc, ch, cc, steps.mask)
+
+
+def _direct(steps: Trace, rows: Tensor, c: slice) -> list[tuple[int, Tensor]]:
+    """Π ∂c_s/∂c_{s-1} with every h_{s-1} held fixed, [B, H, H]; rows pick c out of the state."""
+    picks = rows
+    product = rows[..., c]
+    last = len(steps.states) - 1
+    found = [(last, product)]
+    for t in range(last, 0, -1):
+        own = pull_back(steps.place.cell, steps.x[:, t], steps.states[t], picks)[..., c]
+        product = torch.where(steps.mask[:, t, None, None], product @ own, product)
+        found.append((t - 1, product))
+    return found
+
+
+def _two(steps: Trace) -> tuple[slice, slice]:
+    state: State = steps.states[-1]
+    parts = blocks(state)
+    if len(parts) != 2:
+        kind = type(steps.place.cell).__name__
+        raise ConfigError(
+            f"{steps.place.name}: the state of a {kind} has {len(parts)} parts, the two paths need (h, c); "
+            "take an LSTM of any kind, or ask for the measured reach"
+        )
+    return parts[0], parts[1]

@@ -1,0 +1,103 @@
+"""G1, how far gradients reach: the norm of dh_T/dh_t, measured, for every layer of any recurrent model.
+
+Read next: bound.py, what Pascanu's inequality says about it; paths.py, the two ways through an LSTM;
+verdict.py.
+"""
+
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft import masks
+from weft.diagnose.jacobian import flat, products, shown_block
+from weft.diagnose.recorded import Place, Run, Trace, trace, watch
+from weft.tree import leaves
+
+LAGS = (1, 2, 5, 10, 20, 50)
+
+
+class Reach(NamedTuple):
+    """‖∂h_T/∂h_t‖₂ of one layer and direction.
+
+    place: which cell.
+    norms: [B, T]; at the end of a row (of a backward direction: at its beginning) it is 1; NaN at padding.
+    mask: [B, T] bool.
+    """
+
+    place: Place
+    norms: Tensor
+    mask: Tensor
+
+
+def reach(model: nn.Module, batch: Any) -> list[Reach]:
+    """The measured reach of each recurrent layer on a batch.
+
+    ∂h_T/∂h_t = Π_{s=t+1..T} ∂h_s/∂h_{s-1}, by products of each step's exact Jacobian; of a gated cell the
+    h-to-h block of the product over its whole state. T is each row's last real step. A backward direction
+    runs from the end, so there it is ∂h_0/∂h_t. What other layers, attention and input feeding do is held
+    fixed.
+
+    Args:
+        model: has `loss(batch)`; is measured in evaluation mode and left in the one it was in.
+        batch: what its loss takes; cost grows with B · T · H³.
+
+    Returns:
+        One for each sequence that each cell read, in the order in which they began.
+
+    Source: Pascanu, Mikolov & Bengio 2013, "On the difficulty of training recurrent neural networks", (5).
+    """
+    return [measured(trace(run)) for run in seen(model, batch)]
+
+
+def seen(model: nn.Module, batch: Any) -> list[Run]:
+    """What the cells of a model read when its loss on a batch is computed, in evaluation mode."""
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad(), watch(model) as runs:
+            model.loss(batch)  # type: ignore[operator]
+    finally:
+        for module, training in modes:
+            module.training = training
+    return runs
+
+
+def measured(steps: Trace) -> Reach:
+    """The reach of one cell over the steps of a trace, [B, T], in the order of positions."""
+    norms = torch.full(steps.mask.shape, torch.nan, dtype=steps.x.dtype, device=steps.x.device)
+    for t, norm in _norms(steps, range(len(steps.states))):
+        norms[:, t] = norm
+    norms = norms.masked_fill(~steps.mask, torch.nan)
+    if steps.place.backward:
+        norms = masks.reverse(norms[..., None], steps.mask)[..., 0]
+    return Reach(steps.place, norms, steps.mask)
+
+
+def reach_at(steps: Trace, lags: Collection[int] = LAGS) -> dict[int, Tensor]:
+    """The reach [B] at some lags T - t alone, as far back as the trace goes; what a monitor asks for."""
+    last = len(steps.states) - 1
+    wanted = [last - lag for lag in lags if lag <= last]
+    if not wanted:
+        return {}
+    found = dict(_norms(steps, wanted))
+    return {last - t: found[t] for t in sorted(wanted, reverse=True)}
+
+
+def _norms(steps: Trace, wanted: Collection[int]) -> list[tuple[int, Tensor]]:
+    """(t, ‖∂h_T/∂h_t‖₂ [B]) for the steps that are wanted."""
+    cell, state = steps.place.cell, steps.states[-1]
+    last = len(steps.states) - 1
+    if not any(True for _ in leaves(state)):  # a network without recurrence remembers nothing
+        ones = steps.x.new_ones(len(steps.x))
+        return [(t, ones if t == last else torch.zeros_like(ones)) for t in wanted]
+    numbers, h = flat(state), shown_block(cell, state)
+    rows = torch.eye(numbers.shape[1], dtype=numbers.dtype, device=numbers.device)[h]
+    found = []
+    for t, product in products(steps, rows.expand(len(numbers), -1, -1)):
+        if t in wanted:
+            found.append((t, torch.linalg.matrix_norm(product[..., h], ord=2)))
+        if t <= min(wanted):
+            break
+    return found

@@ -1,0 +1,163 @@
+"""What each recurrent cell of a model read while the model ran, and the states it went through.
+
+    with watch(model) as runs:
+        model.loss(batch)
+    for run in runs: trace(run)
+
+Any module of the kind `Cell` is seen, wherever it stands in the model; what stands around it (attention,
+input feeding) enters the recorded inputs and is held fixed from there on. Read next: jacobian.py, reach.py.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.cells.cell import Cell
+from weft.nn.recurrent import Stack
+from weft.tree import State, leaves, tree_map, where
+
+
+class Place(NamedTuple):
+    """Where a cell stands in a model."""
+
+    name: str  # of the module, such as encoder.stack.forwards.0
+    layer: int  # from 0
+    backward: bool  # whether it reads from the end
+    cell: Cell
+
+
+class Call(NamedTuple):
+    """One call of a cell: of `forward` over T steps, or of `step` with T = 1."""
+
+    x: Tensor  # [B, T, D]
+    before: State
+    mask: Tensor | None  # [B, T] bool
+    after: State
+
+
+class Run(NamedTuple):
+    """One sequence that a cell read, in the order in which it read it, as one call or as several."""
+
+    place: Place
+    calls: list[Call]
+
+
+class Trace(NamedTuple):
+    """The last steps of a run, each with the state before it."""
+
+    place: Place
+    x: Tensor  # [B, T, D]
+    states: list[State]  # T states, each before its step
+    mask: Tensor  # [B, T] bool; where False the state was held
+
+
+def places(model: nn.Module) -> list[Place]:
+    """The cells of a model, in the order of its modules; a cell outside a stack is layer 0, forward."""
+    known: dict[int, tuple[int, bool]] = {}
+    for module in model.modules():
+        if isinstance(module, Stack):
+            for cells, backward in ((module.forwards, False), (module.backwards, True)):
+                known |= {id(cell): (layer, backward) for layer, cell in enumerate(cells)}
+    found = [(name, module) for name, module in model.named_modules() if isinstance(module, Cell)]
+    return [Place(name, *known.get(id(cell), (0, False)), cell) for name, cell in found]
+
+
+@contextmanager
+def watch(model: nn.Module) -> Iterator[list[Run]]:
+    """Collect the runs of all cells of a model inside the block; gradients do not pass into the record."""
+    runs: list[Run] = []
+    with ExitStack() as stack:
+        for place in places(model):
+            stack.enter_context(_watched(place, runs))
+        yield runs
+
+
+@torch.no_grad()
+def trace(run: Run, *, last: int | None = None) -> Trace:
+    """The states of a run, step by step, by the cell's own `step`.
+
+    Args:
+        run: from `watch`.
+        last: only so many steps before the end; those before them go by the cell's fast path.
+    """
+    cell, drop = run.place.cell, 0
+    if last is not None:
+        drop = max(0, sum(call.x.shape[1] for call in run.calls) - last)
+    xs, states, masks = [], [], []
+    for number, (x, state, mask, after) in enumerate(run.calls):
+        real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if mask is None else mask.clone()
+        skip = min(drop, x.shape[1])
+        drop -= skip
+        if skip == x.shape[1]:
+            continue
+        if skip:
+            _, state = cell(x[:, :skip], state, None if mask is None else mask[:, :skip])
+        x, real = x[:, skip:], real[:, skip:]
+        for t in range(x.shape[1]):
+            states.append(state)
+            if t + 1 < x.shape[1]:
+                state = where(real[:, t], cell.step(x[:, t], state)[1], state)
+        if number + 1 < len(run.calls):  # whoever called may have held some rows itself
+            real[:, -1] &= _same(after, run.calls[number + 1].before)
+        xs.append(x)
+        masks.append(real)
+    return Trace(run.place, torch.cat(xs, 1), states, torch.cat(masks, 1))
+
+
+@contextmanager
+def _watched(place: Place, runs: list[Run]) -> Iterator[None]:
+    cell = place.cell
+    own_step = cell.step
+    inside = []  # a forward that loops over `step` is one call
+
+    def before(*_: object) -> None:
+        inside.append(True)
+
+    def after(_: nn.Module, args: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        inside.pop()
+        given = dict(zip(("x", "state", "mask"), args, strict=False)) | named
+        _add(runs, place, Call(given["x"], given["state"], given.get("mask"), output[1]))
+
+    def step(x: Tensor, state: State) -> tuple[Tensor, State]:
+        y, new = own_step(x, state)
+        if not inside:
+            _add(runs, place, Call(x[:, None], state, None, new))
+        return y, new
+
+    hooks = [cell.register_forward_pre_hook(before), cell.register_forward_hook(after, with_kwargs=True)]
+    cell.__dict__["step"] = step  # on this object alone, and only while it is watched
+    try:
+        yield
+    finally:
+        del cell.__dict__["step"]
+        for hook in hooks:
+            hook.remove()
+
+
+def _add(runs: list[Run], place: Place, call: Call) -> None:
+    """To the cell's last run where each row goes on from it, or was held; else a new run begins."""
+    call = Call(
+        call.x.detach(),
+        tree_map(Tensor.detach, call.before),
+        call.mask,
+        tree_map(Tensor.detach, call.after),
+    )
+    for run in reversed(runs):
+        if run.place is place:
+            last = run.calls[-1]
+            if len(last.x) == len(call.x) and bool(
+                (_same(last.after, call.before) | _same(last.before, call.before)).all()
+            ):
+                run.calls.append(call)
+                return
+            break
+    runs.append(Run(place, [call]))
+
+
+def _same(one: State, other: State) -> Tensor:
+    """[B] bool: the rows in which two states are equal to the bit."""
+    rows = [(a == b).flatten(1).all(1) for a, b in zip(leaves(one), leaves(other), strict=True)]
+    return torch.stack(rows).all(0) if rows else torch.ones(1, dtype=torch.bool)

@@ -1,0 +1,68 @@
+"""G4, what becomes of gradients, judged by what was measured (G1) and never by a bound.
+
+Read next: reach.py; train/monitors.py, which asks for it at the end of a training.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Literal, NamedTuple
+
+Kind = Literal["vanishes", "explodes", "stable"]
+
+LITTLE, MUCH = 0.01, 100.0
+"""A reach below the first is called vanishing, above the second exploding."""
+
+ADVICE: dict[Kind, str] = {
+    "vanishes": "if the task needs what lies further back, take a gated cell with a higher forget_bias, an "
+    "orthogonal recurrence, or attention",
+    "explodes": "lower training.clip_norm or the learning rate, or keep the recurrence orthogonal",
+    "stable": "nothing needs to be done",
+}
+
+
+class Verdict(NamedTuple):
+    """What was found of one layer."""
+
+    kind: Kind
+    sentence: str
+
+
+def verdict(measures: Sequence[Mapping[int, float]], *, name: str = "the recurrence") -> Verdict:
+    """Vanishes, explodes or stable, with what to do about it.
+
+    For each lag the median over the later half of the measures counts: what a network does at the start of
+    its training is no judgement on it. It explodes where the reach passes 100 at some lag, and vanishes
+    where it has fallen below 0.01 at the longest.
+
+    Args:
+        measures: in the order of training, the reach ‖∂h_T/∂h_{T-lag}‖₂ by lag; one is enough.
+        name: of the layer.
+
+    Example:
+        >>> verdict([{1: 0.9, 10: 0.3}, {1: 0.8, 10: 1e-4}], name="encoder").sentence.split(";")[0]
+        'encoder: the gradient vanishes (reach 0.8 at lag 1, 0.0001 at lag 10)'
+    """
+    later = [one for one in measures if one][len(measures) // 2 :]
+    lags = sorted({lag for one in later for lag in one})
+    if not lags:
+        return Verdict("stable", f"{name}: no step back was measured, so nothing can be said of its gradient")
+    norms = {lag: median(one[lag] for one in later if lag in one) for lag in lags}
+    first, last = lags[0], lags[-1]
+    highest = max(lags, key=lambda lag: norms[lag] if math.isfinite(norms[lag]) else math.inf)
+    kind: Kind = "stable"
+    if not norms[highest] <= MUCH:
+        kind, last = "explodes", highest
+    elif norms[last] < LITTLE:
+        kind = "vanishes"
+        last = next(lag for lag in lags if norms[lag] < LITTLE)
+    shown = [first, last] if last > first else [first]
+    numbers = ", ".join(f"{norms[lag]:.3g} at lag {lag}" for lag in shown)
+    found = {"vanishes": "vanishes", "explodes": "explodes", "stable": "neither vanishes nor explodes"}[kind]
+    return Verdict(kind, f"{name}: the gradient {found} (reach {numbers}); {ADVICE[kind]}")
+
+
+def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """The layer to look at first: exploding before vanishing before stable; of equals the first."""
+    order: tuple[Kind, ...] = ("explodes", "vanishes", "stable")
+    return min(verdicts.values(), key=lambda one: order.index(one.kind))
