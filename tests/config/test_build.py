@@ -206,3 +206,12 @@ def test_an_override_is_the_place_of_its_mistake(recipe) -> None:
     )
     with pytest.raises(ConfigError, match=sentence):
         build(section, Training)
+
+
+def test_a_setting_of_an_inner_part_is_found_there() -> None:
+    from weft.train.settings import Settings
+
+    with pytest.raises(
+        ConfigError, match=r"lr: training has no such setting; did you mean 'optimiser\.lr'\?$"
+    ):
+        build(parse("lr: 1e-3", "x.yaml", name="training"), Settings)

@@ -24,7 +24,7 @@ def test_clean_files_have_no_findings(tmp_path: Path) -> None:
     write(tmp_path / "train.de", "eine Katze", "zwei Katzen")
     report = check(tmp_path / "train.en", tmp_path / "train.de")
     assert report.findings == []
-    assert report.summary == f"{tmp_path}/train: 2 lines\nnothing wrong found"
+    assert report.summary == f"{tmp_path}/train: 2 lines\nnothing wrong found; ready to train"
 
 
 def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
@@ -147,6 +147,9 @@ class _Builder:
             if key not in known:
                 if key in own or key in given:
                     raise entry.refuse("the model sets this itself; remove the line")
+                inside = _inside(key, known)
+                if inside:
+                    raise entry.refuse(f"{owner} has no such setting; did you mean {inside!r}?")
                 raise entry.refuse(unknown(key, known, owner=owner))
         arguments, plain = {}, {}
         for name, (kind, default) in known.items():
@@ -185,6 +188,16 @@ def _settings(target: Callable[..., Any]) -> tuple[set[str], dict[str, _Setting]
             if one.name in may and one.default_factory is not dataclasses.MISSING:
                 may[one.name] = may[one.name]._replace(default=one.default_factory())
     return set(parameters), may
+
+
+def _inside(key: str, known: Mapping[str, _Setting]) -> str:
+    """Where a key would be a setting of one of the parts that stand here by default: optimiser.lr for lr."""
+    for name, (_, default) in known.items():
+        part = default.func if isinstance(default, functools.partial) else default
+        part = part if inspect.isclass(part) else type(part)
+        if (dataclasses.is_dataclass(part) or _is_part(part)) and key in _settings(part)[1]:
+            return f"{name}.{key}"
+    return ""
 
 
 def _written(default: Any) -> Any:

@@ -36,6 +36,9 @@ KINDS = {
     "duplicate": "pairs that stand twice in one text",
     "overlap": "pairs that stand in an earlier text too",
 }
+STOPS = ("file", "count", "columns", "bytes")
+"""Kinds that a training refuses; the others it takes, and is the worse for them."""
+
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG = 30  # characters of the longer side; shorter ones differ by chance
 
@@ -60,7 +63,17 @@ class Report(NamedTuple):
         told += [f"{what}: {self.counts[kind]:,}" for kind, what in KINDS.items() if self.counts.get(kind)]
         if self.shared_sources:
             told.append(f"lines whose source stands in an earlier text too: {self.shared_sources:,}")
-        return "\n".join(told if self.counts else [*told, "nothing wrong found"])
+        return "\n".join([*told, self.verdict])
+
+    @property
+    def verdict(self) -> str:
+        """What it means for a training, in a sentence."""
+        if not self.counts:
+            return "nothing wrong found; ready to train"
+        stops = sum(self.counts.get(kind, 0) for kind in STOPS)
+        if stops:
+            return f"a training would refuse these files: {stops:,} of the findings must be mended first"
+        return "a training takes these files as they are; what was found costs quality, so look at it first"
 
 
 def check(*paths: str | Path) -> Report:

@@ -69,6 +69,7 @@ def heat_map(
     if count <= VALUES_UP_TO:
         _values(axes, weights, colours)
     labels = _labels(axes, source, target, sizes)
+    labels += _sides(axes, sizes.cell)
     _arrange(figure, axes, labels, colours, sizes.cell, title)
     return figure
 
@@ -138,6 +139,16 @@ def _labels(axes: Axes, source: Sequence[str], target: Sequence[str], sizes: _Si
         if row % sizes.every == 0
     ]
     return labels
+
+
+def _sides(axes: Axes, cell: float) -> list[Text]:
+    """What runs where, in the corner that the labels leave free."""
+    gap = _GAP / cell
+    style: dict[str, Any] = {"fontsize": 8, "color": FAINT, "ha": "right", "clip_on": False}
+    return [
+        axes.text(-gap, -3.2 * gap, "read \N{RIGHTWARDS ARROW}", va="bottom", **style),
+        axes.text(-gap, -gap, "written \N{DOWNWARDS ARROW}", va="bottom", **style),
+    ]
 
 
 def _label(piece: str) -> str:
