@@ -1,4 +1,4 @@
-"""Whole models: parts put together. One class writes sequences, whatever its parts are.
+"""Whole models: parts put together. Generator writes sequences, Predictor says what they are.
 
 Read next: nn/encoders/encoder.py and nn/decoders/decoder.py for the parts; search/beam.py, which
 drives `step`; tasks/translate.py, which builds one from a recipe.
@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.decoders.decoder import Decoder
-from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.head import Head, Loss
+from weft.nn.pools.pool import Pool
 from weft.randomness import open_generator
 from weft.tree import State
 
@@ -114,3 +115,67 @@ class Generator(nn.Module):
                     own = self.head.best(h, batch.target_mask[:, t : t + 1])[:, 0]
                 fed = torch.where(true[:, t + 1], tokens[:, t + 1], own)
         return torch.cat(hs, 1)
+
+
+class Labelled(Protocol):
+    """What a Predictor learns from: a batch of sequences and what is to be said of them."""
+
+    @property
+    def source(self) -> Any:
+        """[B, S] tokens, or what the front end reads."""
+
+    @property
+    def source_mask(self) -> Tensor:
+        """[B, S] bool."""
+
+    @property
+    def target(self) -> Tensor:
+        """[B], one for a whole sequence, where there is a pool; [B, S], one a position, without."""
+
+
+class Predictor(nn.Module):
+    """Says something of a sequence: one thing of the whole (with a pool), or one of each position (without).
+
+    Args:
+        embed: the front end, source to [B, S, D].
+        encoder: reads.
+        head: says.
+        pool: the whole of a sequence as one vector; None to say something of every position.
+    """
+
+    def __init__(self, embed: nn.Module, encoder: Encoder, head: Head, *, pool: Pool | None = None) -> None:
+        super().__init__()
+        self.embed = embed
+        self.encoder = encoder
+        self.pool = pool
+        self.head = head
+
+    def memory(self, source: Any, mask: Tensor) -> Memory:
+        """What the encoder makes of the source.
+
+        Raises:
+            ShapeError: a row of the mask without a real position.
+        """
+        masks.check(mask, what="source mask")
+        return self.encoder(self.embed(source), mask)  # type: ignore[no-any-return]
+
+    def features(self, source: Any, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """What the head reads, h [B, T, D], and which of it is real, [B, T]; T is 1 where there is a pool."""
+        memory = self.memory(source, mask)
+        if self.pool is None:
+            return memory.states, memory.mask
+        return self.pool(memory)[:, None], mask[:, :1]
+
+    def forward(self, source: Any, mask: Tensor) -> Any:
+        """The head's predictions: log-probabilities [B, T, C] of a categorical head."""
+        return self.head(self.features(source, mask)[0])
+
+    def best(self, source: Any, mask: Tensor) -> Tensor:
+        """The most probable prediction, [B, T]."""
+        return self.head.best(*self.features(source, mask))
+
+    def loss(self, batch: Labelled) -> Loss:
+        """How far the head is from the targets; padding has no part in it."""
+        h, mask = self.features(batch.source, batch.source_mask)
+        target = batch.target if self.pool is None else batch.target[:, None]
+        return self.head.loss(h, target, mask)
