@@ -50,6 +50,21 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
         {"size": 6, "positions": "concatenated", "position_base": 100.0},
     ],
+    "encoders.bag": [{}, {"size": SIZE, "reduce": "sum"}],
+    "encoders.ngram": [{}, {"length": 4, "size": SIZE}, {"length": 1}],
+    "encoders.convolution": [{"size": 6}, {"size": 10, "kernel": 5, "positions": "learned"}],
+    "encoders.self_attention": [{}, {"num_layers": 2, "residual": True}],
+    "encoders.non_local": [
+        {"size": 6},
+        {"size": 6, "pairwise": "gaussian", "scaled": True},
+        {"size": 6, "pairwise": "dot"},
+        {"size": 6, "pairwise": "concatenation"},
+    ],
+    "decoders.window": [
+        {"size": SIZE},
+        {"size": SIZE, "length": 3, "enters": "never", "direct": True},
+        {"size": SIZE, "length": 1},
+    ],
     "decoders.recurrent": [
         {"sizes": (SIZE,), "enters": enters, "input_feeding": feeding}
         for enters in ("late", "input", "both", "never")
@@ -59,6 +74,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"sizes": (SIZE, 5), "key_size": 11, "value_size": 3, "readout": 0},
         {"sizes": (5, SIZE), "readout": 7, "bridge": "summary", "enters": "both", "input_feeding": True},
         {"sizes": (5, 3, SIZE), "bridge": "nothing"},
+        {"sizes": (SIZE,), "key_size": 11, "shared": True, "weights": "sparsemax"},
+        {"sizes": (SIZE,), "enters": "both", "weights": "entmax"},
     ],
     "decoders.transformer": [
         {"size": 6},
@@ -206,6 +223,8 @@ def near(got: Tensor, want: Tensor, share: float) -> None:
 
 def every_parameter_reached(module: nn.Module, value: Any, *, except_for: tuple[str, ...] = ()) -> None:
     """Gradients of a random combination of all the tensors of `value` are finite and reach everything."""
+    if not any(True for _ in module.parameters()):
+        return
     parts = list(tree.leaves(value))
     total = sum(
         (normal(*leaf.shape, seed=k) * leaf).sum() for k, leaf in enumerate(parts) if leaf.is_floating_point()

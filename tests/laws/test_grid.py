@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from tests.laws.members import CELLS, DECODERS, ENCODERS, ROWS, TARGET, WRITE, normal, target
+from tests.laws.members import DECODERS, ENCODERS, ROWS, TARGET, WRITE, Make, normal, target
 from tests.laws.pairs import (
     Pair,
     beams_share_a_source,
@@ -15,10 +15,22 @@ from tests.laws.pairs import (
 )
 
 
+def leading(members: dict[str, Make]) -> dict[str, str]:
+    """The first variant of each file, and it is enough that the others meet these."""
+    first: dict[str, str] = {}
+    for name in members:
+        if "/" not in name:
+            first.setdefault(name.partition("(")[0], name)
+    return first
+
+
+READERS, WRITERS = set(leading(ENCODERS).values()), set(leading(DECODERS).values())
+READERS.add("recurrent((13,5),True)")  # two directions: the bridge reads both
+
+
 def worth_a_test(reads: str, writes: str) -> bool:
-    """Variants of an encoder meet everything; one for each cell meets each cell (their states differ)."""
-    cells = {f"recurrent/{cell}" for cell in CELLS}
-    return reads not in cells or writes in cells or not writes.startswith("recurrent")
+    """Each kind of encoder meets every decoder, each kind of decoder every encoder, each cell itself."""
+    return reads in READERS or writes in WRITERS or reads == writes
 
 
 PAIRS = [names for names in product(ENCODERS, DECODERS) if worth_a_test(*names)]
@@ -43,4 +55,5 @@ def test_law_5_the_source_learns_wherever_it_is_read(it: Pair) -> None:
     (y * normal(*y.shape, seed=4)).sum().backward()
     gradients = [parameter.grad for module in it if module for parameter in module.parameters()]
     assert all(gradient is None or bool(gradient.isfinite().all()) for gradient in gradients)
-    assert any(p.grad is not None and bool(p.grad.any()) for p in it.encoder.parameters())
+    reached = [p.grad is not None and bool(p.grad.any()) for p in it.encoder.parameters()]
+    assert any(reached) or not reached  # a bag of plain embeddings has nothing to learn

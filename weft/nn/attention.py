@@ -1,22 +1,26 @@
-"""Attention, written once: energies, mask, softmax, weighted sum (A2); and many heads of it (A6).
+"""Attention, written once: energies, mask, weights, weighted sum (A2); and many heads of it (A6).
 
 `Attention` serves every score of scores/, `MultiHead` the Transformer. Both let W hypotheses share one
 source: queries of a beam are folded beside each other, so keys and values are never copied.
 Read next: scores/additive.py, decoders/recurrent.py, transformer.py.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from weft.errors import ShapeError
+from weft.errors import ConfigError, ShapeError
 from weft.nn.distances import NO_ORDER, Order, turned
 from weft.nn.encoders.encoder import Memory
 from weft.nn.kernels.attention import attention, attention_weights
 from weft.nn.kernels.linear import Linear
 from weft.nn.scores.score import Score
+from weft.nn.sparse import entmax15, sparsemax
 from weft.probe import record, watching
+from weft.shapes import check_choice
+
+Weights = Literal["softmax", "sparsemax", "entmax"]
 
 
 class Source(NamedTuple):
@@ -36,34 +40,63 @@ class Attention(nn.Module):
         memory_size: D of the memory.
         key_size: project the keys, k = W_k h, to this size; None uses the states as they are.
         value_size: project the values, v = W_v h, likewise.
+        shared: the projected keys serve as values, k = v = W_k h.
+        weights: softmax, or one that gives some positions nothing at all: see sparse.py.
+
+    Raises:
+        ConfigError: shared without a key_size, or with a value_size.
 
     Attributes:
         size: features of the result.
     """
 
     def __init__(
-        self, score: Score, memory_size: int, *, key_size: int | None = None, value_size: int | None = None
+        self,
+        score: Score,
+        memory_size: int,
+        *,
+        key_size: int | None = None,
+        value_size: int | None = None,
+        shared: bool = False,
+        weights: Weights = "softmax",
     ) -> None:
         super().__init__()
+        check_choice("weights", weights, Weights)
+        if shared and (key_size is None or value_size is not None):
+            raise ConfigError(
+                f"shared: projected keys that serve as values need a key_size and no value_size, "
+                f"{key_size} and {value_size} came"
+            )
         self.score = score
+        self.weights: Weights = weights
+        self.shared = shared
         self.key = Linear(memory_size, key_size, bias=False) if key_size else nn.Identity()
         self.value = Linear(memory_size, value_size, bias=False) if value_size else nn.Identity()
-        self.size = value_size or memory_size
+        self.size = (key_size if shared else value_size) or memory_size
 
     def prepare(self, memory: Memory) -> Source:
         """Everything that can be done once a source."""
-        keys = self.score.prepare(self.key(memory.states))
-        return Source(keys, self.value(memory.states), memory.mask)
+        keys = self.key(memory.states)
+        values = keys if self.shared else self.value(memory.states)
+        return Source(self.score.prepare(keys), values, memory.mask)
 
     def forward(self, query: Tensor, source: Source) -> Tensor:
         """Queries [N, T, Q], N = W B, to contexts [N, T, D]; a probe sees the weights [N, T, S]."""
         rows, steps, _ = query.shape
         folded = query.reshape(len(source.keys), -1, query.shape[2])  # [B, W T, Q]
-        weights = masked_softmax(self.score(folded, source.keys), source.mask[:, None])
+        weights = weights_of(self.score(folded, source.keys), source.mask[:, None], self.weights)
         context = weights.to(source.values.dtype) @ source.values
         if watching():
             record("attention", weights.reshape(rows, steps, -1))
         return context.reshape(rows, steps, -1)
+
+
+def weights_of(energy: Tensor, mask: Tensor, kind: Weights = "softmax") -> Tensor:
+    """Energies [.., S] to weights that sum to one where mask is True."""
+    if kind == "softmax":
+        return masked_softmax(energy, mask)
+    energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
+    return sparsemax(energy) if kind == "sparsemax" else entmax15(energy)
 
 
 def masked_softmax(energy: Tensor, mask: Tensor) -> Tensor:

@@ -16,9 +16,11 @@ class Decoder(nn.Module, ABC):
 
     Attributes:
         size: D, the width of its output.
+        reach: how many inputs it sees, the newest counted; None where it sees all.
     """
 
     size: int
+    reach: int | None = None
 
     @abstractmethod
     def start(self, memory: Memory | None, rows: int) -> State:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft.nn.attention import Attention, Source
+from weft.nn.attention import Attention, Source, Weights
 from weft.nn.bridge import Bridge, BridgeFrom
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
@@ -51,7 +51,7 @@ class RecurrentDecoder(Decoder):
         score: compares the query (the top layer's h) with the memory.
         enters: see above.
         input_feeding: the last output joins the next input (Luong 2015, section 3.3).
-        key_size, value_size: project keys and values of the attention.
+        key_size, value_size, shared, weights: of the attention; see `Attention`.
         readout: size of tanh(W [h; out] + b), Luong's attentional vector; 0 leaves [h; out] as it is;
             None takes the top layer's size where attention reaches the output.
         bridge: where the first state comes from; see `Bridge`.
@@ -70,6 +70,8 @@ class RecurrentDecoder(Decoder):
         input_feeding: bool = False,
         key_size: int | None = None,
         value_size: int | None = None,
+        shared: bool = False,
+        weights: Weights = "softmax",
         readout: int | None = None,
         bridge: BridgeFrom = "layers",
         dropout: float = 0.0,
@@ -82,7 +84,14 @@ class RecurrentDecoder(Decoder):
         if encoder is not None and enters != "never":
             keys = key_size or encoder.size
             made = score(sizes[-1], keys)
-            self.attention = Attention(made, encoder.size, key_size=key_size, value_size=value_size)
+            self.attention = Attention(
+                made,
+                encoder.size,
+                key_size=key_size,
+                value_size=value_size,
+                shared=shared,
+                weights=weights,
+            )
             context = self.attention.size
         shown = sizes[-1] + (context if self.enters in ("late", "both") else 0)
         readout = (sizes[-1] if shown > sizes[-1] else 0) if readout is None else readout

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.attention import Attention
+from weft.nn.attention import Attention, Weights
 from weft.nn.encoders.encoder import Memory
 from weft.nn.pools.pool import Pool
 from weft.nn.scores.scaled import ScaledDot
@@ -21,7 +21,7 @@ class Queries(Pool):
     Args:
         num_queries: m.
         score: compares a query with a state.
-        key_size, value_size: project keys and values apart, as in `Attention`.
+        key_size, value_size, shared, weights: as in `Attention`.
         query_size: features of a query; those of a key by default.
 
     Raises:
@@ -45,6 +45,8 @@ class Queries(Pool):
         query_size: int | None = None,
         key_size: int | None = None,
         value_size: int | None = None,
+        shared: bool = False,
+        weights: Weights = "softmax",
     ) -> None:
         super().__init__(memory_size)
         if num_queries < 1:
@@ -52,7 +54,12 @@ class Queries(Pool):
         keys = key_size or memory_size
         query_size = query_size or keys
         self.attention = Attention(
-            score(query_size, keys), memory_size, key_size=key_size, value_size=value_size
+            score(query_size, keys),
+            memory_size,
+            key_size=key_size,
+            value_size=value_size,
+            shared=shared,
+            weights=weights,
         )
         self.queries = nn.Parameter(torch.randn(num_queries, query_size))
         self.size = num_queries * self.attention.size

@@ -1,0 +1,108 @@
+"""A decoder that sees its last n inputs and nothing else of what was written (Bengio 2003)."""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.nn.attention import Attention, Source
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
+from weft.nn.scores.additive import Additive
+from weft.nn.scores.score import Score
+from weft.nn.windows import windows
+from weft.shapes import check_choice
+
+LooksBack = Literal["late", "never"]
+
+
+class WindowState(NamedTuple):
+    """What a window decoder carries."""
+
+    window: Tensor  # [N, (n - 1) D] the last inputs, the oldest first
+    given: Tensor | None  # [N, H] U s, what the source's summary adds
+    source: Source | None  # the memory, prepared
+
+
+class WindowDecoder(Decoder):
+    """h_t = tanh(W [x_{t-n+1}; ..; x_t] + U s + b), with the memory's summary s where there is one.
+
+    late:  out = attention(h_t), output tanh(W' [h_t; out] + b')
+    never: the summary alone speaks of the source
+
+    Args:
+        in_size: features of the input.
+        encoder: whose memory is read; None for a decoder without one (an n-gram language model).
+        length: n, the inputs seen, this one counted.
+        size: H, width of h and of the output.
+        score: compares h with the memory.
+        enters: see above.
+        direct: the output is [h_t; the window], so that the head connects inputs to outputs directly.
+        dropout: on the output.
+
+    Raises:
+        ConfigError: n below 1.
+
+    Source: Bengio et al. 2003, section 2, y = b + W x + U tanh(d + H x), where `direct` gives its W x;
+    Rush, Chopra & Weston 2015 for the look at a source.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        encoder: Encoder | None = None,
+        *,
+        length: int = 5,
+        size: int = 256,
+        score: Callable[[int, int], Score] = Additive,
+        enters: LooksBack = "late",
+        direct: bool = False,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_choice("enters", enters, LooksBack)
+        if length < 1:
+            raise ConfigError(f"length: {length} came, a window holds at least 1 position")
+        self.reach = self.length = length
+        self.direct = direct
+        self.size = size + (length * in_size if direct else 0)
+        self.hidden = Linear(length * in_size, size)
+        self.given = None if encoder is None else Linear(encoder.size, size, bias=False)
+        self.attention, self.readout = None, None
+        if encoder is not None and enters == "late":
+            self.attention = Attention(score(size, encoder.size), encoder.size)
+            self.readout = Linear(size + self.attention.size, size)
+        self.dropout = Dropout(dropout)
+
+    def start(self, memory: Memory | None, rows: int) -> WindowState:
+        """Zeros before the first input, and the memory prepared."""
+        width = self.hidden.in_features // self.length * (self.length - 1)
+        window = self.hidden.weight.new_zeros(rows, width)
+        given = None if memory is None or self.given is None else self.given(memory.summary)
+        source = None if memory is None or self.attention is None else self.attention.prepare(memory)
+        return WindowState(window, given, source)
+
+    def forward(
+        self, x: Tensor, state: WindowState, mask: Tensor | None = None
+    ) -> tuple[Tensor, WindowState]:
+        """See Decoder.forward."""
+        before = state.window.view(len(x), self.length - 1, x.shape[2])
+        seen = windows(x, before)  # [N, T, n D]
+        h = self.hidden(seen)
+        h = torch.tanh(h if state.given is None else h + state.given[:, None])
+        if self.attention is not None and state.source is not None:
+            h = torch.tanh(self.readout(torch.cat([h, self.attention(h, state.source)], -1)))
+        y = torch.cat([h, seen], -1) if self.direct else h
+        return self.dropout(y), state._replace(window=self._last(before, x, mask))
+
+    def _last(self, before: Tensor, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The last n - 1 real inputs, [N, (n - 1) D]."""
+        joined = torch.cat([before, x.to(before.dtype)], 1)
+        if mask is None:
+            return joined[:, x.shape[1] :].flatten(1)
+        index = mask.sum(1, keepdim=True) + torch.arange(self.length - 1, device=x.device)
+        return joined.gather(1, index[..., None].expand(-1, -1, x.shape[2])).flatten(1)

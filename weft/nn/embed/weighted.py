@@ -1,0 +1,42 @@
+"""Words that count by a weight of their own: idf, for bags."""
+
+import torch
+from torch import Tensor, nn
+
+from weft.shapes import check_shape
+
+
+def idf(documents: Tensor, total: int) -> Tensor:
+    """log((1 + N) / (1 + n_w)) + 1: what a word in n_w of N documents weighs; none weighs nothing.
+
+    Args:
+        documents: [V] for each word the number of documents that hold it.
+        total: N.
+
+    Source: Sparck Jones 1972; smoothed as in scikit-learn's TfidfTransformer.
+
+    Example:
+        >>> [round(w, 3) for w in idf(torch.tensor([9, 1]), 9).tolist()]
+        [1.0, 2.609]
+    """
+    return torch.log((1 + total) / (1 + documents.double())).float() + 1
+
+
+class Weighted(nn.Module):
+    """w_t E(t) for each token t; the weights are fixed, and saved with the model.
+
+    Args:
+        embed: tokens [B, S] to [B, S, D].
+        weights: [V].
+    """
+
+    def __init__(self, embed: nn.Module, weights: Tensor) -> None:
+        super().__init__()
+        check_shape("weights", weights, None)
+        self.embed = embed
+        self.register_buffer("weights", weights)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """[B, S] int64 to [B, S, D]."""
+        x: Tensor = self.embed(tokens)
+        return x * self.weights[tokens][..., None].to(x.dtype)

@@ -1,0 +1,46 @@
+"""A bag: which words there are, in no order."""
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from weft import masks
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.linear import Linear
+from weft.shapes import check_choice
+
+Reduce = Literal["mean", "sum"]
+
+
+class BagEncoder(Encoder):
+    """states x_j, summary (1/S) sum_j x_j or sum_j x_j: a change of order changes nothing but the order.
+
+    With embed/weighted.py in front the words count by weights, for example by idf.
+
+    Args:
+        in_size: features of the input.
+        size: project to this width, W x_j; None leaves the embeddings as they are.
+        reduce: "mean" or "sum".
+
+    Source: Iyyer et al. 2015, eq. 1 (mean, a deep averaging network's first layer).
+
+    Example:
+        >>> import torch
+        >>> x, mask = torch.tensor([[[1.0], [3.0], [50.0]]]), torch.tensor([[True, True, False]])
+        >>> BagEncoder(1, reduce="sum")(x, mask).summary.tolist()
+        [[4.0]]
+    """
+
+    def __init__(self, in_size: int, *, size: int | None = None, reduce: Reduce = "mean") -> None:
+        super().__init__()
+        check_choice("reduce", reduce, Reduce)
+        self.size = size or in_size
+        self.reduce = reduce
+        self.project = Linear(in_size, size, bias=False) if size else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] to a Memory."""
+        x = self.project(x)
+        if self.reduce == "mean":
+            return Memory(x, mask, masks.mean(x, mask))
+        return Memory(x, mask, (x * mask[..., None].to(x.dtype)).sum(1))

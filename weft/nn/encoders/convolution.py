@@ -1,0 +1,76 @@
+"""A convolutional encoder: each layer sees some neighbours more, all positions at once."""
+
+import math
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft import masks
+from weft.errors import ConfigError
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
+from weft.nn.positions import positions_of
+from weft.shapes import check_choice
+
+EntryPositions = Literal["sinusoidal", "concatenated", "learned", "none"]
+
+
+class ConvolutionEncoder(Encoder):
+    """x + (a * sigmoid(b)) with [a; b] = conv(x), times sqrt(1/2), in each layer; the summary is the mean.
+
+    Args:
+        in_size: features of the input; projected where they differ from the width.
+        size: D, the width.
+        num_layers: convolutions; L of them with kernel k see L (k - 1) + 1 positions.
+        kernel: k, odd, half to each side.
+        positions: added to the embeddings or concatenated with them.
+        max_length: positions that are learned.
+        dropout: on embeddings and before each convolution.
+
+    Raises:
+        ConfigError: an even kernel.
+
+    Source: Gehring et al. 2017, section 3; positions are sinusoidal unless `learned` (theirs) is asked for,
+    and attention reads the states without their extra sum with the embeddings (their eq. 2).
+
+    Example:
+        >>> import torch
+        >>> encoder = ConvolutionEncoder(3, size=8, num_layers=2)
+        >>> encoder(torch.zeros(2, 7, 3), torch.ones(2, 7) > 0).states.shape
+        torch.Size([2, 7, 8])
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        *,
+        size: int = 256,
+        num_layers: int = 4,
+        kernel: int = 3,
+        positions: EntryPositions = "sinusoidal",
+        max_length: int = 1024,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        check_choice("positions", positions, EntryPositions)
+        if kernel < 1 or kernel % 2 == 0:
+            raise ConfigError(f"kernel: {kernel} came, an odd number of positions is needed, such as 3 or 5")
+        self.size = size
+        self.project = nn.Identity() if in_size == size else Linear(in_size, size)
+        self.positions = positions_of(positions, size, max_length)
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(
+            nn.Conv1d(size, 2 * size, kernel, padding=kernel // 2) for _ in range(num_layers)
+        )
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] to a Memory."""
+        real = mask[..., None]
+        x = self.positions(self.project(x), range(x.shape[1]))
+        x = self.dropout(x).masked_fill(~real, 0.0)
+        for layer in self.layers:
+            h = F.glu(layer(self.dropout(x).mT).mT, -1)
+            x = ((x + h) * math.sqrt(0.5)).masked_fill(~real, 0.0)
+        return Memory(x, mask, masks.mean(x, mask))

@@ -1,0 +1,45 @@
+"""n-grams of embeddings: each position and the ones before it."""
+
+from torch import Tensor, nn
+
+from weft import masks
+from weft.errors import ConfigError
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.linear import Linear
+from weft.nn.windows import windows
+
+
+class NgramEncoder(Encoder):
+    """states [x_{t-n+1}; ..; x_t] side by side, or tanh(W of that + b); the summary is the last state.
+
+    Before the first position stand zeros.
+
+    Args:
+        in_size: features of the input.
+        length: n.
+        size: width of tanh(W [..] + b); None leaves the embeddings side by side, n times in_size.
+
+    Raises:
+        ConfigError: n below 1.
+
+    Source: Bengio et al. 2003, section 2 (its x and hidden layer), here as a reader.
+
+    Example:
+        >>> import torch
+        >>> x, mask = torch.tensor([[[1.0], [2.0], [3.0]]]), torch.ones(1, 3) > 0
+        >>> NgramEncoder(1, length=2)(x, mask).states.tolist()
+        [[[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]]]
+    """
+
+    def __init__(self, in_size: int, *, length: int = 3, size: int | None = None) -> None:
+        super().__init__()
+        if length < 1:
+            raise ConfigError(f"length: {length} came, a window holds at least 1 position")
+        self.length = length
+        self.size = size or length * in_size
+        self.hidden = nn.Sequential(Linear(length * in_size, size), nn.Tanh()) if size else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] to a Memory."""
+        states = self.hidden(windows(x, x.new_zeros(len(x), self.length - 1, x.shape[2])))
+        return Memory(states, mask, masks.last(states, mask))

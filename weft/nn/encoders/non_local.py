@@ -1,0 +1,45 @@
+"""An encoder of non-local blocks (A9), for places of a picture, frames of a clip or words."""
+
+from torch import Tensor, nn
+
+from weft import masks
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.linear import Linear
+from weft.nn.non_local import NonLocal, Pairwise
+
+
+class NonLocalEncoder(Encoder):
+    """Blocks Z = X + W_z y(X) above each other; the summary is the mean.
+
+    Args:
+        in_size: features of the input; projected where they differ from the width.
+        size: C, the width.
+        num_layers: blocks.
+        inner, pairwise, scaled: see `NonLocal`.
+
+    Source: Wang et al. 2018.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        *,
+        size: int = 256,
+        num_layers: int = 1,
+        inner: int | None = None,
+        pairwise: Pairwise = "embedded",
+        scaled: bool = False,
+    ) -> None:
+        super().__init__()
+        self.size = size
+        self.project = nn.Identity() if in_size == size else Linear(in_size, size)
+        self.blocks = nn.ModuleList(
+            NonLocal(size, inner=inner, pairwise=pairwise, scaled=scaled) for _ in range(num_layers)
+        )
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] to a Memory."""
+        x = self.project(x)
+        for block in self.blocks:
+            x = block(x, mask)
+        return Memory(x, mask, masks.mean(x, mask))

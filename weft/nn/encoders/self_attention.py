@@ -1,0 +1,44 @@
+"""A5 without parameters: the similarity of the embeddings themselves."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from weft import masks
+from weft.nn.attention import Attention
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.scores.dot import Dot
+from weft.nn.scores.score import Score
+
+
+class SelfAttentionEncoder(Encoder):
+    """out_i = sum_j alpha_ij x_j, alpha_i = softmax_j(score(x_i, x_j)): each word becomes those like it.
+
+    With dot, scaled or cosine there is nothing to learn but the embeddings. The summary is the mean.
+
+    Args:
+        in_size: features of the input, and of the result.
+        score: compares two embeddings.
+        num_layers: how often this is done.
+        residual: add what came, so that a word keeps its own meaning.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        *,
+        score: Callable[[int, int], Score] = Dot,
+        num_layers: int = 1,
+        residual: bool = False,
+    ) -> None:
+        super().__init__()
+        self.size = in_size
+        self.residual = residual
+        self.layers = nn.ModuleList(Attention(score(in_size, in_size), in_size) for _ in range(num_layers))
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D], mask [B, S] to a Memory; a probe sees the weights as `attention`."""
+        for layer in self.layers:
+            y = layer(x, layer.prepare(Memory(x, mask, x[:, 0])))
+            x = x + y if self.residual else y
+        return Memory(x, mask, masks.mean(x, mask))
