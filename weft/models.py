@@ -4,18 +4,22 @@ Read next: nn/encoders/encoder.py and nn/decoders/decoder.py for the parts; sear
 drives `step`; tasks/translate.py, which builds one from a recipe.
 """
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from weft import masks
+from weft.errors import ConfigError
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.head import Head, Loss
 from weft.nn.pools.pool import Pool
 from weft.randomness import open_generator
+from weft.shapes import check_choice
 from weft.tree import State
+
+Prompt = Literal["ignored", "read", "learnt"]
 
 
 class SequencePair(Protocol):
@@ -51,6 +55,12 @@ class Generator(nn.Module):
         head: what comes next.
         encoder: reads the source; None for a language model.
         source_embed: the source's front end; the target's where they share it.
+        prompt: without an encoder, what the source is: "ignored" (nothing is read), "read" (the decoder reads
+            it itself and continues it, M4 as a language model) or "learnt" (the same, and in training its
+            tokens are targets too).
+
+    Raises:
+        ConfigError: a prompt together with an encoder, or a word that is none of these.
     """
 
     def __init__(
@@ -61,8 +71,13 @@ class Generator(nn.Module):
         *,
         encoder: Encoder | None = None,
         source_embed: nn.Module | None = None,
+        prompt: Prompt = "ignored",
     ) -> None:
         super().__init__()
+        check_choice("prompt", prompt, Prompt)
+        if encoder is not None and prompt != "ignored":
+            raise ConfigError(f"prompt: {prompt} came with an encoder, which reads the source; leave one out")
+        self.prompt = prompt
         self.embed = embed
         self.decoder = decoder
         self.head = head
@@ -76,7 +91,7 @@ class Generator(nn.Module):
             ShapeError: a row of the mask without a real position.
         """
         if self.encoder is None:
-            return self.decoder.start(None, len(mask))
+            return self._continued(source, mask)[1]
         masks.check(mask, what="source mask")
         return self.decoder.start(self.encoder(self.source_embed(source), mask), len(mask))
 
@@ -97,8 +112,30 @@ class Generator(nn.Module):
             feeding: D2, the probability that the true token is fed rather than the model's own.
             per_sequence: draw once a sequence instead of once a token.
         """
-        h = self.features(batch) if feeding >= 1.0 else self._own_words(batch, feeding, per_sequence)
+        if feeding < 1.0:
+            h = self._own_words(batch, feeding, per_sequence)
+        elif self.prompt == "learnt" and self.training:
+            return self._with_prompt(batch)
+        else:
+            h = self.features(batch)
         return self.head.loss(h, batch.target_out, batch.target_mask)
+
+    def _continued(self, source: Any, mask: Tensor) -> tuple[Tensor | None, State]:
+        """The decoder's output on the prompt [B, S, D] and its state after it."""
+        state = self.decoder.start(None, len(mask))
+        if self.prompt == "ignored":
+            return None, state
+        masks.check(mask, what="source mask")
+        return self.decoder(self.source_embed(source), state, mask)
+
+    def _with_prompt(self, batch: SequencePair) -> Loss:
+        """Each token of prompt and target is a target, but the first of the prompt."""
+        read, state = self._continued(batch.source, batch.source_mask)
+        assert read is not None
+        written = self.decoder(self.embed(batch.target_in), state)[0]
+        h = torch.cat([read[:, :-1], written], 1)
+        mask = torch.cat([batch.source_mask[:, 1:], batch.target_mask], 1)
+        return self.head.loss(h, torch.cat([batch.source[:, 1:], batch.target_out], 1), mask)
 
     def _own_words(self, batch: SequencePair, feeding: float, per_sequence: bool) -> Tensor:
         tokens = batch.target_in

@@ -51,6 +51,8 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins")
     metavar="KEY=VALUE",
     help="Any setting of the recipe's section decoding, such as beam=3.",
 )
+@click.option("--source", help="Of a model of many languages: the one that is read, if its prompt names it.")
+@click.option("--target", help="Of a model of many languages: the one to write.")
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
 @click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
 def command(**given: Any) -> None:

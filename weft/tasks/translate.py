@@ -6,7 +6,6 @@ memory-mapped store. Read next: pairs/data.py, pairs/model.py, pairs/translator.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -25,9 +24,10 @@ from weft.nn.heads.head import Loss
 from weft.tasks.cache import cache_directory
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.data import PairData
+from weft.tasks.pairs.decoding import Decoding
 from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss, perplexity
 from weft.tasks.pairs.model import PairModel
-from weft.tasks.pairs.translator import Decoding, Translator
+from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
 
@@ -169,35 +169,11 @@ class Translate(Task):
         assert isinstance(model, Generator)
         return Translator(model, self.source, self.target, decoding or self.decoding)
 
-    def decoding_with(self, options: Mapping[str, Any]) -> Decoding:
-        """The recipe's way to search with what a user asks for; what is no setting of it is left alone.
-
-        Whoever asks for a beam, or for several translations, gets a beam search; it is wide enough for
-        them unless its width is given too.
-
-        Raises:
-            ConfigError: a setting that the search would not look at, or one out of its range.
-        """
-        settings = {field.name for field in fields(Decoding)}
-        given = {name: value for name, value in options.items() if name in settings}
-        search = given.setdefault("search", "sample" if options.get("sample") else self.decoding.search)
-        unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
-        if search != "sample" and unused:
-            raise ConfigError(
-                f"{unused[0]}: is a setting of sampling, and {search} was asked for; add --sample"
-            )
-        if search == "sample" and "beam" in given:
-            raise ConfigError("beam: sampling keeps no beam; leave out --beam or --sample")
-        if search != "sample" and ("beam" in given or given.get("nbest", 1) > 1):
-            given["search"] = "beam"
-            given.setdefault("beam", max(self.decoding.beam, given.get("nbest", 1)))
-        return replace(self.decoding, **given)
-
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
     ) -> Iterator[Answer]:
         """A translation a line, or the n best ones, each on its own line."""
-        translator = self.predictor(model, self.decoding_with(options))
+        translator = self.predictor(model, self.decoding.asked(options))
         typed = not isinstance(source, Path) and source.isatty()
         for line, found in translator.pairs(read_lines(source), **({"window": 1} if typed else {})):
             shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
@@ -222,7 +198,7 @@ class Translate(Task):
             memory = list(self.data.open("train"))
             train = [source for _, source, _ in memory], [target for _, _, target in memory]
         return evaluate(
-            self.predictor(model, self.decoding_with(options)),
+            self.predictor(model, self.decoding.asked(options)),
             [source for _, source, _ in pairs],
             [target for _, _, target in pairs],
             title=self.data.describe(split)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from weft.errors import ConfigError
 from weft.models import Generator
@@ -40,16 +41,19 @@ class PairModel:
     """An encoder and a decoder, in any combination.
 
     Args:
-        encoder: a part of nn/encoders.
+        encoder: a part of nn/encoders; null for a decoder alone that reads the source as a prompt and
+            continues it.
         decoder: a part of nn/decoders.
         embedding: of source and target.
         smoothing: share of each target's probability spread over the vocabulary in training.
+        learns: what a decoder alone learns to write: "target", or "all" (the prompt too).
     """
 
-    encoder: Callable[..., Encoder] = RecurrentEncoder
+    encoder: Callable[..., Encoder] | None = RecurrentEncoder
     decoder: Callable[..., Decoder] = RecurrentDecoder
     embedding: Embedding = field(default_factory=Embedding)
     smoothing: float = 0.1
+    learns: Literal["target", "all"] = "target"
 
     def __post_init__(self) -> None:
         _share("smoothing", self.smoothing)
@@ -64,6 +68,10 @@ class PairModel:
         Raises:
             ConfigError: shared embeddings asked for with two vocabularies.
         """
+        if self.encoder is None and not one_vocabulary:
+            raise ConfigError("model.encoder: null came, and a decoder alone has one vocabulary; share it")
+        if self.encoder is not None and self.learns == "all":
+            raise ConfigError("model.learns: all came, an encoder's source is not written; set encoder: null")
         settings = self.embedding
         shared = one_vocabulary if settings.shared is None else settings.shared
         if shared and not one_vocabulary:
@@ -73,11 +81,13 @@ class PairModel:
             )
         embed = Tokens(target_size, settings.size, dropout=settings.dropout)
         source_embed = embed if shared else Tokens(source_size, settings.size, dropout=settings.dropout)
-        encoder = self.encoder(settings.size)
+        encoder = None if self.encoder is None else self.encoder(settings.size)
         decoder = self.decoder(settings.size, encoder)
         head = Categorical(
             decoder.size, target_size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
         )
+        if encoder is None:
+            return Generator(embed, decoder, head, prompt="learnt" if self.learns == "all" else "read")
         return Generator(embed, decoder, head, encoder=encoder, source_embed=source_embed)
 
 

@@ -5,9 +5,8 @@ Read next: ../search/beam.py for how a translation is found; ../inspect/alignmen
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -21,75 +20,26 @@ from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.sampling import sample
 from weft.search.trace import Trace
 from weft.tasks.pairs.batch import collate_pairs, pad
-from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+from weft.tasks.pairs.decoding import Decoding
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 
 WINDOW = 2048  # lines that are sorted by length together
-_LEAST = {
-    "beam": 1,
-    "nbest": 1,
-    "batch_rows": 1,
-    "length_penalty": 0,
-    "max_ratio": 0,
-    "max_extra": 1,
-    "top_k": 0,
-    "seed": 0,
-}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decoding:
-    """How a translation is searched: a recipe's section `decoding`.
+class Reading(Protocol):
+    """What a translator needs of its source's vocabulary."""
 
-    Args:
-        search: beam, greedy or sample.
-        beam: hypotheses kept; 1 is greedy.
-        nbest: translations returned a line.
-        length_penalty: a hypothesis's log-probability is divided by its length to this power; 0 favours
-            short ones.
-        max_ratio, max_extra: at most max_ratio * (source tokens) + max_extra tokens are written.
-        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 leave every token in.
-        seed: of sampling.
-        batch_rows: sources decoded at once.
-    """
+    def encode(self, text: str, /) -> list[int]:
+        """The numbers of one text."""
 
-    search: Literal["beam", "greedy", "sample"] = "beam"
-    beam: int = 5
-    nbest: int = 1
-    length_penalty: float = 1.0
-    max_ratio: float = 2.0
-    max_extra: int = 10
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-    batch_rows: int = 64
+    def encode_batch(self, texts: Sequence[str], /) -> list[list[int]]:
+        """The numbers of many texts."""
 
-    def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not least <= value < math.inf:
-                raise ConfigError(f"{name}: {value} came, at least {least} is needed")
-        if not 0 < self.temperature < math.inf:
-            raise ConfigError(f"temperature: {self.temperature} came, a number above 0 is needed")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: {self.top_p} came, a number above 0 and at most 1 is needed")
-        if self.search == "beam" and self.nbest > self.beam:
-            raise ConfigError(
-                f"nbest: {self.nbest} translations of a beam of {self.beam} were asked for; "
-                f"raise beam to {self.nbest}"
-            )
-        if self.search == "greedy" and self.nbest > 1:
-            raise ConfigError(
-                f"nbest: greedy search gives 1 translation, {self.nbest} were asked for; use beam"
-            )
+    def pieces(self, ids: Sequence[int], /) -> list[str]:
+        """Every piece for the eye."""
 
-    def describe(self) -> str:
-        """For signatures, such as "beam 5, length penalty 1.0"."""
-        if self.search == "greedy" or (self.search == "beam" and self.beam == 1):
-            return "greedy"
-        if self.search == "beam":
-            return f"beam {self.beam}, length penalty {self.length_penalty:g}"
-        return f"sampled, temperature {self.temperature:g}, top_k {self.top_k}, top_p {self.top_p:g}"
+    def words(self, ids: Sequence[int], text: str | None = None, /) -> list[Word]:
+        """The words with the positions of their pieces."""
 
 
 class Translation(NamedTuple):
@@ -117,13 +67,23 @@ class Translator:
         model: in evaluation mode, on its device.
         source, target: the vocabularies.
         decoding: how to search.
+        banned: numbers that are never written, beside the special symbols.
     """
 
-    def __init__(self, model: Generator, source: Vocabulary, target: Vocabulary, decoding: Decoding) -> None:
+    def __init__(
+        self,
+        model: Generator,
+        source: Reading,
+        target: Vocabulary,
+        decoding: Decoding,
+        *,
+        banned: Sequence[int] = (),
+    ) -> None:
         self.model = model
         self.source = source
         self.target = target
         self.decoding = decoding
+        self.banned = (PAD, UNK, SOS, *banned)
 
     def translate(self, lines: Iterable[str]) -> Iterator[list[Translation]]:
         """For each line, in order, its n best translations; an empty line gives as many empty ones."""
@@ -216,7 +176,7 @@ class Translator:
         tokens, mask = tokens.to(self._device), mask.to(self._device)
         limits = torch.tensor([math.ceil(how.max_ratio * len(s)) + how.max_extra for s in sources])
         first = torch.full((len(sources),), SOS, device=self._device)
-        banned = (PAD, UNK, SOS)
+        banned = self.banned
         with torch.inference_mode():
             state = self.model.start(tokens, mask)
             step = self.model.step

@@ -1,0 +1,142 @@
+"""One model for many pairs: the symbol or the prompt decides which language is written, unseen pairs too."""
+
+import json
+import lzma
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.commands.shell import weft
+from weft.errors import ConfigError
+from weft.models import Generator
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.categorical import Categorical
+from weft.run import open_run
+from weft.tasks.pairs.batch import collate_pairs
+from weft.tasks.pairs.many import ManyData
+
+WORDS = {
+    "aa": ["one", "two", "three", "four", "five"],
+    "bb": ["un", "deux", "trois", "quatre", "cinq"],
+    "cc": ["eins", "zwei", "drei", "vier", "sechs"],
+}
+MODELS = {
+    "tags": [
+        "model.encoder={use: recurrent, cell: gru, sizes: [24], bidirectional: true}",
+        "model.decoder={use: recurrent, cell: gru, sizes: [32], score: bilinear}",
+    ],
+    "prompt": [
+        "model.encoder=null",
+        "model.decoder={use: recurrent, cell: gru, sizes: [64]}",
+        "data.prompt='{source} to {target}: {text}'",
+        "model.learns=all",
+        "training.max_updates=240",
+    ],
+}
+
+
+def corpus(folder: Path) -> Path:
+    folder.mkdir()
+    generator = torch.Generator().manual_seed(5)
+    for split, rows in (("train", 400), ("valid", 12)):
+        numbers = [torch.randint(5, (2 + n % 3,), generator=generator).tolist() for n in range(rows)]
+        for language, words in WORDS.items():
+            text = "".join(" ".join(words[n] for n in row) + "\n" for row in numbers)
+            with lzma.open(folder / f"{split}.{language}.xz", "wt", encoding="utf-8") as file:
+                file.write(text)
+    recipe = folder / "many.yaml"
+    recipe.write_text(
+        "task: multilingual\n"
+        f"data:\n  folder: {folder}\n  pairs: [aa-bb, bb-aa, aa-cc, cc-aa]\n  zero_shot: [bb-cc]\n"
+        "  train: train\n  valid: valid\n  vocabulary: {kind: word, size: null}\n  batch_tokens: 200\n"
+        "model:\n  embedding: {size: 32, dropout: 0.0}\n  smoothing: 0.0\n"
+        "training:\n  optimiser: {use: adam, lr: 0.01}\n  max_updates: 160\n  validate_every: 80\n"
+        "  precision: float32\n  tensorboard: false\n"
+    )
+    return recipe
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE", str(folder / "cache"))
+        answer = weft("train", corpus(folder / "data"), "--run", folder / "run", *MODELS[request.param])
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_the_language_asked_for_is_written(run: Path) -> None:
+    for target in ("bb", "cc"):
+        answer = weft(
+            "predict", run, "--source", "aa", "--target", target, stdin=b"one two three\n\nfour one\n"
+        )
+        lines = answer.out.split("\n")
+        assert answer.code == 0 and len(lines) == 4 and lines[1] == ""
+        assert set(lines[0].split() + lines[2].split()) <= set(WORDS[target])
+
+
+def test_trained_pairs_are_learnt_and_unseen_ones_are_scored(run: Path) -> None:
+    answer = weft("evaluate", run, "--split", "valid", "--json", run / "scores.json", "--beam", "1")
+    assert answer.code == 0 and "never trained (zero-shot)" in answer.out
+    found = json.loads((run / "scores.json").read_text("utf-8"))
+    assert set(found["pairs"]) == {"aa-bb", "bb-aa", "aa-cc", "cc-aa", "bb-cc"}
+    assert found["mean_bleu"] > 40  # copying the source scores 0
+
+
+def test_python_asks_in_the_same_way(run: Path) -> None:
+    opened = open_run(run)
+    translator = opened.task.predictor(opened.model)
+    said = weft("predict", run, "--source", "aa", "--target", "cc", stdin=b"two five\n").out.strip()
+    assert translator.predict("two five", "cc", "aa") == said
+    with pytest.raises(ConfigError, match="this model writes aa, bb, cc"):
+        translator.predict("two", "dd", "aa")
+
+
+def test_a_prediction_without_a_language_is_refused(run: Path) -> None:
+    answer = weft("predict", run, stdin=b"one\n")
+    assert answer.code == 2 and "--target: name the language to write, one of aa, bb, cc" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"pairs": ()}, "an empty list came"),
+        ({"pairs": ("en-de", "ende")}, "'ende' came, a direction such as en-de"),
+        ({"pairs": ("en-de", "en-de")}, "en-de stands there twice"),
+        ({"pairs": ("en-de",), "zero_shot": ("de-fr",)}, "no trained pair is written in that language"),
+        ({"pairs": ("en-de",), "prompt": "to {target}"}, "{text} is missing"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        ManyData(corpus="libreoffice-help", **settings)
+
+
+def small(prompt: str) -> Generator:
+    torch.manual_seed(3)
+    embed = Tokens(19, 8)
+    decoder = TransformerDecoder(8, None, size=8, num_heads=2, num_layers=2, inner=11, dropout=0.0)
+    return Generator(embed, decoder, Categorical(8, 19, smoothing=0.0), prompt=prompt).double()
+
+
+def test_a_decoder_alone_reads_its_prompt_as_one_sequence() -> None:
+    """The loss is that of the joined sequence without padding, computed position by position."""
+    sources, targets = [[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]
+    batch = collate_pairs(sources, targets)
+    for prompt, first in (("read", None), ("learnt", 1)):
+        model = small(prompt)
+        want, count = 0.0, 0
+        for source, target in zip(sources, targets, strict=True):
+            whole = torch.tensor([[*source, 2, *target, 3]])
+            h = model.decoder(model.embed(whole[:, :-1]), model.decoder.start(None, 1))[0]
+            logp = model.head(h)[0].log_softmax(-1)
+            for t in range(first or len(source) + 1, whole.shape[1]):
+                if t == len(source):
+                    continue  # <sos> ends the prompt; nobody has to write it
+                want, count = want - float(logp[t - 1, whole[0, t]]), count + 1
+        loss = model.train().loss(batch)
+        assert int(loss.count) == count
+        assert float(loss.total.detach()) == pytest.approx(want, abs=1e-10)

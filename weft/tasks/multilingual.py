@@ -1,0 +1,303 @@
+"""M4, one model for many language pairs: with a symbol for the language that is wanted, or asked in words.
+
+An encoder-decoder reads the symbol before the source; a decoder alone (`encoder: null`) reads source or
+prompt itself and continues it, as a language model does. Pairs that were never trained can be asked for.
+Read next: pairs/many.py, the data; translate.py, the same for one pair; ../data/mixture.py.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal
+
+import numpy as np
+from torch import nn
+
+from weft.data.check import Report, check
+from weft.data.lines import read_lines
+from weft.data.mixture import Mixture
+from weft.data.store import TokenStore, content_key
+from weft.errors import CheckpointError, ConfigError, ShapeError
+from weft.metrics.bleu import Bleu
+from weft.metrics.chrf import Chrf
+from weft.models import Generator
+from weft.nn.heads.head import Loss
+from weft.tasks.cache import cache_directory
+from weft.tasks.pairs.batch import PairBatch, collate_pairs
+from weft.tasks.pairs.decoding import Decoding
+from weft.tasks.pairs.evaluation import evaluate, mean_loss, perplexity
+from weft.tasks.pairs.many import Asking, ManyData
+from weft.tasks.pairs.many_evaluation import ManyEvaluation
+from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.translator import Translator
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.translate import Translate
+from weft.text.vocabulary import Vocabulary
+
+
+class Multilingual(Task):
+    """Parallel text of several pairs to one translator.
+
+    Args:
+        data: the pairs, and how a source says what is wanted.
+        model: which encoder and decoder; `encoder: null` for a decoder alone.
+        decoding: how translations are searched once the model is trained; validation is greedy.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = Translate.better
+    options: ClassVar[Mapping[str, Sequence[str]]] = {
+        "predict": (*Translate.options["predict"], "source", "target"),
+        "evaluate": Translate.options["evaluate"],
+    }
+    note: ClassVar[str] = (
+        "BLEU and chrF are means over the trained pairs of sacrebleu's scores on detokenised greedy output."
+    )
+
+    def __init__(self, *, data: ManyData, model: PairModel, decoding: Decoding) -> None:
+        self.data = data
+        self.parts = model
+        self.decoding = decoding
+        self.vocabulary: Vocabulary
+        self._stores: list[TokenStore]
+        self._first: np.ndarray  # number of each store's first example
+        self._valid: dict[str, tuple[list[str], list[str]]]
+
+    def about(self) -> str:
+        """The directions and the corpus."""
+        return f"{', '.join(self.data.pairs)}, on {self.data.corpus or self.data.train}"
+
+    def has(self, split: Split) -> bool:
+        """See Task.has."""
+        return self.data.of(self.data.pairs[0]).has(split)
+
+    def rehearse(self) -> Loss:
+        """Two pairs under a vocabulary of 19 tokens."""
+        batch = collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
+        return self.parts.build(19, 19, one_vocabulary=True).loss(batch)
+
+    def look(self) -> None:
+        """See that all files are there, and that the parts of the model fit together."""
+        try:
+            self.parts.build(5, 5, one_vocabulary=True)
+        except (ConfigError, ShapeError) as error:
+            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
+        for pair in self.data.pairs:
+            for split in SPLITS:
+                if self.data.of(pair).has(split):
+                    self.data.of(pair).open(split)
+
+    def prepare(self, run: Path, progress: Progress) -> None:
+        """Learn the vocabulary unless the run has it, then open or build a token store for each pair."""
+        if not (run / "tokenizer.json").exists():
+            progress("learning the vocabulary", 0, None)
+            how = self.data.vocabulary
+            self.vocabulary = Vocabulary.train(
+                self._text(),
+                kind=how.kind,
+                size=how.size,
+                min_count=how.min_count,
+                form=how.form,
+                lowercase=how.lowercase,
+            )
+            self.vocabulary.save(run / "tokenizer.json")
+        self.open(run)
+        self._stores = [self._stored(pair, run, progress) for pair in self.data.pairs]
+        self._first = np.cumsum([0, *(len(store.lengths) for store in self._stores)])
+        self._valid = {}
+        for pair in self.data.pairs:
+            rows = [(source, target) for _, source, target in self.data.of(pair).open("valid")]
+            self._valid[pair] = [source for source, _ in rows], [target for _, target in rows]
+
+    def open(self, run: Path) -> None:
+        """Read the vocabulary of the run."""
+        if not (run / "tokenizer.json").exists():
+            raise CheckpointError(f"{run / 'tokenizer.json'}: is missing; this is no run that was trained")
+        self.vocabulary = Vocabulary.load(run / "tokenizer.json")
+
+    def model(self) -> Generator:
+        """A new model for this vocabulary and its symbols of languages."""
+        size = len(self.vocabulary) + self.data.symbols
+        return self.parts.build(size, size, one_vocabulary=True)
+
+    def plan(self, seed: int) -> Mixture:
+        """Batches of all pairs, mixed by temperature."""
+        return Mixture(
+            [store.lengths for store in self._stores],
+            temperature=self.data.temperature,
+            max_tokens=self.data.batch_tokens,
+            max_rows=self.data.batch_rows or None,
+            seed=seed,
+        )
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        """Training pairs by number over all stores."""
+        places = np.searchsorted(self._first, numbers, "right") - 1
+        pairs = [
+            self._stores[place][int(number - self._first[place])]
+            for place, number in zip(places.tolist(), numbers.tolist(), strict=True)
+        ]
+        return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
+        assert isinstance(model, Generator)
+        losses, bleus, chrfs, samples = [], [], [], []
+        for pair, (sources, references) in self._valid.items():
+            rows = self.data.validate_rows or len(sources)
+            sources, references = sources[:rows], references[:rows]
+            asking = self._asking(pair)
+            targets = self.vocabulary.encode_batch(references)
+            losses.append(mean_loss(model, asking.encode_batch(sources), targets))
+            translator = self._translator(model, pair, Decoding(search="greedy"))
+            outputs = [found[0].text for found in translator.translate(sources)]
+            bleus.append(Bleu().score(outputs, references).value)
+            chrfs.append(Chrf().score(outputs, references).value)
+            shown = next((n for n, source in enumerate(sources) if source.strip()), 0)
+            samples.append(Sample(f"{pair}: {sources[shown]}", references[shown], outputs[shown]))
+        loss = float(np.mean(losses))
+        scores = {"loss": loss, "perplexity": perplexity(loss), "bleu": float(np.mean(bleus))}
+        return Validation({**scores, "chrf": float(np.mean(chrfs))}, samples[:4])
+
+    def predictor(self, model: nn.Module) -> "ManyTranslator":
+        """The trained model at work: `predict(text, "de")`, or `to("de")` for a translator of one pair."""
+        assert isinstance(model, Generator)
+        return ManyTranslator(self, model)
+
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """A translation a line into the language that --target names."""
+        assert isinstance(model, Generator)
+        if "target" not in options:
+            raise ConfigError(f"--target: name the language to write, one of {', '.join(self.data.targets)}")
+        translator = ManyTranslator(self, model, self.decoding.asked(options)).to(
+            options["target"], options.get("source")
+        )
+        typed = not isinstance(source, Path) and source.isatty()
+        for line, found in translator.pairs(read_lines(source), **({"window": 1} if typed else {})):
+            shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
+            yield Answer("\n".join(shown), (line, found[0]))
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ManyEvaluation:
+        """Every trained pair and every unseen one with its scores and floor; see Task.evaluate.
+
+        Raises:
+            ConfigError: other data came; a file does not say which pair it is of.
+        """
+        assert isinstance(model, Generator)
+        if data is not None:
+            raise ConfigError("--data: a model of many pairs is scored on its recipe's files; leave it out")
+        found = {}
+        decoding = self.decoding.asked(options)
+        for pair in (*self.data.pairs, *self.data.zero_shot):
+            rows = list(self.data.of(pair).open(split))
+            found[pair] = evaluate(
+                self._translator(model, pair, decoding),
+                [source for _, source, _ in rows],
+                [target for _, _, target in rows],
+                title=self.data.of(pair).describe(split),
+                lowercase=options.get("lowercase", False),
+            )
+        return ManyEvaluation(found, unseen=self.data.zero_shot)
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Parallel text: see weft/data/check.py."""
+        return check(*files)
+
+    def _asking(self, pair: str) -> Asking:
+        return self.data.asking(self.vocabulary, *pair.split("-"))
+
+    def _translator(self, model: Generator, pair: str, decoding: Decoding) -> Translator:
+        symbols = range(len(self.vocabulary), len(self.vocabulary) + self.data.symbols)
+        return Translator(model, self._asking(pair), self.vocabulary, decoding, banned=symbols)
+
+    def _text(self) -> Iterator[str]:
+        """Each language once, from the first pair that has it, and the words of the prompts."""
+        seen: set[str] = set()
+        for pair in self.data.pairs:
+            source, target = pair.split("-")
+            for _, *sides in self.data.of(pair).open("train"):
+                for language, side in zip((source, target), sides, strict=True):
+                    if language not in seen:
+                        yield side
+            seen |= {source, target}
+        if self.data.prompt is not None:
+            for pair in (*self.data.pairs, *self.data.zero_shot):
+                source, target = pair.split("-")
+                names = {"source": self.data.name(source), "target": self.data.name(target)}
+                # As often as a frequent phrase, so that it becomes few pieces.
+                for _ in range(100):
+                    yield self.data.prompt.replace("{text}", "").format(**names)
+
+    def _stored(self, pair: str, run: Path, progress: Progress) -> TokenStore:
+        train, asking = self.data.of(pair).open("train"), self._asking(pair)
+        length = self.data.max_length
+        key = content_key(
+            train.files,
+            vocabularies=[(run / "tokenizer.json").read_text("utf-8")],
+            max_length=length,
+            languages=pair.split("-"),
+            asking=[self.data.prompt, self.data.names, self.data.targets],
+        )
+        store = TokenStore.build(
+            cache_directory() / key[:32],
+            train,
+            asking.encode_batch,
+            self.vocabulary.encode_batch,
+            max_length=length,
+            key=key,
+            progress=lambda lines: progress(f"reading training pairs {pair}", lines, None),
+        )
+        progress(f"{pair}: {store.report['kept']:,} of {store.report['pairs']:,} training pairs kept", 0, 0)
+        return store
+
+
+class ManyTranslator:
+    """A trained model of many pairs at work.
+
+    Args:
+        task: its data and vocabulary.
+        model: in evaluation mode.
+        decoding: how to search; the recipe's unless given.
+    """
+
+    def __init__(self, task: Multilingual, model: Generator, decoding: Decoding | None = None) -> None:
+        self._task = task
+        self._model = model
+        self._decoding = decoding or task.decoding
+
+    def to(self, target: str, source: str | None = None) -> Translator:
+        """The translator into one language.
+
+        Args:
+            target: what is written.
+            source: what is read; only a prompt that names it needs it.
+
+        Raises:
+            ConfigError: a language that this model does not write, or a source that the prompt needs.
+        """
+        data = self._task.data
+        if target not in data.targets:
+            raise ConfigError(f"--target {target}: this model writes {', '.join(data.targets)}")
+        if source is None and data.prompt is not None and "{source}" in data.prompt:
+            raise ConfigError("--source: the prompt of this model names it; give the language that is read")
+        pair = f"{source or 'any'}-{target}"
+        return self._task._translator(self._model, pair, self._decoding)
+
+    def align(self, source: Sequence[int], target: Sequence[int]) -> Any:
+        """What the attention did; see Translator.align."""
+        return self.to(self._task.data.targets[0], "en").align(source, target)
+
+    def predict(self, text: str, target: str, source: str | None = None) -> str:
+        """The best translation of one sentence."""
+        greedy_or_beam = replace(self._decoding, nbest=1)
+        return ManyTranslator(self._task, self._model, greedy_or_beam).to(target, source).predict(text)
