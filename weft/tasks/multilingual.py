@@ -6,7 +6,6 @@ Read next: pairs/many.py, the data; translate.py, the same for one pair; ../data
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -28,8 +27,8 @@ from weft.tasks.pairs.decoding import Decoding
 from weft.tasks.pairs.evaluation import evaluate, mean_loss, perplexity
 from weft.tasks.pairs.many import Asking, ManyData
 from weft.tasks.pairs.many_evaluation import ManyEvaluation
+from weft.tasks.pairs.many_translator import ManyTranslator
 from weft.tasks.pairs.model import PairModel
-from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.tasks.translate import Translate
 from weft.text.vocabulary import Vocabulary
@@ -143,14 +142,14 @@ class Multilingual(Task):
         """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
         assert isinstance(model, Generator)
         losses, bleus, chrfs, samples = [], [], [], []
+        many = ManyTranslator(model, self.data, self.vocabulary, Decoding(search="greedy"))
         for pair, (sources, references) in self._valid.items():
             rows = self.data.validate_rows or len(sources)
             sources, references = sources[:rows], references[:rows]
             asking = self._asking(pair)
             targets = self.vocabulary.encode_batch(references)
             losses.append(mean_loss(model, asking.encode_batch(sources), targets))
-            translator = self._translator(model, pair, Decoding(search="greedy"))
-            outputs = [found[0].text for found in translator.translate(sources)]
+            outputs = [found[0].text for found in many.of(pair).translate(sources)]
             bleus.append(Bleu().score(outputs, references).value)
             chrfs.append(Chrf().score(outputs, references).value)
             shown = next((n for n, source in enumerate(sources) if source.strip()), 0)
@@ -159,10 +158,10 @@ class Multilingual(Task):
         scores = {"loss": loss, "perplexity": perplexity(loss), "bleu": float(np.mean(bleus))}
         return Validation({**scores, "chrf": float(np.mean(chrfs))}, samples[:4])
 
-    def predictor(self, model: nn.Module) -> "ManyTranslator":
+    def predictor(self, model: nn.Module) -> ManyTranslator:
         """The trained model at work: `predict(text, "de")`, or `to("de")` for a translator of one pair."""
         assert isinstance(model, Generator)
-        return ManyTranslator(self, model)
+        return ManyTranslator(model, self.data, self.vocabulary, self.decoding)
 
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
@@ -171,7 +170,7 @@ class Multilingual(Task):
         assert isinstance(model, Generator)
         if "target" not in options:
             raise ConfigError(f"--target: name the language to write, one of {', '.join(self.data.targets)}")
-        translator = ManyTranslator(self, model, self.decoding.asked(options)).to(
+        translator = ManyTranslator(model, self.data, self.vocabulary, self.decoding.asked(options)).to(
             options["target"], options.get("source")
         )
         typed = not isinstance(source, Path) and source.isatty()
@@ -196,11 +195,11 @@ class Multilingual(Task):
         if data is not None:
             raise ConfigError("--data: a model of many pairs is scored on its recipe's files; leave it out")
         found = {}
-        decoding = self.decoding.asked(options)
+        many = ManyTranslator(model, self.data, self.vocabulary, self.decoding.asked(options))
         for pair in (*self.data.pairs, *self.data.zero_shot):
             rows = list(self.data.of(pair).open(split))
             found[pair] = evaluate(
-                self._translator(model, pair, decoding),
+                many.of(pair),
                 [source for _, source, _ in rows],
                 [target for _, _, target in rows],
                 title=self.data.of(pair).describe(split),
@@ -215,10 +214,6 @@ class Multilingual(Task):
 
     def _asking(self, pair: str) -> Asking:
         return self.data.asking(self.vocabulary, *pair.split("-"))
-
-    def _translator(self, model: Generator, pair: str, decoding: Decoding) -> Translator:
-        symbols = range(len(self.vocabulary), len(self.vocabulary) + self.data.symbols)
-        return Translator(model, self._asking(pair), self.vocabulary, decoding, banned=symbols)
 
     def _text(self) -> Iterator[str]:
         """Each language once, from the first pair that has it, and the words of the prompts."""
@@ -259,45 +254,3 @@ class Multilingual(Task):
         )
         progress(f"{pair}: {store.report['kept']:,} of {store.report['pairs']:,} training pairs kept", 0, 0)
         return store
-
-
-class ManyTranslator:
-    """A trained model of many pairs at work.
-
-    Args:
-        task: its data and vocabulary.
-        model: in evaluation mode.
-        decoding: how to search; the recipe's unless given.
-    """
-
-    def __init__(self, task: Multilingual, model: Generator, decoding: Decoding | None = None) -> None:
-        self._task = task
-        self._model = model
-        self._decoding = decoding or task.decoding
-
-    def to(self, target: str, source: str | None = None) -> Translator:
-        """The translator into one language.
-
-        Args:
-            target: what is written.
-            source: what is read; only a prompt that names it needs it.
-
-        Raises:
-            ConfigError: a language that this model does not write, or a source that the prompt needs.
-        """
-        data = self._task.data
-        if target not in data.targets:
-            raise ConfigError(f"--target {target}: this model writes {', '.join(data.targets)}")
-        if source is None and data.prompt is not None and "{source}" in data.prompt:
-            raise ConfigError("--source: the prompt of this model names it; give the language that is read")
-        pair = f"{source or 'any'}-{target}"
-        return self._task._translator(self._model, pair, self._decoding)
-
-    def align(self, source: Sequence[int], target: Sequence[int]) -> Any:
-        """What the attention did; see Translator.align."""
-        return self.to(self._task.data.targets[0], "en").align(source, target)
-
-    def predict(self, text: str, target: str, source: str | None = None) -> str:
-        """The best translation of one sentence."""
-        greedy_or_beam = replace(self._decoding, nbest=1)
-        return ManyTranslator(self._task, self._model, greedy_or_beam).to(target, source).predict(text)
