@@ -26,6 +26,11 @@ def tree_map(function: Callable[[Tensor], Tensor], state: State) -> State:
     return _walk(function, function, state)
 
 
+def detach(state: State) -> State:
+    """The same numbers cut from the graph that made them: truncated back-propagation stops here (C11)."""
+    return tree_map(Tensor.detach, state)
+
+
 def leaves(state: State) -> Iterator[Tensor]:
     """Every tensor of the tree, depth first."""
     if isinstance(state, Tensor):

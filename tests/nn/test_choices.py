@@ -21,8 +21,8 @@ from weft.nn.encoders.transformer import TransformerEncoder
         ),
         (lambda: GRU(2, 3, reset="never"), "reset: 'never' came, one of after, before"),
         (
-            lambda: RecurrentEncoder(2, sizes=(3,), join="sum"),
-            "join: 'sum' came, one of concatenate, mean, learned",
+            lambda: RecurrentEncoder(2, sizes=(3,), join="product"),
+            "join: 'product' came, one of concatenate, mean, sum, learned",
         ),
         (lambda: RecurrentEncoder(2, sizes=(3, 0)), "needs a size for each layer"),
         (lambda: RecurrentDecoder(2, RecurrentEncoder(2), enters="early"), "enters: 'early' came"),

@@ -74,7 +74,7 @@ def test_a_cell_is_its_equation(make: type[Cell]) -> None:
 
 
 @every_case
-@pytest.mark.parametrize("join", ["concatenate", "mean", "learned"])
+@pytest.mark.parametrize("join", ["concatenate", "mean", "sum", "learned"])
 def test_directions_are_joined_forward_first(make: type[Cell], join: str) -> None:
     sizes = (5, SIZE)
     stack = ready(lambda: Stack(READ, sizes, cell=make, bidirectional=True, join=join))
@@ -89,6 +89,8 @@ def test_directions_are_joined_forward_first(make: type[Cell], join: str) -> Non
             h = np.hstack([left, right])
             if join == "mean":
                 h = (left + right) / 2
+            elif join == "sum":
+                h = left + right
             elif join == "learned":
                 weights = stack.joins[layer]
                 h = np.tanh(h @ weights.weight.detach().numpy().T + weights.bias.detach().numpy())

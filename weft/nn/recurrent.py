@@ -1,7 +1,9 @@
 """Runs cells over time: layers above each other (C3), one or both directions (C4).
 
-Read next: cells/cell.py for what a layer is made of; encoders/recurrent.py and decoders/recurrent.py
-for where stacks are used.
+Truncated back-propagation (C11) is a way to call a stack: the states out of one piece, cut from their
+graph by `tree.detach`, go into the next. Read next: cells/cell.py for what a layer is made of; ragged.py
+for rows of very different length; drop_in.py for torch.nn's own interface; encoders/recurrent.py and
+decoders/recurrent.py for where stacks are used.
 """
 
 from collections.abc import Callable
@@ -11,15 +13,16 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
-from weft.errors import ConfigError
+from weft.errors import ConfigError, ShapeError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.shapes import check_choice
+from weft.nn.ragged import Plan, plan, run_pieces
+from weft.shapes import check_choice, check_shape
 from weft.tree import State, leaves
 
-Join = Literal["concatenate", "mean", "learned"]
+Join = Literal["concatenate", "mean", "sum", "learned"]
 
 
 class Stack(nn.Module):
@@ -30,17 +33,25 @@ class Stack(nn.Module):
         sizes: hidden size of each layer (in each direction).
         cell: makes a cell from its input size and its size.
         bidirectional: a second network with its own weights reads each layer from the end.
-        join: how the two directions become one: forward first and backward after it, their mean, or
-            tanh(W [forward; backward] + b).
-        dropout: share of features set to zero after every layer in training.
+        join: how the two directions become one: forward first and backward after it, their mean, their
+            sum, or tanh(W [forward; backward] + b).
+        residual: every layer above the first adds what it read to what it gives.
+        dropout: share of features set to zero after every layer in training, before a residual is added.
 
     Attributes:
         size: features of the output.
 
     Raises:
-        ConfigError: no layer.
+        ConfigError: no layer; a residual around a layer whose input and output differ in size.
 
-    Source: Schuster & Paliwal 1997 for both directions.
+    Source: Schuster & Paliwal 1997 for both directions; Wu et al. 2016 (GNMT), section 3.1, for residuals.
+
+    Example:
+        >>> import torch
+        >>> stack = Stack(3, (5, 5, 5), residual=True)
+        >>> y, finals = stack(torch.zeros(2, 7, 3))
+        >>> y.shape, len(finals)
+        (torch.Size([2, 7, 5]), 3)
     """
 
     def __init__(
@@ -51,6 +62,7 @@ class Stack(nn.Module):
         cell: Callable[[int, int], Cell] = LSTM,
         bidirectional: bool = False,
         join: Join = "concatenate",
+        residual: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
@@ -61,14 +73,21 @@ class Stack(nn.Module):
         check_choice("join", join, Join)
         self.bidirectional = bidirectional
         self.join = join
+        self.residual = residual
         self.dropout = Dropout(dropout)
         self.forwards, self.backwards, self.joins = nn.ModuleList(), nn.ModuleList(), nn.ModuleList()
-        for size in sizes:
+        for layer, size in enumerate(sizes):
+            wide = 2 * size if bidirectional and join == "concatenate" else size
+            if residual and layer and wide != in_size:
+                raise ConfigError(
+                    f"residual: layer {layer + 1} reads {in_size} features and gives {wide}, and only equal "
+                    "sizes add up; give every layer the same size, or leave residual out"
+                )
             self.forwards.append(cell(in_size, size))
             if bidirectional:
                 self.backwards.append(cell(in_size, size))
                 self.joins.append(Linear(2 * size, size) if join == "learned" else nn.Identity())
-            in_size = 2 * size if bidirectional and join == "concatenate" else size
+            in_size = wide
         self.size = in_size
 
     @property
@@ -93,36 +112,63 @@ class Stack(nn.Module):
 
         Returns:
             y [B, T, size], and for each layer a tuple of final states, one a direction.
+
+        Raises:
+            ShapeError: no step, other features than the stack reads, or states of other rows or layers.
         """
-        states = states or self.start(x)
+        check_shape("the input of a recurrent network", x, None, None, self.forwards[0].in_size)
+        if x.shape[1] == 0:
+            raise ShapeError(f"the input has shape {list(x.shape)}, no step to read; leave empty rows out")
+        states = self.start(x) if states is None else _checked(states, x, len(self.forwards))
+        cuts = plan(mask)
         finals = []
         for layer, cell in enumerate(self.forwards):
-            y, final = _run(cell, x, states[layer], mask)
+            y, final = _run(cell, x, states[layer], mask, cuts)
             if self.bidirectional:
                 back = self.backwards[layer]
                 reverse = x.flip(1) if mask is None else masks.reverse(x, mask)
-                z, final_back = _run(back, reverse, back.start(x), mask)
+                z, final_back = _run(back, reverse, back.start(x), mask, cuts)
                 z = z.flip(1) if mask is None else masks.reverse(z, mask)
                 y = self.joined(layer, y, z)
                 finals.append((final, final_back))
             else:
                 finals.append((final,))
-            x = self.dropout(y)
+            y = self.dropout(y)
+            x = x + y if self.residual and layer else y
         return x, tuple(finals)
 
     def joined(self, layer: int, forward: Tensor, backward: Tensor) -> Tensor:
         """Two directions [.., H] of a layer as one, as `join` says."""
         if self.join == "mean":
             return (forward + backward) / 2
+        if self.join == "sum":
+            return forward + backward
         both = torch.cat([forward, backward], -1)
         return torch.tanh(self.joins[layer](both)) if self.join == "learned" else both
 
 
-def _run(cell: Cell, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+def _run(cell: Cell, x: Tensor, state: State, mask: Tensor | None, cuts: Plan | None) -> tuple[Tensor, State]:
     if x.shape[1] == 1 and mask is None:  # a step of a search: the kernels' set-up costs more than the step
         y, state = cell.step(x[:, 0], state)
         return y[:, None], state
-    return cell(x, state, mask)
+    if mask is None or cuts is None:
+        return cell(x, state, mask)
+    return run_pieces(cell, x, state, mask, cuts)
+
+
+def _checked(states: tuple[State, ...], x: Tensor, layers: int) -> tuple[State, ...]:
+    if len(states) != layers:
+        raise ShapeError(
+            f"{len(states)} layers' states came for {layers} layers; give one for each, or none to start anew"
+        )
+    for layer, state in enumerate(states):
+        for leaf in leaves(state):
+            if len(leaf) != len(x):
+                raise ShapeError(
+                    f"layer {layer + 1}'s state {list(leaf.shape)} has {len(leaf)} rows and the input "
+                    f"{list(x.shape)} has {len(x)}; carry the states of the same rows, or start anew"
+                )
+    return states
 
 
 def _state_sizes(cell: Cell) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft.errors import ConfigError
 from weft.nn.attention import Attention, Source, Weights
 from weft.nn.bridge import Bridge, BridgeFrom
 from weft.nn.cells.cell import Cell
@@ -55,7 +56,12 @@ class RecurrentDecoder(Decoder):
         readout: size of tanh(W [h; out] + b), Luong's attentional vector; 0 leaves [h; out] as it is;
             None takes the top layer's size where attention reaches the output.
         bridge: where the first state comes from; see `Bridge`.
+        bidirectional: refused; a recipe that asks for it hears why.
+        residual: every layer above the first adds what it read to what it gives.
         dropout: after every layer and on the output.
+
+    Raises:
+        ConfigError: bidirectional: a step that writes must not see what comes after it (C4).
     """
 
     def __init__(
@@ -74,9 +80,16 @@ class RecurrentDecoder(Decoder):
         weights: Weights = "softmax",
         readout: int | None = None,
         bridge: BridgeFrom = "layers",
+        bidirectional: bool = False,
+        residual: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if bidirectional:
+            raise ConfigError(
+                "bidirectional: true came for a decoder or language model, which must not see what "
+                "it has yet to write; remove it here, an encoder may have it"
+            )
         check_choice("enters", enters, Enters)
         self.enters: Enters = "never" if encoder is None else enters
         self.input_feeding = input_feeding
@@ -98,7 +111,7 @@ class RecurrentDecoder(Decoder):
         self.size = readout or shown
         self.readout = nn.Sequential(Linear(shown, readout), nn.Tanh()) if readout else nn.Identity()
         at_input = (context if self.enters in ("input", "both") else 0) + (self.size if input_feeding else 0)
-        self.stack = Stack(in_size + at_input, sizes, cell=cell, dropout=dropout)
+        self.stack = Stack(in_size + at_input, sizes, cell=cell, residual=residual, dropout=dropout)
         self.bridge = None
         if encoder is not None:
             self.bridge = Bridge(encoder, tuple(layer[0] for layer in self.stack.state_sizes), source=bridge)

@@ -19,6 +19,7 @@ class RecurrentEncoder(Encoder):
         cell: the recurrence.
         bidirectional: read from both ends.
         join: how the directions become one; see `Stack`.
+        residual: every layer above the first adds what it read to what it gives.
         dropout: after every layer.
 
     Example:
@@ -37,10 +38,19 @@ class RecurrentEncoder(Encoder):
         cell: Callable[[int, int], Cell] = LSTM,
         bidirectional: bool = False,
         join: Join = "concatenate",
+        residual: bool = False,
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.stack = Stack(in_size, sizes, cell=cell, bidirectional=bidirectional, join=join, dropout=dropout)
+        self.stack = Stack(
+            in_size,
+            sizes,
+            cell=cell,
+            bidirectional=bidirectional,
+            join=join,
+            residual=residual,
+            dropout=dropout,
+        )
         self.size = self.stack.size
         self.carry_sizes = self.stack.state_sizes
 

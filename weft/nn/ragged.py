@@ -1,0 +1,154 @@
+"""Rows of very different length in one batch: the batch shrinks as time goes on, and padding is not computed.
+
+Rows are sorted by length and time is cut into pieces; in each piece the recurrence runs over the rows
+that still read. torch's packed sequences shrink at every step, which loses more than the padding costs
+in training (docs/results.md); a few pieces keep the kernels of a whole sequence. Read next: recurrent.py.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.probe import watching
+from weft.tree import State, tree_map
+
+Run = Callable[[Tensor, State, Tensor | None], tuple[Tensor, State]]
+"""A recurrence over time: x [B, T, D], the state before, mask [B, T] or None; gives y and the state after."""
+
+CALL = 64  # what one more piece costs, in rows x steps: weights are read and their gradients added once more
+CUTS = 16  # how many places for a cut are weighed against each other
+GAIN = 0.75  # cut only where pieces cost at most this share of the whole; above it they took as long
+
+
+class Piece(NamedTuple):
+    """Steps begin <= t < end of the longest `rows` rows; `full` if none of them ends before `end`."""
+
+    begin: int
+    end: int
+    rows: int
+    full: bool
+
+
+class Plan(NamedTuple):
+    """How a batch is cut."""
+
+    order: Tensor  # [B] rows, the longest first
+    pieces: tuple[Piece, ...]
+
+
+def plan(mask: Tensor | None) -> Plan | None:
+    """Where to cut a batch; None where it is not worth while, off the CPU, and while a probe is open.
+
+    Args:
+        mask: [B, T] bool, real positions first, or None.
+
+    Example:
+        >>> import torch
+        >>> mask = torch.arange(900) < torch.tensor([[900], [100], [100]])
+        >>> [(piece.begin, piece.end, piece.rows) for piece in plan(mask).pieces]
+        [(0, 100, 3), (100, 900, 1)]
+    """
+    if mask is None or mask.device.type != "cpu" or watching():
+        return None
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # the plan would be frozen into the graph
+        return None
+    lengths, order = mask.sum(1).sort(descending=True, stable=True)
+    pieces = cut(lengths.tolist())
+    cost = sum(CALL + piece.rows * (piece.end - piece.begin) for piece in pieces)
+    return Plan(order, pieces) if cost <= GAIN * (CALL + mask.numel()) else None
+
+
+def cut(lengths: list[int], call: float = CALL) -> tuple[Piece, ...]:
+    """The pieces that cost least, when each costs `call` and its rows times its steps.
+
+    Args:
+        lengths: of the rows, the longest first.
+        call: the price of a piece, in rows x steps.
+    """
+    ends = sorted({length for length in lengths if length > 0}) or [0]
+    if len(ends) > CUTS:
+        ends = [ends[round(k * (len(ends) - 1) / (CUTS - 1))] for k in range(CUTS)]
+    rows = [sum(length > begin for length in lengths) for begin in (0, *ends[:-1])]
+    # best[k]: the least cost of everything before ends[k]
+    places = [0, *ends]
+    best, came = [0.0], [0]
+    for k in range(1, len(places)):
+        costs = [best[j] + call + rows[j] * (places[k] - places[j]) for j in range(k)]
+        came.append(min(range(k), key=costs.__getitem__))
+        best.append(costs[came[k]])
+    pieces, k = [], len(ends)
+    while k > 0:
+        j = came[k]
+        pieces.append(Piece(places[j], places[k], rows[j], lengths[rows[j] - 1] >= places[k]))
+        k = j
+    return tuple(reversed(pieces))
+
+
+def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> tuple[Tensor, State]:
+    """The same as run(x, state, mask), without the padding.
+
+    Args:
+        run: the recurrence.
+        x: [B, T, D].
+        state: before the first step, [B, ...] each.
+        mask: [B, T] bool, real positions first.
+        plan: from `plan(mask)`.
+
+    Returns:
+        y [B, T, H] (zero at padding), and the state after each row's last real step.
+    """
+    order, pieces = plan
+    state = tree_map(lambda leaf: leaf.index_select(0, order), state)
+    ys, ended = [], []
+    for part, (begin, end, rows, full) in zip(_Take.apply(x, order, pieces), pieces, strict=True):
+        ended.append(tree_map(lambda leaf, rows=rows: leaf[rows:], state))
+        state = tree_map(lambda leaf, rows=rows: leaf[:rows], state)
+        inside = None if full else mask[:, begin:end].index_select(0, order[:rows])
+        y, state = run(part, state, inside)
+        ys.append(y)
+    back = order.argsort()
+    after = _joined([state, *reversed(ended)])
+    y = _Put.apply(order, pieces, mask.shape[1], *ys)
+    return y, tree_map(lambda leaf: leaf.index_select(0, back), after)
+
+
+class _Take(torch.autograd.Function):
+    """[B, T, D] to the rows and steps of each piece; the gradient of a slice would be as long as T."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, order: Tensor, pieces: tuple[Piece, ...]) -> tuple[Tensor, ...]:
+        ctx.order, ctx.pieces, ctx.steps = order, pieces, x.shape[1]
+        return tuple(x[:, p.begin : p.end].index_select(0, order[: p.rows]) for p in pieces)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        return _Put.apply(ctx.order, ctx.pieces, ctx.steps, *grads), None, None
+
+
+class _Put(torch.autograd.Function):
+    """The way back: pieces to [B, T, H], zero where there is none."""
+
+    @staticmethod
+    def forward(ctx: Any, order: Tensor, pieces: tuple[Piece, ...], steps: int, *ys: Tensor) -> Tensor:
+        ctx.order, ctx.pieces = order, pieces
+        whole = ys[0].new_zeros(len(order), steps, ys[0].shape[2])
+        for piece, y in zip(pieces, ys, strict=True):
+            whole[:, piece.begin : piece.end].index_copy_(0, order[: piece.rows], y)
+        return whole
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return None, None, None, *_Take.apply(grad, ctx.order, ctx.pieces)
+
+
+def _joined(states: list[State]) -> State:
+    """Trees of the same form as one, row after row."""
+    first = states[0]
+    if isinstance(first, Tensor):
+        return torch.cat(states)
+    if first is None:
+        return None
+    parts = [_joined(list(each)) for each in zip(*states, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
