@@ -136,7 +136,7 @@ def test_a_decoder_alone_reads_its_prompt_as_one_sequence() -> None:
             for t in range(first or len(source) + 1, whole.shape[1]):
                 if t == len(source):
                     continue  # <sos> ends the prompt; nobody has to write it
-                want, count = want - float(logp[t - 1, whole[0, t]]), count + 1
+                want, count = want - float(logp[t - 1, whole[0, t]].detach()), count + 1
         loss = model.train().loss(batch)
         assert int(loss.count) == count
         assert float(loss.total.detach()) == pytest.approx(want, abs=1e-10)
