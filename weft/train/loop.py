@@ -22,6 +22,7 @@ from weft.train.finish import finish, wanted
 from weft.train.guard import NonFinite
 from weft.train.history import History, finite
 from weft.train.interrupts import Interrupted, Interrupts
+from weft.train.monitors import Monitors
 from weft.train.position import Group, Position, groups
 from weft.train.reporting import Report
 from weft.train.resume import about, resume
@@ -95,6 +96,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
 
         score = partial(validate, task, model, settings)
         saved, clock = position.update, Clock(position, settings)
+        monitors = Monitors(task, model, settings, report)
         for group in groups(plan, position, settings.accumulate):
             end = position.end(settings) or _out_of_patience(history, settings)
             validates = bool(end or position.validates(settings)) and not history.has(position.update)
@@ -110,6 +112,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                         checkpoints.write_index(history)
                         end = end or _out_of_patience(history, settings)
                     if end:
+                        monitors.conclude()
                         left = finish(model, score, checkpoints, history, position.update, settings, report)
                         return _outcome(end, history, position, left)
             except Interrupted:
@@ -136,6 +139,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             if taken.skipped:
                 report.warned(f"{taken.skipped}; this update was left out")
             report.moved(position.update, position.done(settings))
+            monitors.after(position, group, taken)
             if position.logs(settings):
                 report.logged(clock.line(position, taken))
                 position = position.after_log()

@@ -55,6 +55,9 @@ class Report:
     def logged(self, line: Line) -> None:
         """A line of progress."""
 
+    def monitored(self, update: int, values: Mapping[str, float]) -> None:
+        """A measure of the model in training: gradient reach, gates, norms; see monitors.py."""
+
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """A validation; `best` says whether it is the best so far."""
 
@@ -106,6 +109,11 @@ class Several(Report):
         for report in self._reports:
             report.logged(line)
 
+    def monitored(self, update: int, values: Mapping[str, float]) -> None:
+        """To each."""
+        for report in self._reports:
+            report.monitored(update, values)
+
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """To each."""
         for report in self._reports:
@@ -140,6 +148,10 @@ class MetricsFile(Report):
     def logged(self, line: Line) -> None:
         """The line."""
         self._write({"event": "update", **line._asdict()})
+
+    def monitored(self, update: int, values: Mapping[str, float]) -> None:
+        """The measure; what is not finite becomes null."""
+        self._write({"event": "monitor", "update": update, "values": plain(values)})
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """The scores and samples."""
@@ -200,6 +212,10 @@ class TensorBoard(Report):
                 "speed/tokens_per_cpu_second": line.tokens_per_cpu_second,
             },
         )
+
+    def monitored(self, update: int, values: Mapping[str, float]) -> None:
+        """Every value."""
+        self._points(update, {f"monitors/{name}": value for name, value in values.items()})
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """Every score."""

@@ -1,7 +1,7 @@
 """What a recipe's section `training` may say. Read next: loop.py."""
 
 from dataclasses import dataclass, field, fields
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from weft.errors import ConfigError
 from weft.train.feeding.constant import Constant as AlwaysTrue
@@ -43,6 +43,9 @@ class Settings:
         non_finite: raise stops at a loss or gradient that is not finite; skip leaves that update out.
         max_skips: updates that may be left out in a whole training.
         tensorboard: write events to RUN/tensorboard.
+        monitors: measure gradient reach, spectra and gates of recurrent layers, and the norm of each layer's
+            gradient: true at lines of progress, as often as 3 % of the time allows; a number at every so many
+            updates, whatever it costs; false never.
 
     Raises:
         ConfigError: a value that cannot be.
@@ -72,11 +75,13 @@ class Settings:
     non_finite: Literal["raise", "skip"] = "raise"
     max_skips: int = 10
     tensorboard: bool = True
+    monitors: bool | int = True
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self))
         for one in fields(self):
-            value, choices = getattr(self, one.name), get_args(hints[one.name])
+            value, hint = getattr(self, one.name), hints[one.name]
+            choices = get_args(hint) if get_origin(hint) is Literal else ()
             if choices and value not in choices:
                 raise ConfigError(
                     f"training.{one.name}: {value!r} came, one of {', '.join(choices)} is needed"

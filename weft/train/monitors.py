@@ -1,0 +1,163 @@
+"""What a training tells about its gradients while it runs: reach, spectra, gates, norms layer by layer.
+
+A measure looks at one example of the batch just learnt from, in evaluation mode and float32, with random
+numbers of its own; weights, their gradients and torch's generators stay as they are, so a run that measures
+is bit-equal to one that does not. Read next: ../diagnose/reach.py; loop.py, which asks `due` at each update.
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from weft.diagnose.gates import KEEPING, gates, half_life, saturation
+from weft.diagnose.reach import LAGS, reach_at, seen
+from weft.diagnose.recorded import Place, Run, Trace, places, trace
+from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
+from weft.diagnose.verdict import verdict, worst
+from weft.randomness import drawing
+from weft.train.position import Group, Position
+from weft.train.reporting import Report
+from weft.train.settings import Settings
+from weft.train.update import Taken
+from weft.tree import take
+
+SHARE = 0.03
+"""Of the time of the updates, what measures may take."""
+
+ROWS = 4  # examples that are read; the longest is measured
+SLOWEST = 3e10  # operations a second, to foresee the cost of the first measure
+
+
+class Monitors:
+    """Measures a model at some lines of progress, as often as a share of 3 % of the time allows.
+
+    Args:
+        task: collates the examples that are looked at.
+        model: in training.
+        settings: `monitors` true for as often as can be afforded, a number for every so many updates.
+        report: told of measures, and of trouble.
+    """
+
+    def __init__(self, task: Any, model: nn.Module, settings: Settings, report: Report) -> None:
+        self._task, self._model, self._settings, self._report = task, model, settings, report
+        self._every = int(settings.monitors)
+        self._budget = settings.monitors is True
+        self._trained = self._spent = 0.0
+        self._expected = 0.005 + sum(map(_operations, places(model))) / SLOWEST
+        self._reaches: dict[str, list[Mapping[int, float]]] = {}
+
+    def after(self, position: Position, group: Group, taken: Taken) -> None:
+        """Measure after an update, if it is time to; trouble ends the measures and not the training.
+
+        Args:
+            position: after the update, before its line of progress sets its sums to zero.
+            group: what was learnt from.
+            taken: how the update went.
+        """
+        if not self._due(position):
+            return
+        begun = time.perf_counter()
+        try:
+            values = self._measure(group, taken)
+        except Exception as error:  # noqa: BLE001  a user's own cell or task may do what it likes
+            self._every = 0
+            self._report.warned(f"monitors: nothing more is measured ({type(error).__name__}: {error})")
+            return
+        self._expected = time.perf_counter() - begun
+        self._spent += self._expected
+        self._report.monitored(position.update, values)
+
+    def conclude(self) -> None:
+        """Say what became of gradients over this training, in a sentence about the worst layer."""
+        found = {name: verdict(measures, name=name) for name, measures in self._reaches.items()}
+        if found:
+            self._report.said(worst(found).sentence)
+
+    def _due(self, position: Position) -> bool:
+        if not self._budget:
+            return bool(self._every) and position.update % self._every == 0
+        if not position.logs(self._settings):
+            return False
+        self._trained += position.wall
+        return self._every > 0 and self._spent + self._expected <= SHARE * self._trained
+
+    def _measure(self, group: Group, taken: Taken) -> dict[str, float]:
+        values = {f"gradient_norm/{name}": norm for name, norm in self._norms(taken).items()}
+        if not places(self._model):
+            return values
+        device = next(self._model.parameters()).device
+        own = torch.Generator().manual_seed(0) if device.type == "cpu" else None
+        with torch.random.fork_rng([device] if device.type == "cuda" else []), drawing(own):
+            batch = self._task.collate(group.numbers[0][:ROWS]).to(device)
+            runs = seen(self._model, batch)
+        for run in _longest(runs):
+            for name, value in self._cell(trace(run, last=max(LAGS) + 1)).items():
+                values[f"{run.place.name}/{name}"] = value
+        return values
+
+    def _cell(self, steps: Trace) -> dict[str, float]:
+        found: dict[str, float] = {}
+        matrices = recurrent_matrices(steps.place.cell)
+        if matrices is not None:  # of several gates the one that stretches most
+            found["sigma_max"] = float(sigma_max(matrices).max())
+            found["spectral_radius"] = float(spectral_radius(matrices).max())
+        for name, gate in gates(steps).items():
+            shares = saturation(gate, steps.mask)
+            found[f"{name}_shut"], found[f"{name}_open"] = (
+                float(shares.shut.mean()),
+                float(shares.open.mean()),
+            )
+            if name in KEEPING:
+                found["half_life"] = float(half_life(gate, steps.mask).median())
+        row = steps.mask.sum(1).argmax()[None]
+        one = Trace(steps.place, steps.x[row], [take(s, row) for s in steps.states], steps.mask[row])
+        reaches = {lag: float(norm) for lag, norm in reach_at(one).items()}
+        self._reaches.setdefault(steps.place.name, []).append(reaches)
+        return found | {f"reach_{lag}": norm for lag, norm in reaches.items()}
+
+    def _norms(self, taken: Taken) -> dict[str, float]:
+        """The norm of each layer's gradient, before clipping."""
+        clip = self._settings.clip_norm
+        scale = max(1.0, taken.norm / clip) if clip else 1.0
+        squares: dict[str, list[torch.Tensor]] = {}
+        for name, parameter in self._model.named_parameters():
+            if parameter.grad is not None:
+                squares.setdefault(layer_of(name), []).append(parameter.grad.float().square().sum())
+        names = list(squares)
+        sums = torch.stack([torch.stack(one).sum() for one in squares.values()]).tolist() if names else []
+        return {name: scale * math.sqrt(total) for name, total in zip(names, sums, strict=True)}
+
+
+def layer_of(name: str) -> str:
+    """The layer that a parameter belongs to: its path up to the first number, or without its own name.
+
+    Example:
+        >>> layer_of("encoder.stack.forwards.0.weight_h"), layer_of("embed.table.weight")
+        ('encoder.stack.forwards.0', 'embed.table')
+    """
+    parts = name.split(".")
+    for place, part in enumerate(parts[:-1]):
+        if part.isdigit():
+            return ".".join(parts[: place + 1])
+    return ".".join(parts[:-1]) or name
+
+
+def _operations(place: Place) -> float:
+    """About as many as the reach of a cell takes: a step forward and backward for each unit and lag."""
+    numbers = sum(parameter.numel() for parameter in place.cell.parameters())
+    return 6.0 * max(LAGS) * place.cell.size * numbers
+
+
+def _longest(runs: list[Run]) -> list[Run]:
+    """Each cell's longest run."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        length = sum(call.x.shape[1] for call in run.calls)
+        best = found.get(run.place.name)
+        if best is None or length > sum(call.x.shape[1] for call in best.calls):
+            found[run.place.name] = run
+    return list(found.values())
