@@ -163,6 +163,7 @@ def test_every_report_hears_every_call() -> None:
         "progress": lambda r: r.progress("a", 1),
         "moved": lambda r: r.moved(1, 0.5),
         "logged": lambda r: r.logged(LINE),
+        "monitored": lambda r: r.monitored(1, {}),
         "validated": lambda r: r.validated(1, {}, [], False),
         "close": lambda r: r.close(),
     }

@@ -160,6 +160,7 @@ def settings(**changes: Any) -> Settings:
         "precision": "float32",
         "device": "cpu",
         "tensorboard": False,
+        "monitors": False,
     }
     return Settings(**{**usual, **changes})
 

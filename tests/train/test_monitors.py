@@ -1,0 +1,161 @@
+"""Monitors see what is there, cost what they may, and change nothing."""
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tests.train.toy import WORDS, Batch, Notes, Task, quiet, settings
+from tests.train.traces import same, terminate
+from weft.errors import ConfigError
+from weft.nn.cells.gru import GRU
+from weft.nn.heads.head import Loss
+from weft.nn.recurrent import Stack
+from weft.train import monitors, weights
+from weft.train.loop import train
+from weft.train.monitors import SHARE, Monitors
+from weft.train.position import Group, Position
+from weft.train.reporting import Several, TensorBoard
+from weft.train.settings import Settings
+from weft.train.update import Taken
+
+BUSY = settings(clip_norm=0.1, workers=1)
+
+
+class Model(nn.Module):
+    """A language model of two layers with dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(WORDS, 5)
+        self.stack = Stack(5, (5, 7), cell=GRU, dropout=0.3)
+        self.output = nn.Linear(7, WORDS)
+
+    def loss(self, batch: Batch) -> Loss:
+        h, _ = self.stack(self.embed(batch.tokens[:, :-1]), mask=batch.mask[:, 1:])
+        logp = self.output(h).log_softmax(-1)
+        picked = logp.gather(2, batch.tokens[:, 1:, None]).squeeze(2)
+        return Loss(-(picked * batch.mask[:, 1:]).sum(), batch.mask[:, 1:].sum())
+
+
+class Recurrent(Task):
+    """The toy task for that model."""
+
+    def model(self) -> nn.Module:
+        return Model()
+
+    def plan(self, seed: int) -> Any:
+        class Rows:  # a row without a word after its first would have nothing to learn
+            def epoch(self, number: int) -> list[np.ndarray]:
+                return [np.arange(at, at + 4) for at in range(0, 24, 4)]
+
+        return Rows()
+
+
+def lines(run: Path, event: str) -> list[dict[str, Any]]:
+    read = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
+    return [line for line in read if line["event"] == event]
+
+
+def test_a_run_that_measures_is_bit_equal_to_one_that_does_not(tmp_path: Path) -> None:
+    found = []
+    for every in (False, 1, 2, True):
+        run = tmp_path / str(every)
+        train(Recurrent(), run, replace(BUSY, monitors=every), quiet(run))
+        found.append(weights.load(run / "model.safetensors"))
+    assert all(same(found[0], other) for other in found[1:])
+
+
+@pytest.mark.parametrize("at", [3, 11])
+def test_a_run_that_measures_resumes_bit_equal(tmp_path: Path, at: int) -> None:
+    chosen = replace(BUSY, monitors=1)
+    train(Recurrent(), tmp_path / "whole", chosen, quiet(tmp_path / "whole"))
+    broken = tmp_path / "broken"
+    assert train(Recurrent(on_batch=terminate(at)), broken, chosen, quiet(broken)).exit_code == 143
+    train(Recurrent(), broken, chosen, quiet(broken))
+    whole = weights.load(tmp_path / "whole" / "model.safetensors")
+    assert same(weights.load(broken / "model.safetensors"), whole)
+    assert lines(broken, "monitor") == lines(tmp_path / "whole", "monitor")
+
+
+def test_what_is_measured_is_numpy_s(tmp_path: Path) -> None:
+    notes = Notes()
+    train(Recurrent(), tmp_path, replace(BUSY, monitors=1, max_epochs=2), quiet(tmp_path, notes))
+    measured, updates = lines(tmp_path, "monitor"), lines(tmp_path, "update")
+    assert [line["update"] for line in measured] == [line["update"] for line in updates] == [1, 2, 3, 4]
+    for line, update in zip(measured, updates, strict=True):
+        norms = [value for name, value in line["values"].items() if name.startswith("gradient_norm/")]
+        assert len(norms) == 4  # embedding, two layers, output
+        assert math.hypot(*norms) == pytest.approx(update["gradient_norm"], rel=1e-4)
+    from weft.train.checkpoints import Checkpoints
+
+    newest = Checkpoints(tmp_path, print).newest()
+    assert newest is not None
+    for layer in ("stack.forwards.0", "stack.forwards.1"):
+        values = measured[-1]["values"]
+        gates = np.split(newest.weights[f"{layer}.weight_h"].numpy(), 3)
+        largest = max(np.linalg.svd(gate, compute_uv=False)[0] for gate in gates)
+        radius = max(np.abs(np.linalg.eigvals(gate)).max() for gate in gates)
+        assert values[f"{layer}/sigma_max"] == pytest.approx(largest, rel=1e-4)
+        assert values[f"{layer}/spectral_radius"] == pytest.approx(radius, rel=1e-4)
+        assert 0 < values[f"{layer}/reach_2"] < values[f"{layer}/reach_1"] < 2
+        assert f"{layer}/reach_10" not in values  # no row is as long
+        ends = {f"{layer}/{gate}_{end}" for gate in ("reset_gate", "update_gate") for end in ("shut", "open")}
+        assert ends <= values.keys()
+        assert values[f"{layer}/half_life"] > 0
+    assert any("stack.forwards.0: the gradient" in text for text in notes.texts)
+
+
+def test_tensorboard_gets_them_and_false_means_never(tmp_path: Path) -> None:
+    board = TensorBoard(tmp_path / "events", Notes())
+    train(Recurrent(), tmp_path, replace(BUSY, monitors=3), Several(quiet(tmp_path), board))
+    (events,) = (tmp_path / "events").iterdir()
+    assert b"monitors/stack.forwards.1/reach_5" in events.read_bytes()
+    train(Recurrent(), tmp_path / "off", BUSY, quiet(tmp_path / "off"))
+    assert lines(tmp_path / "off", "monitor") == []
+
+
+def test_measures_take_at_most_their_share_of_the_time_of_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = replace(BUSY, monitors=True, log_every=2)
+    watched, clock = Monitors(Recurrent(), Model(), chosen, Notes()), [0.0]
+    monkeypatch.setattr(monitors.time, "perf_counter", lambda: clock[0])
+
+    def costly(*_: object) -> dict[str, float]:
+        clock[0] += 0.5
+        return {}
+
+    monkeypatch.setattr(watched, "_measure", costly)
+    taken, group = Taken(1.0, 1.0, 1, 1.0, 0.1, 1.0, True), Group(0, 0, [np.arange(4)], 1, 1, 0)
+    for update in range(1, 1001):
+        watched.after(Position(update=update, wall=0.4 * (1 + (update - 1) % 2)), group, taken)
+        if update > 60:
+            assert clock[0] <= SHARE * 0.4 * update + 0.5 * (clock[0] == 0.5)
+    assert 0.02 * 400 < clock[0] <= SHARE * 400
+
+
+def test_trouble_ends_the_measures_and_not_the_training(tmp_path: Path) -> None:
+    class Odd(GRU):
+        def shown(self, state: Any) -> torch.Tensor:
+            raise RuntimeError("no state to show")
+
+    class OddTask(Recurrent):
+        def model(self) -> nn.Module:
+            model = Model()
+            model.stack.forwards[1] = Odd(5, 7)
+            return model
+
+    notes = Notes()
+    outcome = train(OddTask(), tmp_path, replace(BUSY, monitors=1), quiet(tmp_path, notes))
+    assert outcome.reason == "max_epochs"
+    assert notes.warnings == ["monitors: nothing more is measured (RuntimeError: no state to show)"]
+
+
+def test_a_number_below_zero_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"training.monitors: -1 came, at least 0 is needed"):
+        Settings(max_updates=1, monitors=-1)
