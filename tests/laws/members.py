@@ -41,6 +41,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"sizes": (5, SIZE), "bidirectional": True, "join": "mean"},
         {"sizes": (5, 3), "bidirectional": True, "join": "learned"},
     ],
+    "encoders.filters": [{"widths": (3,), "features": 5}, {"widths": (2, 5), "features": 3}],
     "encoders.transformer": [
         {"size": 6},
         {"size": 14, "norm": "after", "activation": "gelu"},
