@@ -88,6 +88,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 6, "positions": "concatenated", "position_base": 100.0},
     ],
     "pools.queries": [{}, {"num_queries": 3}, {"num_queries": 2, "key_size": 11, "value_size": 7}],
+    "heads.transformed": [{"norm_epsilon": 1e-3}],
     "heads.categorical": [{}, {"smoothing": 0.1}],
 }
 
