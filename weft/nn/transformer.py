@@ -6,11 +6,11 @@ Read next: encoders/transformer.py, decoders/transformer.py.
 
 from typing import Literal
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.attention import MultiHead
+from weft.nn.cache import Written
 from weft.nn.distances import NO_ORDER, Order
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
@@ -154,36 +154,37 @@ class Block(nn.Module):
     def decode(
         self,
         x: Tensor,
-        past: Past,
+        written: Written,
+        layer: int,
         mask: Tensor | None,
         source: Past | None,
         source_mask: Tensor | None,
         order: Order = NO_ORDER,
-    ) -> tuple[Tensor, Past]:
+    ) -> tuple[Tensor, Tensor]:
         """Every position looks at itself, the positions before it, and the source.
 
         Args:
-            x: [N, T, D].
-            past: keys and values [N, H, P, K] of what came before.
-            mask: bool, broadcastable to [N, H, T, P + T]; None where the causal order says all.
-            source: keys and values [B, H, S, K] of the source, N = W B; None for none.
+            x: [N, T, D], N = W B.
+            written: what came before, E entries a source (cache.py).
+            layer: whose entries these are.
+            mask: bool, broadcastable to [B, H, W T, E + W T]; None where the causal order says all.
+            source: keys and values [B, H, S, K] of the source; None for none.
             source_mask: bool, broadcastable to [B, H, W T, S]; None for everything.
             order: where the new positions, and all P + T of them, stand.
 
         Returns:
-            [N, T, D], and the keys and values [N, H, P + T, K].
+            [N, T, D], and the layer's entries [B, 2, H, E + W T, K].
         """
         y = self._norm_before(x, self.attention_norm)
-        keys, values = self.attention.keys_values(y, order)
-        if past[0].shape[2]:
-            keys, values = torch.cat([past[0], keys], 2), torch.cat([past[1], values], 2)
+        folded = y.reshape(written.sources, -1, y.shape[2])  # [B, W T, D]
+        entries = written.append(layer, *self.attention.keys_values(folded, order))
         causal = mask is None and x.shape[1] > 1
-        y = self.attention(y, keys, values, mask, order=order, causal=causal)
+        y = self.attention(y, entries[:, 0], entries[:, 1], mask, order=order, causal=causal)
         x = self._add(x, y, self.attention_norm)
         if source is not None:
             y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
             x = self._add(x, y, self.look_norm)
-        return self._network(x), (keys, values)
+        return self._network(x), entries
 
     def _network(self, x: Tensor) -> Tensor:
         return self._add(x, self.network(self._norm_before(x, self.network_norm)), self.network_norm)

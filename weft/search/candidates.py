@@ -79,7 +79,7 @@ def _block_maxima(logp: Tensor, banned: Sequence[int]) -> Tensor:
     whole = vocabulary // BLOCK
     parts = []
     if whole:
-        parts.append(logp[:, : whole * BLOCK].unflatten(1, (whole, BLOCK)).amax(2))
+        parts.append(logp[:, : whole * BLOCK].view(len(logp), whole, BLOCK).amax(2))
     if vocabulary % BLOCK:
         parts.append(logp[:, whole * BLOCK :].amax(1, keepdim=True))
     maxima = torch.cat(parts, 1) if len(parts) > 1 else parts[0]

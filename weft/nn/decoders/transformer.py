@@ -1,4 +1,7 @@
-"""A Transformer decoder with a key-value cache: T steps at once in training, one by one in a search."""
+"""A Transformer decoder with a key-value cache: T steps at once in training, one by one in a search.
+
+Read next: ../cache.py for how the hypotheses of a source share one cache.
+"""
 
 from typing import NamedTuple
 
@@ -7,19 +10,13 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.attention import HeadSource
+from weft.nn.cache import Written, longer_path, nothing_written, order_of_entries, seen_entries
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Positions, distance_of, positions_of
 from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
-
-
-class Cache(NamedTuple):
-    """Keys and values of what was written so far."""
-
-    keys: Tensor  # [N, H, P, K]
-    values: Tensor  # [N, H, P, K]
 
 
 class LookedAt(NamedTuple):
@@ -31,10 +28,11 @@ class LookedAt(NamedTuple):
 
 
 class TransformerState(NamedTuple):
-    """What a Transformer decoder carries."""
+    """What a Transformer decoder carries: the cache of its source, and each hypothesis's own path in it."""
 
-    layers: tuple[Cache, ...]
-    mask: Tensor | None  # [N, P] bool real positions of the cache; None while all are real
+    written: Written
+    path: Tensor | None  # [N, P] int64, the entry of each position; None while entries are positions
+    mask: Tensor | None  # [N, P] bool real positions; None while all are real
     source: LookedAt | None
 
 
@@ -99,19 +97,22 @@ class TransformerDecoder(Decoder):
     def start(self, memory: Memory | None, rows: int) -> TransformerState:
         """An empty cache, and the source's keys and values for every layer."""
         like = self.blocks[0].attention.out.weight
-        empty = like.new_zeros(rows, self.num_heads, 0, self.size // self.num_heads)
+        width = self.size // self.num_heads
         source = None
         if memory is not None:
             mask = None if bool(memory.mask.all()) else memory.mask[:, None, None]
             layers = tuple(HeadSource(*block.look.keys_values(memory.states)) for block in self.blocks)
             source = LookedAt(layers, mask)
-        return TransformerState(tuple(Cache(empty, empty) for _ in self.blocks), None, source)
+        written = nothing_written(len(self.blocks), like.new_zeros(rows, 2, self.num_heads, 0, width))
+        return TransformerState(written, None, None, source)
 
     def forward(
         self, x: Tensor, state: TransformerState, mask: Tensor | None = None
     ) -> tuple[Tensor, TransformerState]:
         """x [N, T, D_in] after the P positions of the state; see Decoder.forward."""
-        steps, past = x.shape[1], state.layers[0].keys.shape[2]
+        steps, entries = x.shape[1], state.written.entries
+        path, past = state.path, entries if state.path is None else state.path.shape[1]
+        width = len(x) // state.written.sources
         keep = _joined_mask(state.mask, mask, len(x), past, steps, x.device)  # [N, P + T] or None
         at: Tensor | range = range(past, past + steps)
         whole: Tensor | range = range(past + steps)
@@ -122,17 +123,22 @@ class TransformerDecoder(Decoder):
         x = self.dropout(self.entry_norm(self.positions(x, at)))
         order = self.distance(at, whole, x)
         seen = None  # one step sees everything, a first call of many is causal
-        if keep is not None or (steps > 1 and past):
+        if keep is not None or (steps > 1 and past) or path is not None or width > 1:
             seen = masks.causal(steps, past + steps, x.device)
             seen = seen[None, None] if keep is None else (seen & keep[:, None])[:, None]  # [N, 1, T, P + T]
-        caches = []
+        if path is not None or width > 1:
+            path = longer_path(path, len(x), width, past, steps, entries, x.device)  # [N, P + T]
+            order = order_of_entries(order, path, width, steps, entries + width * steps)
+            seen = seen_entries(seen, path, width, entries + width * steps)  # [B, 1, W T, E]
+        layers = []
         for layer, block in enumerate(self.blocks):
             source, source_mask = None, None
             if state.source is not None:
                 source, source_mask = state.source.layers[layer], state.source.mask
-            x, cache = block.decode(x, state.layers[layer], seen, source, source_mask, order)
-            caches.append(Cache(*cache))
-        return self.last_norm(x), TransformerState(tuple(caches), keep, state.source)
+            x, entry = block.decode(x, state.written, layer, seen, source, source_mask, order)
+            layers.append(entry)
+        after = state.written.grown(tuple(layers))
+        return self.last_norm(x), TransformerState(after, path, keep, state.source)
 
 
 def _joined_mask(

@@ -51,7 +51,7 @@ def attention(
 
 def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
     """Whether the formula is faster: in training on the CPU, in bfloat16 or with dropout, when short."""
-    if q.device.type != "cpu" or not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)):
+    if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)) or q.device.type != "cpu":
         return False
     return (q.dtype == torch.bfloat16 or dropout > 0) and q.shape[2] * k.shape[2] < FUSED_FROM
 
