@@ -41,6 +41,9 @@ class Training:
             raise ConfigError(f"epochs: {self.epochs} came, at least 1 is needed")
 
 
+GRU_DEFAULTS = {"candidate": "tanh", "forget_bias": 0.0, "normalised": False}
+
+
 def network(in_size: int, *, cell: Callable[[int, int], Cell] = LSTM, ready: Cell | None = None) -> Cell:
     return ready or cell(in_size, 3)
 
@@ -78,7 +81,7 @@ def test_a_contract_in_a_callable_is_a_factory_and_bare_a_ready_object(recipe) -
 def test_the_resolved_recipe_has_every_default_and_builds_the_same(recipe) -> None:
     section = recipe().section("model").section("encoder")
     plain = resolved(section, Encoder, given=["in_size"])
-    assert plain["cell"] == {"use": "gru", "reset": "before"}
+    assert plain["cell"] == {"use": "gru", "reset": "before", **GRU_DEFAULTS}
     assert {"sizes", "bidirectional", "join", "dropout"} < set(plain)
     torch.manual_seed(1)
     once = build(section, Encoder, in_size=3).state_dict()
@@ -94,8 +97,8 @@ def two_factories(*, a: Callable[..., Cell] = FACTORY, b: Callable[..., Cell] = 
 
 def test_defaults_that_are_parts_are_written_by_name() -> None:
     assert resolved(parse("{}", "x.yaml"), two_factories) == {
-        "a": {"use": "gru", "reset": "before"},
-        "b": {"use": "gru", "reset": "after"},
+        "a": {"use": "gru", "reset": "before", **GRU_DEFAULTS},
+        "b": {"use": "gru", "reset": "after", **GRU_DEFAULTS},
     }
 
 

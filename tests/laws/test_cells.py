@@ -26,6 +26,7 @@ from weft import probe, tree
 from weft.nn.cells.cell import Cell
 from weft.tree import State
 
+FAST = {name: make for name, make in CELLS.items() if make.func.forward is not Cell.forward}
 every_cell = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
 
 
@@ -113,7 +114,7 @@ def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, masked:
     every_parameter_reached(cell, outputs(x, *before))
 
 
-@every_cell
+@pytest.mark.parametrize("make", FAST.values(), ids=FAST)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("where", ["start", "middle"])
@@ -135,8 +136,9 @@ def test_law_7_fast_kernel_equals_plain_loop(
         ends = [y, *tree.leaves(after)]
         total = sum((normal(*end.shape, seed=k, dtype=dtype) * end).sum() for k, end in enumerate(ends))
         wanted = [read, *tree.leaves(state), *cell.parameters()]
-        gradients.append((*ends, *torch.autograd.grad(total, wanted)))
-    close(gradients[0], gradients[1], tolerance)
+        gradients.append((*ends, *torch.autograd.grad(total, wanted, materialize_grads=True)))
+    for one, other in zip(*gradients, strict=True):  # a sum of large terms may be small: the largest counts
+        close(one, other, tolerance * max(1.0, float(other.detach().abs().max())))
 
 
 @every_cell
@@ -175,4 +177,4 @@ def test_shapes_and_shown(make: Make) -> None:
     y, state = cell(x, cell.start(x))
     assert y.shape == (ROWS, SOURCE, SIZE)
     assert all(leaf.shape[0] == ROWS and leaf.dtype == x.dtype for leaf in tree.leaves(state))
-    assert cell.shown(state).shape == (ROWS, cell.size)
+    close(cell.shown(state), y[:, -1])

@@ -16,8 +16,8 @@ from weft.nn.encoders.transformer import TransformerEncoder
     ("make", "sentence"),
     [
         (
-            lambda: Elman(2, 3, activation="sigmoid"),
-            "activation: 'sigmoid' came, one of tanh, relu is needed",
+            lambda: Elman(2, 3, activation="softmax"),
+            "activation: 'softmax' came, one of tanh, sigmoid, relu",
         ),
         (lambda: GRU(2, 3, reset="never"), "reset: 'never' came, one of after, before"),
         (

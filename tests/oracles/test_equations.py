@@ -13,11 +13,17 @@ CODE = re.compile(r"^`(?P<file>weft/[\w/]+\.py)` `(?P<symbol>[\w.]+)`$")
 TEST = re.compile(r"^`(?P<file>tests/[\w/]+\.py)::(?P<symbol>\w+)`$")
 
 BUILT = {
+    "C0",
     "C1",
+    "C2",
     "C3",
     "C4",
     "C5",
+    "C6",
+    "C7",
     "C8",
+    "C9",
+    "C10",
     "C11",
     "C12",
     "G1",

@@ -55,14 +55,20 @@ class Trace(NamedTuple):
 
 
 def places(model: nn.Module) -> list[Place]:
-    """The cells of a model, in the order of its modules; a cell outside a stack is layer 0, forward."""
+    """The cells of a model, in the order of its modules; a cell outside a stack is layer 0, forward.
+
+    Of a cell that wraps another one (zoneout), only the outer one is listed.
+    """
     known: dict[int, tuple[int, bool]] = {}
     for module in model.modules():
         if isinstance(module, Stack):
             for cells, backward in ((module.forwards, False), (module.backwards, True)):
                 known |= {id(cell): (layer, backward) for layer, cell in enumerate(cells)}
     found = [(name, module) for name, module in model.named_modules() if isinstance(module, Cell)]
-    return [Place(name, *known.get(id(cell), (0, False)), cell) for name, cell in found]
+    wrapped = {id(part) for _, cell in found for part in cell.modules() if part is not cell}
+    return [
+        Place(name, *known.get(id(cell), (0, False)), cell) for name, cell in found if id(cell) not in wrapped
+    ]
 
 
 @contextmanager

@@ -100,6 +100,18 @@ class Stack(nn.Module):
         """Each layer's state before the first step, forward direction, for the rows of `like`."""
         return tuple(cell.start(like) for cell in self.forwards)
 
+    def begin(self, carried: tuple[tuple[Tensor, ...], ...]) -> tuple[State, ...]:
+        """The same from the tensors that a bridge gives for each layer."""
+        return tuple(cell.begin(tensors) for cell, tensors in zip(self.forwards, carried, strict=True))
+
+    def carried(self, finals: tuple[tuple[State, ...], ...]) -> tuple[tuple[tuple[Tensor, ...], ...], ...]:
+        """The tensors of final states that a bridge may read, by layer and direction."""
+        cells = zip(self.forwards, self.backwards, strict=True) if self.bidirectional else zip(self.forwards)
+        return tuple(
+            tuple(cell.carried(final) for cell, final in zip(layer, states, strict=True))
+            for layer, states in zip(cells, finals, strict=True)
+        )
+
     def forward(
         self, x: Tensor, states: tuple[State, ...] | None = None, mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[tuple[State, ...], ...]]:
@@ -172,4 +184,4 @@ def _checked(states: tuple[State, ...], x: Tensor, layers: int) -> tuple[State, 
 
 
 def _state_sizes(cell: Cell) -> tuple[int, ...]:
-    return tuple(leaf.shape[1] for leaf in leaves(cell.start(torch.zeros(1, cell.in_size))))
+    return tuple(leaf.shape[1] for leaf in leaves(cell.carried(cell.start(torch.zeros(1, cell.in_size)))))

@@ -1,17 +1,14 @@
 """C1, the plain recurrent network of Elman (1990). Read next: lstm.py."""
 
-from typing import Literal
+from torch import Tensor, nn
 
-import torch
-from torch import Tensor
-
+from weft.nn.activations import Activation, activate, pieces
 from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import recurrent_weights
+from weft.nn.cells.initial import Start, recurrent_weights
 from weft.nn.kernels.elman import elman
 from weft.nn.kernels.linear import linear
+from weft.probe import record, watching
 from weft.shapes import check_choice
-
-Activation = Literal["tanh", "relu"]
 
 
 class Elman(Cell):
@@ -20,9 +17,12 @@ class Elman(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        activation: g, "tanh" or "relu".
+        activation: g; tanh and relu run over all steps at once, the others step by step.
+        weights: how W_hh starts. "identity" with activation "relu" is the IRNN, whose state is a sum at
+            first (W_xh starts from N(0, 0.001) then).
 
-    Source: Elman 1990, "Finding structure in time".
+    Source: Elman 1990, "Finding structure in time"; IRNN: Le, Jaitly & Hinton 2015, "A simple way to
+    initialize recurrent networks of rectified linear units".
 
     Example:
         >>> import torch
@@ -32,11 +32,18 @@ class Elman(Cell):
         torch.Size([2, 7, 5])
     """
 
-    def __init__(self, in_size: int, size: int, *, activation: Activation = "tanh") -> None:
+    def __init__(
+        self, in_size: int, size: int, *, activation: Activation = "tanh", weights: Start = "orthogonal"
+    ) -> None:
         super().__init__(in_size, size)
         check_choice("activation", activation, Activation)
+        check_choice("weights", weights, Start)
         self.activation = activation
-        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=1)
+        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=pieces(activation))
+        if weights == "identity":
+            nn.init.normal_(self.weight_x, std=0.001)
+            for piece in self.weight_h.data.split(size):
+                nn.init.eye_(piece)
 
     def start(self, like: Tensor) -> tuple[Tensor]:
         """(h,), zeros [B, H]."""
@@ -45,12 +52,16 @@ class Elman(Cell):
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         """One step of the equation."""
         energy = linear(x, self.weight_x, self.bias) + linear(state[0], self.weight_h)
-        h = torch.tanh(energy) if self.activation == "tanh" else torch.relu(energy)
+        h = activate(energy, self.activation)
+        record("hidden", h)
         return h, (h,)
 
     def forward(
         self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps at once, by the kernel."""
+        """All steps at once, by the kernel where it knows the activation."""
+        if self.activation not in ("tanh", "relu") or watching():
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
         y, h = elman(x, state[0], self.weight_x, self.weight_h, self.bias, self.activation, mask)
         return y, (h,)

@@ -5,8 +5,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import recurrent_weights
+from weft.nn.cells.initial import GateNorm, recurrent_weights
+from weft.nn.cells.lstm import Candidate
 from weft.nn.kernels.gru import gru
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
@@ -25,10 +27,14 @@ class GRU(Cell):
         in_size: D, features of the input.
         size: H, features of the state.
         reset: where the reset gate acts.
+        candidate: the activation of h^; with "sigmoid" h stays in (0, 1) if it starts there.
+        forget_bias: what b_u starts with; u keeps the past where it is 1.
+        normalised: layer normalisation of each gate's W x and W h.
 
     The gates are stacked r, u, h^ as in torch.nn.GRU (whose z is our u), with one bias where torch
     has two, but for b_h (`bias_n`).
-    Source: Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder".
+    Source: Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder"; layer
+    normalisation: Ba 2016, appendix.
 
     Example:
         >>> import torch
@@ -38,13 +44,29 @@ class GRU(Cell):
         torch.Size([2, 7, 5])
     """
 
-    def __init__(self, in_size: int, size: int, *, reset: Reset = "after") -> None:
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        reset: Reset = "after",
+        candidate: Candidate = "tanh",
+        forget_bias: float = 0.0,
+        normalised: bool = False,
+    ) -> None:
         super().__init__(in_size, size)
         check_choice("reset", reset, Reset)
+        check_choice("candidate", candidate, Candidate)
         self.reset = reset
+        self.candidate = candidate
         self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=3)
+        self.bias.data[size : 2 * size] = forget_bias
         if reset == "after":
             self.bias_n = nn.Parameter(torch.zeros(size))
+        self.normalised = normalised
+        self.norm_x = GateNorm(size, gates=3) if normalised else nn.Identity()
+        self.norm_h = GateNorm(size, gates=2) if normalised else nn.Identity()
+        self.norm_n = GateNorm(size) if normalised else nn.Identity()
 
     def start(self, like: Tensor) -> tuple[Tensor]:
         """(h,), zeros [B, H]."""
@@ -52,26 +74,44 @@ class GRU(Cell):
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         """One step of the equation."""
-        (h,) = state
-        gates, n_x = linear(x, self.weight_x, self.bias).split([2 * self.size, self.size], -1)
+        return self._step(x, state[0], state[0])
+
+    def step_dropped(self, x: Tensor, state: tuple[Tensor], kept: Tensor) -> tuple[Tensor, tuple[Tensor]]:
+        """See Cell.step_dropped; u h_{t-1} reads all of h."""
+        return self._step(x, state[0], state[0] * kept)
+
+    def _step(self, x: Tensor, h: Tensor, read: Tensor) -> tuple[Tensor, tuple[Tensor]]:
+        """One step whose products read `read`."""
+        energy = linear(x, self.weight_x, None if self.normalised else self.bias)
+        if self.normalised:
+            energy = self.norm_x(energy) + self.bias
+        gates, n_x = energy.split([2 * self.size, self.size], -1)
+        weight_g, weight_n = self.weight_h.split([2 * self.size, self.size])
         if self.reset == "after":
-            gates_h, n_h = linear(h, self.weight_h).split([2 * self.size, self.size], -1)
-            r, u = (gates + gates_h).sigmoid().chunk(2, -1)
-            candidate = torch.tanh(n_x + r * (n_h + self.bias_n))
+            gates_h, n_h = linear(read, self.weight_h).split([2 * self.size, self.size], -1)
+            r, u = (gates + self.norm_h(gates_h)).sigmoid().chunk(2, -1)
+            n_h = r * (self.norm_n(n_h) + self.bias_n)
         else:
-            r, u = (gates + linear(h, self.weight_h[: 2 * self.size])).sigmoid().chunk(2, -1)
-            candidate = torch.tanh(n_x + linear(r * h, self.weight_h[2 * self.size :]))
+            r, u = (gates + self.norm_h(linear(read, weight_g))).sigmoid().chunk(2, -1)
+            n_h = self.norm_n(linear(r * read, weight_n))
+        candidate = activate(n_x + n_h, self.candidate)
         h = u * h + (1 - u) * candidate
         if watching():
-            record("reset_gate", r)
-            record("update_gate", u)
+            for name, value in (
+                ("reset_gate", r),
+                ("update_gate", u),
+                ("candidate", candidate),
+                ("hidden", h),
+            ):
+                record(name, value)
         return h, (h,)
 
     def forward(
         self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps at once, by the kernel where the reset gate acts after the product."""
-        if self.reset == "before" or watching():
+        """All steps at once, by the kernel where it knows the form."""
+        if self.reset == "before" or self.candidate == "sigmoid" or self.normalised or watching():
             return super().forward(x, state, mask)
+        self.check(x, state, mask)
         y, h = gru(x, state[0], self.weight_x, self.weight_h, self.bias, self.bias_n, mask)
         return y, (h,)

@@ -1,7 +1,12 @@
-"""How the weights of a recurrence start."""
+"""How the weights of a recurrence start, and the layer normalisation of its gates."""
+
+from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+Start = Literal["orthogonal", "identity"]
+EPSILON = 1e-5
 
 
 def recurrent_weights(
@@ -16,10 +21,40 @@ def recurrent_weights(
     Returns:
         weight_x [G H, D], weight_h [G H, H], bias [G H] zeros.
     """
-    weight_x = nn.Parameter(torch.empty(gates * size, in_size))
+    weight_x, bias = input_weights(in_size, size, gates=gates)
     weight_h = nn.Parameter(torch.empty(gates * size, size))
     for gate in range(gates):
-        rows = slice(gate * size, (gate + 1) * size)
-        nn.init.xavier_uniform_(weight_x.data[rows])
-        nn.init.orthogonal_(weight_h.data[rows])
-    return weight_x, weight_h, nn.Parameter(torch.zeros(gates * size))
+        nn.init.orthogonal_(weight_h.data[gate * size : (gate + 1) * size])
+    return weight_x, weight_h, bias
+
+
+def input_weights(in_size: int, size: int, *, gates: int) -> tuple[nn.Parameter, nn.Parameter]:
+    """The same without a recurrent product: weight_x [G H, D], bias [G H] zeros."""
+    weight_x = nn.Parameter(torch.empty(gates * size, in_size))
+    for gate in range(gates):
+        nn.init.xavier_uniform_(weight_x.data[gate * size : (gate + 1) * size])
+    return weight_x, nn.Parameter(torch.zeros(gates * size))
+
+
+class GateNorm(nn.Module):
+    """gain * (z - mean) / sqrt(variance + 1e-5) over the H units of each gate.
+
+    Args:
+        size: H.
+        gates: how many are stacked.
+
+    Source: Ba, Kiros & Hinton 2016, "Layer normalization", equation 4. They take mean and variance
+    over the whole stack of gates; here each gate has its own. The bias is the cell's.
+    """
+
+    def __init__(self, size: int, *, gates: int = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.gain = nn.Parameter(torch.ones(gates * size))
+
+    def forward(self, z: Tensor) -> Tensor:
+        """z [.., G H] to the same shape."""
+        apart = z.unflatten(-1, (-1, self.size))
+        centred = apart - apart.mean(-1, keepdim=True)
+        scaled = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + EPSILON)
+        return scaled.flatten(-2) * self.gain

@@ -1,12 +1,19 @@
 """C5, the long short-term memory with a forget gate. Read next: gru.py."""
 
+from typing import Literal
+
+import torch
 from torch import Tensor
 
+from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import recurrent_weights
+from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.lstm import lstm
+from weft.nn.kernels.lstm import HOLD, lstm
 from weft.probe import record, watching
+from weft.shapes import check_choice
+
+Candidate = Literal["tanh", "sigmoid"]
 
 
 class LSTM(Cell):
@@ -16,10 +23,15 @@ class LSTM(Cell):
         in_size: D, features of the input.
         size: H, features of the state.
         forget_bias: what b_f starts with; 1 keeps the past from the first update on.
+        candidate: the activation of c^.
+        forget_gate: False is f = 1, the LSTM of 1997.
+        input_gate: False is i = 1; without both gates c_t = c_{t-1} + c^ and dc_t/dc_{t-1} = I.
+        normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
 
-    The gates are stacked i, f, c^, o as in torch.nn.LSTM, with one bias where torch has two.
+    The gates are stacked i, f, c^, o as in torch.nn.LSTM, with one bias where torch has two; a gate
+    that is switched off has no weights.
     Source: Hochreiter & Schmidhuber 1997; forget gate: Gers, Schmidhuber & Cummins 2000; its bias:
-    Jozefowicz, Zaremba & Sutskever 2015.
+    Jozefowicz, Zaremba & Sutskever 2015; layer normalisation: Ba 2016, equations 20 to 22.
 
     Example:
         >>> import torch
@@ -29,10 +41,30 @@ class LSTM(Cell):
         (torch.Size([2, 7, 5]), torch.Size([2, 5]))
     """
 
-    def __init__(self, in_size: int, size: int, *, forget_bias: float = 1.0) -> None:
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        forget_bias: float = 1.0,
+        candidate: Candidate = "tanh",
+        forget_gate: bool = True,
+        input_gate: bool = True,
+        normalised: bool = False,
+    ) -> None:
         super().__init__(in_size, size)
-        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=4)
-        self.bias.data[size : 2 * size] = forget_bias
+        check_choice("candidate", candidate, Candidate)
+        self.candidate = candidate
+        self.forget_gate = forget_gate
+        self.input_gate = input_gate
+        gates = 2 + forget_gate + input_gate
+        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=gates)
+        if forget_gate:
+            self.bias.data[input_gate * size : (1 + input_gate) * size] = forget_bias
+        self.normalised = normalised
+        if normalised:
+            self.norm_x, self.norm_h = GateNorm(size, gates=gates), GateNorm(size, gates=gates)
+            self.norm_c = GateNorm(size)
 
     def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
         """(h, c), zeros [B, H]."""
@@ -42,21 +74,52 @@ class LSTM(Cell):
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One step of the equation."""
         h, c = state
-        energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
-        i, f, candidate, o = energy.chunk(4, -1)
-        i, f, o = i.sigmoid(), f.sigmoid(), o.sigmoid()
-        c = f * c + i * candidate.tanh()
-        h = o * c.tanh()
+        if self.normalised:
+            energy = self.norm_x(linear(x, self.weight_x)) + self.norm_h(linear(h, self.weight_h)) + self.bias
+        else:
+            energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
+        gates = list(energy.split(self.size, -1))
+        new = activate(gates[-2], self.candidate)
+        o = gates[-1].sigmoid()
         if watching():
-            for name, gate in (("input_gate", i), ("forget_gate", f), ("output_gate", o), ("cell", c)):
-                record(name, gate)
+            record("candidate", new)
+        if self.input_gate:
+            i = gates.pop(0).sigmoid()
+            record("input_gate", i)
+            new = i * new
+        if self.forget_gate:
+            f = gates.pop(0).sigmoid()
+            record("forget_gate", f)
+            c = f * c
+        c = c + new
+        h = o * torch.tanh(self.norm_c(c) if self.normalised else c)
+        if watching():
+            for name, value in (("output_gate", o), ("cell", c), ("hidden", h)):
+                record(name, value)
         return h, (h, c)
 
     def forward(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps at once, by the kernel; a probe sees the gates, step by step."""
-        if watching():
+        if watching() or self.normalised or self.candidate == "sigmoid":
             return super().forward(x, state, mask)
-        y, h, c = lstm(x, *state, self.weight_x, self.weight_h, self.bias, mask)
+        self.check(x, state, mask)
+        y, h, c = lstm(x, *state, *self._four_gates(), mask)
         return y, (h, c)
+
+    def _four_gates(self) -> tuple[Tensor, Tensor, Tensor]:
+        if self.forget_gate and self.input_gate:
+            return self.weight_x, self.weight_h, self.bias
+        return self._filled(self.weight_x), self._filled(self.weight_h), self._filled(self.bias)
+
+    def _filled(self, weight: Tensor) -> Tensor:
+        """All four gates; one that is switched off has no weights but a bias: sigmoid(5e3) is 1 exactly,
+        and what closes the input gate at padding is -1e4.
+        """
+        gates = list(weight.split(self.size))
+        always = torch.full_like(gates[0], HOLD / 2 if weight.dim() == 1 else 0.0)
+        for place, there in enumerate((self.input_gate, self.forget_gate)):
+            if not there:
+                gates.insert(place, always)
+        return torch.cat(gates)

@@ -120,7 +120,8 @@ class RecurrentDecoder(Decoder):
     def start(self, memory: Memory | None, rows: int) -> RecurrentState:
         """The bridge's state (zeros without a memory), zeros for what is fed, the memory prepared."""
         like = next(self.parameters()).new_zeros(rows, 1)
-        layers = self.stack.start(like) if memory is None or self.bridge is None else self.bridge(memory)
+        bridge = None if memory is None else self.bridge
+        layers = self.stack.start(like) if bridge is None else self.stack.begin(bridge(memory))
         fed = like.new_zeros(rows, self.size) if self.input_feeding else None
         source = None if memory is None or self.attention is None else self.attention.prepare(memory)
         return RecurrentState(layers, fed, source)

@@ -56,10 +56,10 @@ class RecurrentEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
-        states, carry = self.stack(x, mask=None if bool(mask.all()) else mask)
-        shown = [cell.shown(final) for cell, final in zip(self._top(), carry[-1], strict=True)]
-        summary = self.stack.joined(len(carry) - 1, *shown) if len(shown) == 2 else shown[0]
-        return Memory(states, mask, summary, carry)
+        states, finals = self.stack(x, mask=None if bool(mask.all()) else mask)
+        shown = [cell.shown(final) for cell, final in zip(self._top(), finals[-1], strict=True)]
+        summary = self.stack.joined(len(finals) - 1, *shown) if len(shown) == 2 else shown[0]
+        return Memory(states, mask, summary, self.stack.carried(finals))
 
     def _top(self) -> list[Cell]:
         stack = self.stack

@@ -1,0 +1,191 @@
+"""What cells promise beyond the laws: scans, orthogonal matrices, starts, bad input, what a probe sees."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import torch
+
+from tests.laws.members import CELLS, READ, ROWS, SIZE, SOURCE, Make, close, normal, ready, source
+from weft.errors import ConfigError, ShapeError
+from weft.nn import scan
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.elman import Elman
+from weft.nn.cells.gru import GRU
+from weft.nn.cells.jordan import Jordan
+from weft.nn.cells.lstm import LSTM
+from weft.nn.cells.mingru import MinGRU
+from weft.nn.cells.minlstm import MinLSTM
+from weft.nn.cells.orthogonal import Orthogonal
+from weft.nn.cells.peephole import Peephole
+from weft.nn.cells.projected import Projected
+from weft.nn.cells.sru import SRU
+from weft.nn.cells.ssru import SSRU
+from weft.nn.cells.variational import Variational
+from weft.nn.cells.zoneout import Zoneout
+from weft.nn.recurrent import Stack
+from weft.probe import probe
+
+ELEMENTWISE = [MinGRU, MinLSTM, SRU, SSRU]
+every_cell = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 7, 64, 1009])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_scan_and_sequence_agree(steps: int, dtype: torch.dtype) -> None:
+    a = normal(2, steps, 3, dtype=dtype).sigmoid().requires_grad_()
+    b, c = normal(2, steps, 3, seed=2, dtype=dtype).requires_grad_(), normal(2, 3, seed=3, dtype=dtype)
+    weights = normal(2, steps, 3, seed=4, dtype=dtype)
+    found = []
+    for run in (scan.scan, scan.sequence):
+        cs = run(a, b, c)
+        found.append((cs, *torch.autograd.grad((cs * weights).sum(), (a, b))))
+    close(found[0], found[1], 1e-10 if dtype == torch.float64 else 1e-5)
+
+
+@pytest.mark.parametrize("make", ELEMENTWISE)
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_cell_by_scan_is_the_cell_step_by_step(
+    make: type[Cell], masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = ready(lambda: make(READ, SIZE), torch.float32)
+    x, mask = source(torch.float32)
+    begin = cell.step(normal(ROWS, READ, dtype=torch.float32), cell.start(x))[1]
+    want = Cell.forward(cell, x, begin, mask if masked else None)
+    monkeypatch.setattr(scan, "sequence", scan.scan)
+    close(cell(x, begin, mask if masked else None), want, 1e-5)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_an_orthogonal_matrix_stays_so_through_training(activation: str) -> None:
+    torch.manual_seed(1)
+    cell = Orthogonal(READ, 61, activation=activation)
+    optimiser = torch.optim.AdamW(cell.parameters(), 3e-2)
+    before = cell.cell.weight_h.detach().clone()
+    for update in range(60):
+        x = normal(ROWS, SOURCE, READ, seed=update, dtype=torch.float32)
+        loss = (cell(x, cell.start(x))[0] - normal(ROWS, SOURCE, 61, dtype=torch.float32)).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    after = cell.cell.weight_h.detach()
+    assert (after - before).norm() > 1
+    singular = torch.linalg.svdvals(after)
+    torch.testing.assert_close(singular, torch.ones(61), rtol=0, atol=1e-5)
+
+
+def test_each_gate_starts_orthogonal() -> None:
+    for cell in (Elman(READ, SIZE), LSTM(READ, SIZE), GRU(READ, SIZE), Peephole(READ, SIZE)):
+        for gate in cell.weight_h.detach().split(SIZE):
+            torch.testing.assert_close(torch.linalg.svdvals(gate), torch.ones(SIZE), rtol=0, atol=1e-5)
+
+
+def test_the_identity_start_adds_up_what_it_reads() -> None:
+    cell = Elman(READ, SIZE, activation="relu", weights="identity")
+    cell.weight_x.data.abs_()
+    x = normal(ROWS, SOURCE, READ, dtype=torch.float32).abs()
+    y, _ = cell(x, cell.start(x))
+    torch.testing.assert_close(y, (x @ cell.weight_x.T).cumsum(1), rtol=1e-5, atol=1e-5)
+
+
+def test_a_sigmoid_candidate_keeps_a_gru_between_zero_and_one() -> None:
+    cell = ready(lambda: GRU(READ, SIZE, candidate="sigmoid"))
+    y, _ = cell(50 * normal(ROWS, SOURCE, READ), (torch.full((ROWS, SIZE), 0.5, dtype=torch.float64),))
+    assert y.min() >= 0 and y.max() <= 1
+
+
+def test_without_gates_the_slope_of_c_is_one() -> None:
+    cell = ready(lambda: LSTM(READ, SIZE, forget_gate=False, input_gate=False))
+    h, c = normal(1, SIZE), normal(1, SIZE, seed=2)
+    slope = torch.autograd.functional.jacobian(lambda c: cell.step(normal(1, READ), (h, c))[1][1], c)
+    assert torch.equal(slope[0, :, 0], torch.eye(SIZE, dtype=torch.float64))
+
+
+def test_a_forget_bias_stands_where_the_past_is_kept() -> None:
+    for cell in (MinGRU(2, 3, forget_bias=7), GRU(2, 3, forget_bias=7), LSTM(2, 3, forget_bias=7)):
+        cell.weight_x.data.zero_()
+        if hasattr(cell, "weight_h"):
+            cell.weight_h.data.zero_()
+        state = tuple(torch.ones_like(leaf) for leaf in cell.start(torch.zeros(1, 2)))
+        after = cell.step(torch.zeros(1, 2), state)[1][-1]
+        assert (after > 0.99).all()
+
+
+@every_cell
+def test_what_a_probe_sees(make: Make) -> None:
+    cell = ready(lambda: make(READ, SIZE))
+    x = normal(ROWS, SOURCE, READ)
+    with probe() as seen:
+        cell(x, cell.start(x))
+    gates = {f"{name}_gate" for name in ("input", "forget", "output", "update", "reset")}
+    assert set(seen) <= gates | {"candidate", "cell", "hidden"} and "hidden" in seen
+    for name in set(seen) & gates:
+        assert len(seen[name]) == SOURCE
+        assert all(gate.min() >= 0 and gate.max() <= 1 for gate in seen[name])
+
+
+@every_cell
+@pytest.mark.parametrize("why", ["features", "one", "mask", "rows", "width", "none", "list"])
+def test_inputs_that_do_not_fit_are_refused(make: Make, why: str) -> None:
+    cell = make(READ, SIZE)
+    x, mask = source(torch.float32)
+    state = cell.start(x)
+    change: Callable[[], object] = {
+        "features": lambda: cell(x[..., :2], state),
+        "one": lambda: cell(x[0], state),
+        "mask": lambda: cell(x, state, mask[:, :3]),
+        "rows": lambda: cell(x[:3], state),
+        "width": lambda: cell(x, tuple(leaf[:, 1:] for leaf in state)),
+        "none": lambda: cell(x[:, :0], state),
+        "list": lambda: cell(x, list(state)),
+    }[why]
+    sentence = {
+        "features": r"x of shape \[5, 7, 2\] came, \[rows, steps, 3\] is needed",
+        "one": r"x of shape \[7, 3\] came, .* one sequence is a batch of one",
+        "mask": r"mask of shape \[5, 3\] came, \[5, 7\] is needed",
+        "rows": r"a state of shapes \[\[5, \d+\].* came, \[\[3, \d+\].* is needed; cell.start\(x\)",
+        "width": "a state of shapes .* came",
+        "none": r"\[5, 0, 3\] has no step",
+        "list": "a state of list came, a tuple of tensors is needed",
+    }[why]
+    with pytest.raises(ShapeError, match=sentence):
+        change()
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: Elman(2, 0), "a cell of 2 inputs and size 0 came"),
+        (lambda: Elman(2, 3, activation="tahn"), "activation: 'tahn' came, one of tanh, sigmoid, relu"),
+        (lambda: Elman(2, 3, weights="zeros"), "weights: 'zeros' came, one of orthogonal, identity"),
+        (lambda: Jordan(2, 3, output="relux"), "output: 'relux' came, one of identity, softmax"),
+        (lambda: Jordan(2, 3, hidden=0), "hidden: 0 came"),
+        (lambda: LSTM(2, 3, candidate="relu"), "candidate: 'relu' came, one of tanh, sigmoid"),
+        (lambda: GRU(2, 3, candidate="relu"), "candidate: 'relu' came, one of tanh, sigmoid"),
+        (lambda: Peephole(2, 3, form="half"), "form: 'half' came, one of diagonal, full"),
+        (lambda: Peephole(2, 3, gates=("cell",)), "gates: 'cell' came, one of input, forget, output"),
+        (lambda: Peephole(2, 3, gates=("input", "input")), "names one of them twice"),
+        (lambda: Orthogonal(2, 3, activation="maxout"), "activation: 'maxout' came"),
+        (lambda: Zoneout(2, 3, rate=1.5), "rate: 1.5 came, a share from 0 to below 1"),
+        (lambda: Variational(2, 3, input_rate=-1.0), "input_rate: -1.0 came"),
+        (lambda: Variational(2, 3, cell=MinGRU), "MinGRU has no product with its h .* zoneout fits"),
+        (lambda: Variational(2, 3, cell=partial(Zoneout, cell=SRU)), "Zoneout has no product"),
+        (lambda: Projected(2, 3, inner=3), "inner: 3 came, more than the projected size 3"),
+        (lambda: Projected(2, 3, inner=5, cell=SRU), "SRU has no matrix W_h of its own"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        make()
+
+
+def test_true_outputs_of_another_shape_are_refused() -> None:
+    cell, x = Jordan(2, 3), torch.zeros(5, 7, 2)
+    with pytest.raises(ShapeError, match=r"fed: shape \[5, 6, 3\] came, \[5, 7, 3\] is needed"):
+        cell(x, cell.start(x), fed=torch.zeros(5, 6, 3))
+
+
+def test_a_stack_of_any_cell_reads_a_sequence_of_one_step() -> None:
+    x = normal(1, 1, READ, dtype=torch.float32)
+    for make in CELLS.values():
+        assert Stack(READ, (SIZE, 5), cell=make)(x)[0].shape == (1, 1, 5)

@@ -1,0 +1,66 @@
+"""The activations of step-wise, Elman and Jordan networks (C0 to C2), by name.
+
+Read next: cells/stepwise.py.
+"""
+
+from typing import Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from weft.errors import ConfigError
+
+Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout"]
+"""g of a hidden layer."""
+
+Output = Literal["identity", "softmax", "tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout"]
+"""g of an output; identity and softmax stand for what is put out as it is, or as shares."""
+
+SLOPE = 0.1  # of the leaky ReLU below zero
+PIECES = 2  # linear functions of which a maxout unit takes the largest
+
+
+def pieces(name: str) -> int:
+    """How many energies one unit needs: 1, for maxout 2."""
+    return PIECES if name == "maxout" else 1
+
+
+def activate(energy: Tensor, name: str) -> Tensor:
+    """g(energy).
+
+    Args:
+        energy: [.., H], for maxout [.., 2 H]: all first pieces, then all second ones.
+        name: one of Activation or Output.
+
+    Returns:
+        [.., H].
+
+    Raises:
+        ConfigError: an unknown name.
+
+    Source: maxout: Goodfellow 2013, "Maxout networks"; ELU: Clevert 2016, equation 15 with alpha = 1.
+
+    Example:
+        >>> import torch
+        >>> activate(torch.tensor([-1.0, 2.0]), "leaky_relu").tolist()
+        [-0.10000000149011612, 2.0]
+    """
+    match name:
+        case "tanh":
+            return torch.tanh(energy)
+        case "sigmoid":
+            return torch.sigmoid(energy)
+        case "relu":
+            return torch.relu(energy)
+        case "leaky_relu":
+            return F.leaky_relu(energy, SLOPE)
+        case "elu":
+            return F.elu(energy)
+        case "maxout":
+            return torch.stack(energy.chunk(PIECES, -1)).amax(0)
+        case "softmax":
+            return torch.softmax(energy, -1)
+        case "identity":
+            return energy
+    raise ConfigError(f"activation: {name!r} is unknown; take one of {', '.join(get_args(Output))}")

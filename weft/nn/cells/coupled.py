@@ -1,0 +1,75 @@
+"""C7, the LSTM whose input gate is what the forget gate leaves. Read next: gru.py."""
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.activations import activate
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import GateNorm, recurrent_weights
+from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels.linear import linear
+from weft.probe import record, watching
+from weft.shapes import check_choice
+
+
+class Coupled(Cell):
+    """f, o = sigmoid(W h_{t-1} + W x_t + b), c_t = f c_{t-1} + (1 - f) c^, h_t = o tanh(c_t).
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state.
+        forget_bias: what b_f starts with.
+        candidate: the activation of c^.
+        normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
+
+    The gates are stacked f, c^, o: three where the LSTM has four.
+    Source: Greff et al. 2017, "LSTM: a search space odyssey", variant CIFG.
+
+    Example:
+        >>> import torch
+        >>> cell = Coupled(3, 5)
+        >>> y, (h, c) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
+        >>> y.shape
+        torch.Size([2, 7, 5])
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        forget_bias: float = 1.0,
+        candidate: Candidate = "tanh",
+        normalised: bool = False,
+    ) -> None:
+        super().__init__(in_size, size)
+        check_choice("candidate", candidate, Candidate)
+        self.candidate = candidate
+        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=3)
+        self.bias.data[:size] = forget_bias
+        self.normalised = normalised
+        if normalised:
+            self.norm_x, self.norm_h = GateNorm(size, gates=3), GateNorm(size, gates=3)
+        self.norm_c = GateNorm(size) if normalised else nn.Identity()
+
+    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """(h, c), zeros [B, H]."""
+        zeros = like.new_zeros(like.shape[0], self.size)
+        return zeros, zeros
+
+    def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """One step of the equation."""
+        h, c = state
+        if self.normalised:
+            energy = self.norm_x(linear(x, self.weight_x)) + self.norm_h(linear(h, self.weight_h)) + self.bias
+        else:
+            energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
+        f, candidate, o = energy.chunk(3, -1)
+        f, candidate, o = f.sigmoid(), activate(candidate, self.candidate), o.sigmoid()
+        c = f * c + (1 - f) * candidate
+        h = o * torch.tanh(self.norm_c(c))
+        if watching():
+            names = ("forget_gate", "candidate", "output_gate", "cell", "hidden")
+            for name, value in zip(names, (f, candidate, o, c, h), strict=True):
+                record(name, value)
+        return h, (h, c)

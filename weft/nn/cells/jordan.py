@@ -1,0 +1,86 @@
+"""C2, the recurrent network of Jordan (1986): what was put out comes back. Read next: lstm.py."""
+
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.activations import Activation, Output, activate, pieces
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import input_weights
+from weft.nn.cells.stepwise import last_shown
+from weft.nn.kernels.linear import linear
+from weft.probe import record
+from weft.shapes import check_choice, check_shape
+
+
+class Jordan(Cell):
+    """h_t = g1(W o_{t-1} + U x_t + b), o_t = g2(V h_t + d); y_t and the state are o_t.
+
+    Args:
+        in_size: D, features of the input.
+        size: O, features of the output.
+        hidden: H, features of h; None takes `size`.
+        activation: g1.
+        output: g2.
+
+    Where the true outputs are known, give them shifted by one step (`fed`): no step waits for another
+    then, and all run at once. Without them the cell reads its own outputs: an encoder or a decoder
+    always runs it so, for nobody knows true hidden outputs.
+    Source: Jordan 1986, "Serial order: a parallel distributed processing approach".
+
+    Example:
+        >>> import torch
+        >>> cell, x, true = Jordan(3, 1, hidden=5), torch.zeros(2, 7, 3), torch.ones(2, 7, 1)
+        >>> (before,) = cell.start(x)
+        >>> y, state = cell(x, (before,), fed=torch.cat([before[:, None], true[:, :-1]], 1))  # training
+        >>> y, state = cell(x, (before,))                                                     # running free
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        hidden: int | None = None,
+        activation: Activation = "tanh",
+        output: Output = "tanh",
+    ) -> None:
+        hidden = size if hidden is None else hidden
+        super().__init__(in_size, size)
+        check_choice("activation", activation, Activation)
+        check_choice("output", output, Output)
+        if hidden < 1:
+            raise ConfigError(f"hidden: {hidden} came, 1 or more is needed")
+        self.activation = activation
+        self.output = output
+        self.weight_x, self.bias = input_weights(in_size, hidden, gates=pieces(activation))
+        self.weight_o, self.bias_o = input_weights(hidden, size, gates=pieces(output))
+        self.weight_h = nn.init.orthogonal_(nn.Parameter(self.weight_x.new_empty(len(self.bias), size)))
+
+    def start(self, like: Tensor) -> tuple[Tensor]:
+        """(o,), zeros [B, O]."""
+        return (like.new_zeros(like.shape[0], self.size),)
+
+    def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
+        """One step of the equation; x and the output before may also be [B, T, ..], all steps at once."""
+        energy = linear(x, self.weight_x, self.bias) + linear(state[0], self.weight_h)
+        h = activate(energy, self.activation)
+        o = activate(linear(h, self.weight_o, self.bias_o), self.output)
+        record("hidden", h)
+        return o, (o,)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None, fed: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor]]:
+        """See Cell.forward.
+
+        Args:
+            x: [B, T, D].
+            state: (o,), [B, O]; with `fed` it is only what rows without a real position keep.
+            mask: [B, T] bool.
+            fed: [B, T, O], what stands for o_{t-1} at each step: the true outputs shifted by one.
+        """
+        if fed is None:
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        check_shape("fed", fed, len(x), x.shape[1], self.size)
+        return last_shown(self.step(x, (fed,))[0], state[0], mask)

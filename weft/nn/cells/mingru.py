@@ -1,0 +1,64 @@
+"""C10, the minimal GRU: gates that read the input only. Read next: minlstm.py."""
+
+from torch import Tensor
+
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.linear import linear
+from weft.nn.scan import recur
+from weft.probe import record, watching
+
+
+class MinGRU(Cell):
+    """u = sigmoid(W_u x_t + b_u), h^ = W x_t + b, h_t = u h_{t-1} + (1 - u) h^.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state.
+        forget_bias: what b_u starts with; u keeps the past where it is 1.
+
+    u is 1 - z of the paper, as in our GRU. The paper's form for a scan over logarithms needs a positive
+    h^; this scan does not.
+    Source: Feng et al. 2024, "Were RNNs all we needed?", section 3.1.
+
+    Example:
+        >>> import torch
+        >>> cell = MinGRU(3, 5)
+        >>> cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))[0].shape
+        torch.Size([2, 7, 5])
+    """
+
+    multiplies = False
+
+    def __init__(self, in_size: int, size: int, *, forget_bias: float = 0.0) -> None:
+        super().__init__(in_size, size)
+        self.weight_x, self.bias = input_weights(in_size, size, gates=2)
+        self.bias.data[:size] = forget_bias
+
+    def start(self, like: Tensor) -> tuple[Tensor]:
+        """(h,), zeros [B, H]."""
+        return (like.new_zeros(like.shape[0], self.size),)
+
+    def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
+        """One step of the equation."""
+        u, candidate = self._gates(x)
+        h = u * state[0] + (1 - u) * candidate
+        if watching():
+            for name, value in (("update_gate", u), ("candidate", candidate), ("hidden", h)):
+                record(name, value)
+        return h, (h,)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps: one product, then the elementwise recurrence."""
+        if watching():
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        u, candidate = self._gates(x)
+        h = recur(u, (1 - u) * candidate, state[0], mask)
+        return h if mask is None else h * mask[..., None], (h[:, -1],)
+
+    def _gates(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        u, candidate = linear(x, self.weight_x, self.bias).chunk(2, -1)
+        return u.sigmoid(), candidate

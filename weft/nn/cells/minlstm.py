@@ -1,0 +1,69 @@
+"""C10, the minimal LSTM: two gates that read the input only and add up to one. Read next: ssru.py."""
+
+from torch import Tensor
+
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.linear import linear
+from weft.nn.scan import recur
+from weft.probe import record, watching
+
+
+class MinLSTM(Cell):
+    """f', i' = sigmoid(W x_t + b), f = f'/(f'+i'), i = i'/(f'+i'), h^ = W x_t + b, h_t = f h_{t-1} + i h^.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state.
+        forget_bias: what b_f starts with.
+
+    The gates are stacked f, i, h^. The gates add up to one, so that h does not grow with the length.
+    Source: Feng et al. 2024, "Were RNNs all we needed?", section 3.2.
+
+    Example:
+        >>> import torch
+        >>> cell = MinLSTM(3, 5)
+        >>> cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))[0].shape
+        torch.Size([2, 7, 5])
+    """
+
+    multiplies = False
+
+    def __init__(self, in_size: int, size: int, *, forget_bias: float = 1.0) -> None:
+        super().__init__(in_size, size)
+        self.weight_x, self.bias = input_weights(in_size, size, gates=3)
+        self.bias.data[:size] = forget_bias
+
+    def start(self, like: Tensor) -> tuple[Tensor]:
+        """(h,), zeros [B, H]."""
+        return (like.new_zeros(like.shape[0], self.size),)
+
+    def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
+        """One step of the equation."""
+        f, i, candidate = self._gates(x)
+        h = f * state[0] + i * candidate
+        if watching():
+            for name, value in (
+                ("forget_gate", f),
+                ("input_gate", i),
+                ("candidate", candidate),
+                ("hidden", h),
+            ):
+                record(name, value)
+        return h, (h,)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps: one product, then the elementwise recurrence."""
+        if watching():
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        f, i, candidate = self._gates(x)
+        h = recur(f, i * candidate, state[0], mask)
+        return h if mask is None else h * mask[..., None], (h[:, -1],)
+
+    def _gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        f, i, candidate = linear(x, self.weight_x, self.bias).chunk(3, -1)
+        f, i = f.sigmoid(), i.sigmoid()
+        return f / (f + i), i / (f + i), candidate

@@ -1,0 +1,60 @@
+"""C9, the Elman network whose recurrent matrix stays orthogonal. Read next: unitary.py."""
+
+from typing import Literal
+
+from torch import Tensor
+from torch.nn.utils.parametrizations import orthogonal
+
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.elman import Elman
+from weft.shapes import check_choice
+
+Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu"]
+
+
+class Orthogonal(Cell):
+    """Elman's h_t = g(W_xh x_t + W_hh h_{t-1} + b_h) with W_hh^T W_hh = I all through training.
+
+    W_hh = Q exp(A - A^T): torch.nn.utils.parametrizations.orthogonal trains A and keeps the start Q. To
+    start only from an orthogonal matrix and leave it free, take the Elman cell: it does.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state.
+        activation: g; maxout has two matrices and is left out.
+
+    Source: Lezcano-Casado & Martinez-Rubio 2019, "Cheap orthogonal constraints in neural networks".
+
+    Example:
+        >>> import torch
+        >>> W = Orthogonal(3, 5).cell.weight_h
+        >>> torch.allclose(W @ W.T, torch.eye(5), atol=1e-5)
+        True
+    """
+
+    def __init__(self, in_size: int, size: int, *, activation: Activation = "tanh") -> None:
+        super().__init__(in_size, size)
+        check_choice("activation", activation, Activation)
+        self.cell = Elman(in_size, size, activation=activation)
+        orthogonal(self.cell, "weight_h", orthogonal_map="matrix_exp")
+
+    @property
+    def weight_h(self) -> Tensor:
+        """W_hh, [H, H]."""
+        weight: Tensor = self.cell.weight_h
+        return weight
+
+    def start(self, like: Tensor) -> tuple[Tensor]:
+        """(h,), zeros [B, H]."""
+        return self.cell.start(like)
+
+    def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
+        """One step of the equation."""
+        return self.cell.step(x, state)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps, by the Elman cell, which makes the matrix once."""
+        self.check(x, state, mask)
+        return self.cell(x, state, mask)

@@ -1,0 +1,109 @@
+"""C6, the LSTM whose gates also look at the cell state. Read next: coupled.py."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.activations import activate
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import GateNorm, recurrent_weights
+from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels.linear import linear
+from weft.probe import record, watching
+from weft.shapes import check_choice
+
+Form = Literal["diagonal", "full"]
+Gate = Literal["input", "forget", "output"]
+
+
+class Peephole(Cell):
+    """The LSTM (lstm.py) with p_i, p_f and p_o added inside its gates' sigmoids.
+
+    form = "diagonal": p_i = w_i c_{t-1}, p_f = w_f c_{t-1}, p_o = w_o c_t, elementwise (Gers 2000).
+    form = "full": p = W_c c_{t-1} with a matrix for each gate, all three at c_{t-1} (the lectures').
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state.
+        form: see above.
+        gates: which gates look; without any it is the LSTM.
+        forget_bias: what b_f starts with.
+        candidate: the activation of c^.
+        normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
+
+    The peepholes start at zero: at first it is the LSTM.
+    Source: Gers & Schmidhuber 2000, "Recurrent nets that time and count".
+
+    Example:
+        >>> import torch
+        >>> cell = Peephole(3, 5, form="full", gates=("forget",))
+        >>> y, (h, c) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
+        >>> y.shape, cell.weight_c.shape
+        (torch.Size([2, 7, 5]), torch.Size([5, 5]))
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        form: Form = "diagonal",
+        gates: tuple[Gate, ...] = ("input", "forget", "output"),
+        forget_bias: float = 1.0,
+        candidate: Candidate = "tanh",
+        normalised: bool = False,
+    ) -> None:
+        super().__init__(in_size, size)
+        check_choice("form", form, Form)
+        check_choice("candidate", candidate, Candidate)
+        for gate in gates:
+            check_choice("gates", gate, Gate)
+        if len(set(gates)) != len(gates):
+            raise ConfigError(f"gates: {list(gates)} names one of them twice; name each once")
+        self.form = form
+        self.gates = tuple(gate for gate in ("input", "forget", "output") if gate in gates)
+        self.candidate = candidate
+        self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=4)
+        self.bias.data[size : 2 * size] = forget_bias
+        shape = (len(gates) * size, size) if form == "full" else (len(gates), size)
+        self.weight_c = nn.Parameter(torch.zeros(shape))
+        self.normalised = normalised
+        if normalised:
+            self.norm_x, self.norm_h = GateNorm(size, gates=4), GateNorm(size, gates=4)
+        self.norm_c = GateNorm(size) if normalised else nn.Identity()
+
+    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """(h, c), zeros [B, H]."""
+        zeros = like.new_zeros(like.shape[0], self.size)
+        return zeros, zeros
+
+    def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """One step of the equation."""
+        h, before = state
+        if self.normalised:
+            energy = self.norm_x(linear(x, self.weight_x)) + self.norm_h(linear(h, self.weight_h)) + self.bias
+        else:
+            energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
+        i, f, candidate, o = energy.chunk(4, -1)
+        seen = self._seen(before)
+        i = (i + seen.get("input", 0.0)).sigmoid()
+        f = (f + seen.get("forget", 0.0)).sigmoid()
+        candidate = activate(candidate, self.candidate)
+        c = f * before + i * candidate
+        o = (o + (seen if self.form == "full" else self._seen(c)).get("output", 0.0)).sigmoid()
+        h = o * torch.tanh(self.norm_c(c))
+        if watching():
+            names = ("input_gate", "forget_gate", "candidate", "output_gate", "cell", "hidden")
+            for name, value in zip(names, (i, f, candidate, o, c, h), strict=True):
+                record(name, value)
+        return h, (h, c)
+
+    def _seen(self, c: Tensor) -> dict[str, Tensor]:
+        """What each gate that looks adds to its energy."""
+        if self.form == "full":
+            products = linear(c, self.weight_c).split(self.size, -1) if self.gates else ()
+        else:
+            products = [weight * c for weight in self.weight_c]
+        return dict(zip(self.gates, products, strict=True))

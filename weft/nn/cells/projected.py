@@ -1,0 +1,108 @@
+"""A projected state (LSTMP): the products of a cell read a narrow r_{t-1} = R h_{t-1}. A wrapper.
+
+Read next: zoneout.py, variational.py.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.lstm import LSTM
+from weft.nn.kernels.linear import linear
+from weft.tree import State
+
+
+class Projected(Cell):
+    """y_t = r_t = R h_t, and the recurrent matrices of the wrapped cell read r_{t-1} instead of h_{t-1}.
+
+    With an LSTM inside it is LSTMP: i, f, o, c^ read W_r r_{t-1} + W_x x_t + b, while c and o tanh(c)
+    keep `inner` features. The cell's W_h is the product W_r R, so every kernel of the cell serves.
+
+    Args:
+        in_size: D, features of the input.
+        size: P, features of the output.
+        cell: what is wrapped; settings of its own stand in a table.
+        inner: H, features of the wrapped cell.
+
+    Raises:
+        ConfigError: a projection that is not narrower than the cell, or a cell without a matrix W_h.
+
+    Source: Sak, Senior & Beaufays 2014, "Long short-term memory recurrent neural network architectures
+    for large scale acoustic modeling", without its second, non-recurrent projection.
+
+    Example:
+        >>> import torch
+        >>> cell = Projected(3, 5, inner=20)
+        >>> y, (h, c) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
+        >>> y.shape, c.shape
+        (torch.Size([2, 7, 5]), torch.Size([2, 20]))
+    """
+
+    def __init__(
+        self, in_size: int, size: int, *, cell: Callable[[int, int], Cell] = LSTM, inner: int = 1024
+    ) -> None:
+        super().__init__(in_size, size)
+        if inner <= size:
+            raise ConfigError(f"inner: {inner} came, more than the projected size {size} is needed")
+        self.cell = cell(in_size, inner)
+        if not isinstance(getattr(self.cell, "weight_h", None), nn.Parameter):
+            name = type(self.cell).__name__
+            raise ConfigError(f"cell: {name} has no matrix W_h of its own to project; take lstm or gru")
+        self.cell.weight_h.data = torch.zeros_like(self.cell.weight_h)
+        parametrize.register_parametrization(self.cell, "weight_h", _Narrow(inner, size))
+
+    @property
+    def projection(self) -> Tensor:
+        """R, [P, H]."""
+        weight: Tensor = self.cell.parametrizations.weight_h[0].weight
+        return weight
+
+    def start(self, like: Tensor) -> State:
+        """The cell's own."""
+        return self.cell.start(like)
+
+    def shown(self, state: State) -> Tensor:
+        """r, [B, P]."""
+        return linear(self.cell.shown(state), self.projection)
+
+    def carried(self, state: State) -> tuple[Tensor, ...]:
+        """The cell's own."""
+        return self.cell.carried(state)
+
+    def begin(self, carried: tuple[Tensor, ...]) -> State:
+        """The cell's own."""
+        return self.cell.begin(carried)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step of the cell, projected."""
+        y, state = self.cell.step(x, state)
+        return linear(y, self.projection), state
+
+    def step_dropped(self, x: Tensor, state: State, kept: Tensor) -> tuple[Tensor, State]:
+        """See Cell.step_dropped; it is h that is dropped, before the projection."""
+        y, state = self.cell.step_dropped(x, state, kept)
+        return linear(y, self.projection), state
+
+    def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Tensor, State]:
+        """All steps, at the cell's own speed."""
+        self.check(x, state, mask)
+        y, state = self.cell(x, state, mask)
+        return linear(y, self.projection), state
+
+
+class _Narrow(nn.Module):
+    """W_h = W_r R, of which W_r [G H, P] is the trained original and R [P, H] is `weight`."""
+
+    def __init__(self, inner: int, size: int) -> None:
+        super().__init__()
+        self.weight = nn.init.xavier_uniform_(nn.Parameter(torch.empty(size, inner)))
+
+    def forward(self, narrow: Tensor) -> Tensor:
+        return narrow @ self.weight
+
+    def right_inverse(self, weight: Tensor) -> Tensor:
+        return nn.init.xavier_uniform_(weight.new_empty(len(weight), len(self.weight)))

@@ -1,0 +1,99 @@
+"""C10, the simple recurrent unit: a forget gate, and a highway past the recurrence. Read next: ../scan.py."""
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.held import hold_last
+from weft.nn.kernels.linear import linear
+from weft.nn.scan import recur
+from weft.probe import record, watching
+
+
+class SRU(Cell):
+    """f, r = sigmoid(W x_t + v c_{t-1} + b), c_t = f c_{t-1} + (1 - f) W x_t, h_t = r c_t + (1 - r) x_t.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state; where it is not D, the highway carries W_x x_t.
+        peephole: whether v is there (the version of 2018); without it (2017) the recurrence is a scan.
+        forget_bias: what b_f starts with.
+
+    The state is (h, c); no step reads h. Weights are stacked c^, f, r, and W_x last.
+    Source: Lei et al. 2018, "Simple recurrent units for highly parallelizable recurrence", equations 1
+    to 4, and version 1 of the same paper (2017), without its activation of c. Their scaling of the
+    start is left out.
+
+    Example:
+        >>> import torch
+        >>> cell = SRU(3, 5)
+        >>> cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))[0].shape
+        torch.Size([2, 7, 5])
+    """
+
+    multiplies = False
+
+    def __init__(self, in_size: int, size: int, *, peephole: bool = False, forget_bias: float = 0.0) -> None:
+        super().__init__(in_size, size)
+        self.weight_x, _ = input_weights(in_size, size, gates=3 if in_size == size else 4)
+        self.bias = nn.Parameter(torch.zeros(2 * size))
+        self.bias.data[:size] = forget_bias
+        self.peephole = peephole
+        if peephole:
+            self.weight_c = nn.Parameter(torch.zeros(2, size))
+
+    def start(self, like: Tensor) -> tuple[Tensor, Tensor]:
+        """(h, c), zeros [B, H]."""
+        zeros = like.new_zeros(like.shape[0], self.size)
+        return zeros, zeros
+
+    def carried(self, state: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:
+        """(c,)."""
+        return state[1:]
+
+    def begin(self, carried: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        """(zeros, c)."""
+        return torch.zeros_like(carried[0]), carried[0]
+
+    def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """One step of the equation."""
+        _, c = state
+        candidate, f, r, past = self._energies(x)
+        if self.peephole:
+            f, r = f + self.weight_c[0] * c, r + self.weight_c[1] * c
+        f, r = f.sigmoid(), r.sigmoid()
+        c = f * c + (1 - f) * candidate
+        h = r * c + (1 - r) * past
+        if watching():
+            for name, value in (
+                ("forget_gate", f),
+                ("output_gate", r),
+                ("candidate", candidate),
+                ("cell", c),
+            ):
+                record(name, value)
+            record("hidden", h)
+        return h, (h, c)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """All steps: one product, then the elementwise recurrence, where the gates do not read c."""
+        if watching() or self.peephole:
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        candidate, f, r, past = self._energies(x)
+        f, r = f.sigmoid(), r.sigmoid()
+        c = recur(f, (1 - f) * candidate, state[1], mask)
+        h = r * c + (1 - r) * past
+        if mask is None:
+            return h, (h[:, -1], c[:, -1])
+        h, last = hold_last(h, state[0], mask)
+        return h, (last, c[:, -1])
+
+    def _energies(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """c^, the energies of f and r, and what the highway carries."""
+        candidate, f, r, *rest = linear(x, self.weight_x).split(self.size, -1)
+        b_f, b_r = self.bias.chunk(2)
+        return candidate, f + b_f, r + b_r, rest[0] if rest else x

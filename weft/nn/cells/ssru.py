@@ -1,0 +1,71 @@
+"""C10, the simpler simple recurrent unit: one gate, and a ReLU on the way out. Read next: sru.py."""
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.linear import linear
+from weft.nn.scan import recur
+from weft.probe import record, watching
+
+
+class SSRU(Cell):
+    """f = sigmoid(W_f x_t + b_f), c_t = f c_{t-1} + (1 - f) W x_t, h_t = relu(c_t).
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the state.
+        forget_bias: what b_f starts with.
+
+    The state is (c,), shown as relu(c). Weights are stacked f, c^.
+    Source: Kim et al. 2019, "From research to production and back: ludicrously fast neural machine
+    translation", section 3.
+
+    Example:
+        >>> import torch
+        >>> cell = SSRU(3, 5)
+        >>> cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))[0].shape
+        torch.Size([2, 7, 5])
+    """
+
+    multiplies = False
+
+    def __init__(self, in_size: int, size: int, *, forget_bias: float = 0.0) -> None:
+        super().__init__(in_size, size)
+        self.weight_x, _ = input_weights(in_size, size, gates=2)
+        self.bias = nn.Parameter(torch.full((size,), forget_bias))
+
+    def start(self, like: Tensor) -> tuple[Tensor]:
+        """(c,), zeros [B, H]."""
+        return (like.new_zeros(like.shape[0], self.size),)
+
+    def shown(self, state: tuple[Tensor]) -> Tensor:
+        """relu(c)."""
+        return torch.relu(state[0])
+
+    def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
+        """One step of the equation."""
+        f, candidate = self._gates(x)
+        c = f * state[0] + (1 - f) * candidate
+        h = torch.relu(c)
+        if watching():
+            for name, value in (("forget_gate", f), ("candidate", candidate), ("cell", c), ("hidden", h)):
+                record(name, value)
+        return h, (c,)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps: one product, then the elementwise recurrence."""
+        if watching():
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        f, candidate = self._gates(x)
+        c = recur(f, (1 - f) * candidate, state[0], mask)
+        h = torch.relu(c)
+        return h if mask is None else h * mask[..., None], (c[:, -1],)
+
+    def _gates(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        f, candidate = linear(x, self.weight_x).chunk(2, -1)
+        return (f + self.bias).sigmoid(), candidate

@@ -1,0 +1,77 @@
+"""C0, the network that cannot use the past: every step by itself. Read next: elman.py."""
+
+from torch import Tensor
+
+from weft.nn.activations import Activation, Output, activate, pieces
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.held import hold_last
+from weft.nn.kernels.linear import linear
+from weft.probe import record
+from weft.shapes import check_choice
+
+
+class Stepwise(Cell):
+    """h_t = g1(U x_t + b), o_t = g2(V h_t + d), y_t = o_t: a multilayer network, the same at each step.
+
+    Args:
+        in_size: D, features of the input.
+        size: O, features of the output.
+        hidden: H, features of h; None takes `size`.
+        activation: g1.
+        output: g2.
+
+    The state is the last output, for whoever asks what the cell shows; no step reads it.
+
+    Example:
+        >>> import torch
+        >>> cell = Stepwise(3, 5)
+        >>> cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))[0].shape
+        torch.Size([2, 7, 5])
+    """
+
+    multiplies = False
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        hidden: int | None = None,
+        activation: Activation = "tanh",
+        output: Output = "tanh",
+    ) -> None:
+        hidden = size if hidden is None else hidden
+        super().__init__(in_size, size)
+        check_choice("activation", activation, Activation)
+        check_choice("output", output, Output)
+        self.activation = activation
+        self.output = output
+        self.weight_x, self.bias = input_weights(in_size, hidden, gates=pieces(activation))
+        self.weight_o, self.bias_o = input_weights(hidden, size, gates=pieces(output))
+
+    def start(self, like: Tensor) -> tuple[Tensor]:
+        """(o,), zeros [B, O]."""
+        return (like.new_zeros(like.shape[0], self.size),)
+
+    def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
+        """One step of the equation; x may also be [B, T, D], all steps at once."""
+        h = activate(linear(x, self.weight_x, self.bias), self.activation)
+        o = activate(linear(h, self.weight_o, self.bias_o), self.output)
+        record("hidden", h)
+        return o, (o,)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps at once: none waits for another."""
+        self.check(x, state, mask)
+        return last_shown(self.step(x, state)[0], state[0], mask)
+
+
+def last_shown(o: Tensor, before: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
+    """Outputs [B, T, O], zero at padding, and each row's last real one: `before` where there is none."""
+    if mask is None:
+        return o, (o[:, -1],)
+    o, last = hold_last(o, before, mask)
+    return o, (last,)

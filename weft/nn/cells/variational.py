@@ -1,0 +1,105 @@
+"""Variational dropout: one mask for a whole sequence, on what the products of a cell read."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.lstm import LSTM
+from weft.nn.kernels.dropout import dropout
+from weft.tree import State
+
+
+class Variational(Cell):
+    """The wrapped cell's products read x_t * m_x and h_{t-1} * m_h, with masks drawn once for a sequence.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the output.
+        cell: what is wrapped; settings of its own stand in a table, `cell: {use: gru, reset: before}`.
+        rate: share of the features of h_{t-1} that is dropped in training.
+        input_rate: the same for x_t.
+
+    The masks are the last two tensors of the state, so that pieces of a sequence share them; in
+    evaluation they are None.
+
+    Raises:
+        ConfigError: a rate outside 0 to 1, or a cell without a product to drop from.
+
+    Source: Gal & Ghahramani 2016, "A theoretically grounded application of dropout in recurrent neural
+    networks", equation 7.
+
+    Example:
+        >>> import torch
+        >>> cell = Variational(3, 5, rate=0.2)
+        >>> y, (h, c, kept_x, kept_h) = cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))
+        >>> kept_h.shape
+        torch.Size([2, 5])
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        size: int,
+        *,
+        cell: Callable[[int, int], Cell] = LSTM,
+        rate: float = 0.1,
+        input_rate: float = 0.0,
+    ) -> None:
+        super().__init__(in_size, size)
+        for name, share in (("rate", rate), ("input_rate", input_rate)):
+            if not 0.0 <= share < 1.0:
+                raise ConfigError(f"{name}: {share} came, a share from 0 to below 1 is needed")
+        self.cell = cell(in_size, size)
+        if not self.cell.multiplies:
+            raise ConfigError(
+                f"cell: {type(self.cell).__name__} has no product with its h that could be dropped; "
+                "zoneout fits every cell"
+            )
+        self.multiplies = False  # what is dropped once is not dropped again
+        self.rate = rate
+        self.input_rate = input_rate
+
+    def start(self, like: Tensor) -> State:
+        """The cell's own, and fresh masks."""
+        return self.begin(self.cell.start(like))
+
+    def begin(self, carried: tuple[Tensor, ...]) -> State:
+        """The cell's own, and fresh masks."""
+        state = self.cell.begin(carried)
+        if not self.training:
+            return (*state, None, None)
+        h: Tensor = state[0]
+        read = h.new_ones(len(h), self.in_size)
+        return (
+            *state,
+            dropout(read, self.input_rate, training=True),
+            dropout(torch.ones_like(h), self.rate, training=True),
+        )
+
+    def carried(self, state: State) -> tuple[Tensor, ...]:
+        """The cell's own, without masks."""
+        return self.cell.carried(state[:-2])
+
+    def shown(self, state: State) -> Tensor:
+        """The cell's own."""
+        return self.cell.shown(state[:-2])
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step of the cell behind the masks."""
+        *inner, kept_x, kept_h = state
+        if kept_h is None:
+            y, new = self.cell.step(x, tuple(inner))
+        else:
+            y, new = self.cell.step_dropped(x * kept_x, tuple(inner), kept_h)
+        return y, (*new, kept_x, kept_h)
+
+    def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Tensor, State]:
+        """All steps; in evaluation at the cell's own speed."""
+        if state[-1] is not None:
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        y, new = self.cell(x, state[:-2], mask)
+        return y, (*new, None, None)

@@ -1,0 +1,83 @@
+"""Zoneout: some features of a state stay as they were. A wrapper of any cell. Read next: variational.py."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.lstm import LSTM
+from weft.nn.kernels.dropout import dropout
+from weft.tree import State
+
+
+class Zoneout(Cell):
+    """s_t = d s_{t-1} + (1 - d) s^_t for each tensor s of the state; s^_t is what the cell makes.
+
+    In training d is 1 with probability `rate` for each feature and step, else 0; in evaluation d is
+    `rate`, its mean.
+
+    Args:
+        in_size: D, features of the input.
+        size: H, features of the output.
+        cell: what is wrapped; settings of its own stand in a table, `cell: {use: gru, reset: before}`.
+        rate: how much of a state stays.
+
+    Raises:
+        ConfigError: a rate outside 0 to 1.
+
+    Source: Krueger et al. 2017, "Zoneout: regularizing RNNs by randomly preserving hidden activations".
+
+    Example:
+        >>> import torch
+        >>> cell = Zoneout(3, 5, rate=0.2)
+        >>> cell(torch.zeros(2, 7, 3), cell.start(torch.zeros(2, 3)))[0].shape
+        torch.Size([2, 7, 5])
+    """
+
+    def __init__(
+        self, in_size: int, size: int, *, cell: Callable[[int, int], Cell] = LSTM, rate: float = 0.1
+    ) -> None:
+        super().__init__(in_size, size)
+        if not 0.0 <= rate < 1.0:
+            raise ConfigError(f"rate: {rate} came, a share from 0 to below 1 is needed")
+        self.cell = cell(in_size, size)
+        self.multiplies = self.cell.multiplies
+        self.rate = rate
+
+    def start(self, like: Tensor) -> State:
+        """The cell's own."""
+        return self.cell.start(like)
+
+    def shown(self, state: State) -> Tensor:
+        """The cell's own."""
+        return self.cell.shown(state)
+
+    def carried(self, state: State) -> tuple[Tensor, ...]:
+        """The cell's own."""
+        return self.cell.carried(state)
+
+    def begin(self, carried: tuple[Tensor, ...]) -> State:
+        """The cell's own."""
+        return self.cell.begin(carried)
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """One step of the cell, of which a part is undone; y is what the cell shows of the result."""
+        return self._zoned(state, self.cell.step(x, state)[1])
+
+    def step_dropped(self, x: Tensor, state: State, kept: Tensor) -> tuple[Tensor, State]:
+        """See Cell.step_dropped."""
+        return self._zoned(state, self.cell.step_dropped(x, state, kept)[1])
+
+    def _zoned(self, old: State, new: State) -> tuple[Tensor, State]:
+        state = tuple(self._mixed(*pair) for pair in zip(old, new, strict=True))
+        return self.cell.shown(state), state
+
+    def _mixed(self, old: Tensor | None, new: Tensor | None) -> Tensor | None:
+        if old is None or new is None:
+            return new
+        if not self.training:
+            return self.rate * old + (1 - self.rate) * new
+        stays = dropout(torch.ones_like(new), self.rate, training=True) == 0
+        return torch.where(stays, old, new)

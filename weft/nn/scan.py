@@ -1,0 +1,53 @@
+"""c_t = a_t c_{t-1} + b_t over all steps, elementwise: what the cells of C10 have in common.
+
+`sequence` goes step by step, one operation each: on a CPU a scan over logarithms took five times as long.
+`scan` combines neighbours, ceil(log2 T) operations on everything: for a GPU. Read next: cells/mingru.py.
+"""
+
+import torch
+from torch import Tensor
+
+
+def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
+    """c_1 .. c_T by the way that suits the device.
+
+    Args:
+        a, b: [B, T, H].
+        c: [B, H], c_0.
+        mask: [B, T] bool; where False c is held to the bit.
+
+    Returns:
+        [B, T, H].
+    """
+    if mask is not None:
+        a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
+    return sequence(a, b, c) if a.device.type == "cpu" else scan(a, b, c)
+
+
+def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """One operation a step."""
+    cs = []
+    for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
+        c = torch.addcmul(b_t, a_t, c)
+        cs.append(c)
+    return torch.stack(cs, 1)
+
+
+def scan(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """Doubling: after k rounds a_t, b_t say how c_t follows from c_{t - 2^k}. No logarithm, so any sign fits.
+
+    Source: Hillis & Steele 1986, "Data parallel algorithms".
+
+    Example:
+        >>> import torch
+        >>> half = torch.full((1, 3, 1), 0.5)
+        >>> scan(half, half, torch.zeros(1, 1)).flatten().tolist()
+        [0.5, 0.75, 0.875]
+    """
+    b = torch.cat([(b[:, 0] + a[:, 0] * c)[:, None], b[:, 1:]], 1)
+    reach, steps = 1, a.shape[1]
+    while reach < steps:
+        b = torch.cat([b[:, :reach], b[:, reach:] + a[:, reach:] * b[:, :-reach]], 1)
+        a = torch.cat([a[:, :reach], a[:, reach:] * a[:, :-reach]], 1)
+        reach *= 2
+    return b
