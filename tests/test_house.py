@@ -27,7 +27,7 @@ ORDER = [
     "run",
     "card",
 ]  # each imports those before it
-LEAVES = {"inspect", "serve", "export"}
+LEAVES = {"inspect", "serve", "export", "importing"}
 
 ALLOWED = dict.fromkeys(SIDE, GROUND)
 ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
@@ -60,7 +60,7 @@ HOMES = {
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},
     "ruamel": {"config"},
-    "safetensors": {"train", "run", "export"},
+    "safetensors": {"train", "run", "export", "importing"},
     "tensorboardX": {"train"},
     "matplotlib": {"inspect"},
     "rich": {"train", "inspect", "commands"},

@@ -71,6 +71,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"sizes": (5, SIZE), "bidirectional": True, "join": "mean"},
         {"sizes": (5, 3), "bidirectional": True, "join": "learned"},
     ],
+    "encoders.filters": [{"widths": (3,), "features": 5}, {"widths": (2, 5), "features": 3}],
     "encoders.transformer": [
         {"size": 6},
         {"size": 14, "norm": "after", "activation": "gelu"},
@@ -117,6 +118,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 6, "positions": "concatenated", "position_base": 100.0},
     ],
     "pools.queries": [{}, {"num_queries": 3}, {"num_queries": 2, "key_size": 11, "value_size": 7}],
+    "heads.transformed": [{"norm_epsilon": 1e-3}],
     "heads.categorical": [{}, {"smoothing": 0.1}],
 }
 

@@ -108,7 +108,12 @@ def test_it_pools_what_an_encoder_read(make: Make, reads: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "equation"),
-    [("last()", lambda h: h[-1]), ("mean()", lambda h: h.mean(0)), ("max()", lambda h: h.max(0))],
+    [
+        ("first()", lambda h: h[0]),
+        ("last()", lambda h: h[-1]),
+        ("mean()", lambda h: h.mean(0)),
+        ("max()", lambda h: h.max(0)),
+    ],
 )
 def test_a_pool_without_parameters_is_its_equation(
     name: str, equation: Callable[[np.ndarray], np.ndarray]

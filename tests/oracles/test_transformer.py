@@ -41,6 +41,8 @@ def numpy(tensor: Tensor) -> np.ndarray:
 def normalised(norm: nn.Module) -> Callable[[np.ndarray], np.ndarray]:
     if isinstance(norm, nn.Identity):
         return lambda x: x
+    if isinstance(norm, nn.RMSNorm):
+        return lambda x: oracle.rms_norm(x, numpy(norm.weight))
     return lambda x: oracle.layer_norm(x, numpy(norm.weight), numpy(norm.bias))
 
 
@@ -66,7 +68,8 @@ def network(module: FeedForward) -> Callable[[np.ndarray], np.ndarray]:
     if module.activation == "swiglu":
         half = len(w1) // 2
         return lambda x: oracle.swiglu(x, w1[:half], b1[:half], w1[half:], b1[half:], w2, b2)
-    g = {"relu": oracle.relu, "gelu": oracle.gelu}[module.activation]
+    known = {"relu": oracle.relu, "gelu": oracle.gelu, "gelu_tanh": oracle.gelu_tanh, "silu": oracle.silu}
+    g = known[module.activation]
     return lambda x: oracle.feed_forward(x, w1, b1, w2, b2, g)
 
 
@@ -83,18 +86,26 @@ def embedded(module: TransformerEncoder | TransformerDecoder, x: np.ndarray) -> 
     return x + formulas.sinusoid(len(x), WIDTH)
 
 
-def encoder_of(norm: str, activation: str = "relu") -> TransformerEncoder:
+def encoder_of(norm: str, activation: str = "relu", norm_kind: str = "layer") -> TransformerEncoder:
     return ready(
         lambda: TransformerEncoder(
-            READ, size=WIDTH, num_layers=2, num_heads=HEADS, inner=INNER, norm=norm, activation=activation
+            READ,
+            size=WIDTH,
+            num_layers=2,
+            num_heads=HEADS,
+            inner=INNER,
+            norm=norm,
+            norm_kind=norm_kind,
+            activation=activation,
         )
     )
 
 
 @norms
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swiglu"])
-def test_a_transformer_encoder_is_its_equation(norm: str, activation: str) -> None:
-    encoder = encoder_of(norm, activation)
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "swiglu"])
+@pytest.mark.parametrize("norm_kind", ["layer", "rms"])
+def test_a_transformer_encoder_is_its_equation(norm: str, activation: str, norm_kind: str) -> None:
+    encoder = encoder_of(norm, activation, norm_kind)
     x, mask = source()
     memory = encoder(x, mask)
     for row, length in enumerate(SOURCE_LENGTHS):

@@ -30,6 +30,21 @@ def gelu(z: Array) -> Array:
     return z * np.vectorize(lambda v: 0.5 * (1 + erf(v / 2**0.5)))(z)
 
 
+def gelu_tanh(z: Array) -> Array:
+    """GPT-2's approximation of gelu."""
+    return 0.5 * z * (1 + np.tanh((2 / np.pi) ** 0.5 * (z + 0.044715 * z**3)))
+
+
+def silu(z: Array) -> Array:
+    """z sigmoid(z)."""
+    return z / (1 + np.exp(-z))
+
+
+def rms_norm(x: Array, gain: Array, epsilon: float = 1e-5) -> Array:
+    """Each position by itself: x / sqrt(mean of x^2 + epsilon) * gain (Zhang & Sennrich 2019)."""
+    return np.stack([row / np.sqrt((row**2).mean() + epsilon) for row in x]) * gain
+
+
 def feed_forward(x: Array, w1: Array, b1: Array, w2: Array, b2: Array, g: Callable[[Array], Array]) -> Array:
     """W_2 g(W_1 x + b_1) + b_2."""
     return np.stack([w2 @ g(w1 @ row + b1) + b2 for row in x])

@@ -33,7 +33,8 @@ def shaped(numbers: Tensor, like: State) -> State:
         form = _real(leaf).shape[1:]
         part = numbers[:, place : place + form.numel()].unflatten(1, form)
         place += form.numel()
-        return torch.view_as_complex(part.contiguous()) if leaf.is_complex() else part
+        part = part.contiguous()  # whole tensors, as a step gets them elsewhere
+        return torch.view_as_complex(part) if leaf.is_complex() else part
 
     return tree_map(take, like)
 

@@ -29,7 +29,7 @@ SHARE = 0.03
 """Of the time of the updates, what measures may take."""
 
 ROWS = 4  # examples that are read; the longest is measured
-SLOWEST = 3e10  # operations a second, to foresee the cost of the first measure
+SLOWEST = 1e11  # operations a second, to foresee the cost of the first measure
 
 
 class Monitors:

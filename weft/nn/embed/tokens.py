@@ -16,6 +16,7 @@ class Tokens(nn.Module):
         num_tokens: V.
         size: D.
         dropout: share of features set to zero in training.
+        scaled: False leaves out the sqrt(D), as GPT-2, BERT and BART do.
 
     Example:
         >>> import torch
@@ -23,13 +24,14 @@ class Tokens(nn.Module):
         torch.Size([1, 2, 4])
     """
 
-    def __init__(self, num_tokens: int, size: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, num_tokens: int, size: int, *, dropout: float = 0.0, scaled: bool = True) -> None:
         super().__init__()
         self.size = size
+        self.scale = size**0.5 if scaled else 1.0
         self.table = nn.Embedding(num_tokens, size)
         nn.init.normal_(self.table.weight, std=size**-0.5)
         self.dropout = Dropout(dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """[B, S] int64 to [B, S, D]."""
-        return self.dropout(self.table(tokens) * self.size**0.5)
+        return self.dropout(self.table(tokens) * self.scale)

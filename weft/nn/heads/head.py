@@ -1,6 +1,6 @@
 """The contract of a head: features become a prediction, and a target makes a loss.
 
-Read next: categorical.py.
+Read next: categorical.py, classes; normal.py, numbers.
 """
 
 from abc import ABC, abstractmethod
@@ -39,3 +39,26 @@ class Head(nn.Module, ABC):
     @abstractmethod
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
         """The most probable prediction, [B, T]."""
+
+
+class RealHead(Head):
+    """One number at each position; best is its mean or median.
+
+    Args:
+        in_size: D, features of what it reads.
+    """
+
+    @abstractmethod
+    def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
+        """The values that are exceeded with probability 1 - level.
+
+        Args:
+            h: [B, T, D].
+            levels: [Q], each between 0 and 1.
+
+        Returns:
+            [B, T, Q], rising with the levels.
+
+        Raises:
+            ConfigError: this head says nothing of how sure it is.
+        """

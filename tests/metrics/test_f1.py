@@ -1,0 +1,57 @@
+"""F1, confusion, and the tagger's floor, counted by hand."""
+
+import numpy as np
+import pytest
+
+from weft.errors import DataError
+from weft.metrics.confusion import classes, confusion
+from weft.metrics.f1 import by_class, macro_f1, table
+from weft.metrics.suffix import MostFrequentTag
+from weft.metrics.tags import TagAccuracy
+
+OURS = ["a", "b", "a", "c", "b", "a", "d"]
+THEIRS = ["a", "b", "b", "c", "b", "c", "a"]
+
+
+def test_the_matrix_counts_pairs() -> None:
+    labels = classes(OURS, THEIRS)
+    assert labels == ["b", "a", "c", "d"]
+    want = np.zeros((4, 4), int)
+    for ours, theirs in zip(OURS, THEIRS, strict=True):
+        want[labels.index(theirs), labels.index(ours)] += 1
+    np.testing.assert_array_equal(confusion(OURS, THEIRS, labels), want)
+    with pytest.raises(DataError, match="1 answers and 2 references"):
+        confusion(["a"], ["a", "b"], ["a", "b"])
+
+
+def test_f1_is_the_harmonic_mean_and_macro_the_plain_one() -> None:
+    rows = {row.label: row for row in by_class(OURS, THEIRS)}
+    # a: 1 right of 3 called and 2 there; b: 2 of 2 and 3; c: 1 of 1 and 2; d: called once, never there
+    for label, precision, recall in [("a", 1 / 3, 1 / 2), ("b", 1, 2 / 3), ("c", 1, 1 / 2)]:
+        assert rows[label].precision == pytest.approx(precision)
+        assert rows[label].recall == pytest.approx(recall)
+        assert rows[label].f1 == pytest.approx(2 * precision * recall / (precision + recall))
+    assert (rows["d"].f1, rows["d"].there) == (0.0, 0)
+    score = macro_f1(OURS, THEIRS)
+    assert score.value == pytest.approx(np.mean([row.f1 for row in rows.values()]))
+    assert score.low <= score.value <= score.high
+    assert "d" in table(by_class(OURS, THEIRS))
+
+
+def test_tag_accuracy_counts_words_not_sentences() -> None:
+    score = TagAccuracy().score(["A B C D", "A", ""], ["A B C C", "B", "A"])
+    assert score.value == pytest.approx(3 / 6)
+
+
+def test_an_unknown_word_has_the_tag_of_its_longest_ending() -> None:
+    floor = MostFrequentTag(
+        [
+            (["the", "walking", "talking", "king", "Rome"], ["DET", "VERB", "VERB", "NOUN", "PROPN"]),
+            (["the", "king", "a"], ["DET", "NOUN", "X"]),
+            (["a", "a"], ["DET", "DET"]),
+        ]
+    )
+    assert floor.tag(["the", "king", "a"]) == ["DET", "NOUN", "DET"]
+    assert floor.tag(["stalking", "ring", "Lome", "lome"]) == ["VERB", "VERB", "PROPN", "DET"]
+    with pytest.raises(DataError, match="0 tagged words"):
+        MostFrequentTag([])

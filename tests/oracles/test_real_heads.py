@@ -1,0 +1,77 @@
+"""Heads for numbers against SciPy-free formulas: torch.distributions and NumPy."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.laws.members import normal, ready
+from weft import masks
+from weft.errors import ConfigError
+from weft.nn.heads.normal import Normal
+from weft.nn.heads.point import Point
+from weft.nn.heads.quantile import Quantile
+from weft.nn.heads.student import Student
+
+H, TARGET = normal(3, 7, 5), normal(3, 7, seed=2)
+MASK = masks.from_lengths(torch.tensor([7, 1, 4]), 7)
+LEVELS = torch.tensor([0.1, 0.5, 0.83], dtype=torch.float64)
+
+
+def test_a_gaussian_is_torchs() -> None:
+    head = ready(lambda: Normal(5))
+    mean, std = head(H)
+    want = -torch.distributions.Normal(mean, std).log_prob(TARGET)[MASK].sum()
+    torch.testing.assert_close(head.loss(H, TARGET, MASK).total, want, rtol=1e-10, atol=1e-10)
+    below = torch.distributions.Normal(mean[..., None], std[..., None]).cdf(head.quantiles(H, LEVELS))
+    torch.testing.assert_close(below, LEVELS.expand_as(below), rtol=1e-9, atol=1e-9)
+
+
+def test_a_student_is_torchs_and_its_quantiles_are_those_of_many_draws() -> None:
+    head = ready(lambda: Student(5))
+    freedom, mean, scale = head(H)
+    likeness = torch.distributions.StudentT(freedom, mean, scale)
+    want = -likeness.log_prob(TARGET)[MASK].sum()
+    torch.testing.assert_close(head.loss(H, TARGET, MASK).total, want, rtol=1e-10, atol=1e-10)
+    # With two degrees of freedom the distribution function has a closed form; softplus(-inf) is 0.
+    with torch.no_grad():
+        head.weight.bias[2] = -1e3
+        freedom, mean, scale = head(H)
+    q = (head.quantiles(H, LEVELS) - mean[..., None]) / scale[..., None]
+    torch.testing.assert_close(0.5 + q / (2 * (2 + q**2).sqrt()), LEVELS.expand_as(q), rtol=1e-7, atol=1e-7)
+
+
+def test_quantiles_never_cross_and_the_pinball_loss_is_its_formula() -> None:
+    head = ready(lambda: Quantile(5, levels=(0.1, 0.5, 0.9)))
+    q = head(H).detach()
+    assert bool((q.diff(dim=-1) > 0).all())
+    total = 0.0
+    for row, column in zip(*np.nonzero(MASK.numpy()), strict=True):
+        for k, level in enumerate((0.1, 0.5, 0.9)):
+            error = float(TARGET[row, column] - q[row, column, k])
+            total += 2 / 3 * max(level * error, (level - 1) * error)
+    assert float(head.loss(H, TARGET, MASK).total.detach()) == pytest.approx(total, abs=1e-10)
+    between = head.quantiles(H, torch.tensor([0.3], dtype=torch.float64))[..., 0]
+    torch.testing.assert_close(between, (q[..., 0] + q[..., 1]) / 2, rtol=1e-10, atol=1e-10)
+    with pytest.raises(ConfigError, match=r"0\.95 were asked for, this model learnt 0\.1 to 0\.9"):
+        head.quantiles(H, torch.tensor([0.5, 0.95], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("error", ["squared", "absolute", "huber"])
+def test_point_errors_are_their_formulas(error: str) -> None:
+    head = ready(lambda: Point(5, error=error))
+    e = (head(H) - TARGET)[MASK].detach().numpy()
+    small = np.abs(e) < 1
+    wants = {
+        "squared": (e**2).sum(),
+        "absolute": np.abs(e).sum(),
+        "huber": np.where(small, e**2 / 2, np.abs(e) - 0.5).sum(),
+    }
+    assert float(head.loss(H, TARGET, MASK).total.detach()) == pytest.approx(wants[error], abs=1e-10)
+    with pytest.raises(ConfigError, match="a point forecast has no quantiles"):
+        head.quantiles(H, LEVELS)
+
+
+def test_levels_that_cannot_be_are_refused() -> None:
+    for levels in ((0.5, 0.1), (0.0, 0.5), (0.1, 0.9)):
+        with pytest.raises(ConfigError, match="levels"):
+            Quantile(5, levels=levels)

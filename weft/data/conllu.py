@@ -1,0 +1,151 @@
+"""Sentences whose words have tags: CoNLL-U with its ten columns, or a word and its tag on each line.
+
+A sentence keeps its lines as they stood: comments, multiword tokens (3-4), empty tokens (8.1) and every
+column that is not asked for come out again byte for byte. Read next: lines.py.
+
+CoNLL-U is defined at universaldependencies.org/format.html.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple
+
+from weft.data.lines import read_lines
+from weft.errors import DataError
+
+Column = Literal["upos", "xpos", "feats"]
+COLUMNS: dict[Column, int] = {"upos": 3, "xpos": 4, "feats": 5}
+WIDTH = 10
+
+_WORD = re.compile(r"[1-9][0-9]*")
+_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_EMPTY = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
+
+
+class Sentence(NamedTuple):
+    """Lines of a file that belong together."""
+
+    lines: list[str]
+    first: int  # the number of the first line in its file
+    rows: list[int]  # which of the lines are words
+    forms: list[str]  # [T] the words
+    tags: list[str] | None  # [T]; None where there are none
+
+    def tagged(self, tags: Sequence[str], column: Column) -> list[str]:
+        r"""The lines with these tags in that column; of a plain sentence, word TAB tag.
+
+        Args:
+            tags: [T] one for each word.
+            column: where they go in CoNLL-U.
+
+        Example:
+            >>> sentence = next(sentences(["1\tHi\t_\t_\t_\t_\t0\troot\t_\t_"]))
+            >>> sentence.tagged(["INTJ"], "upos")
+            ['1\tHi\t_\tINTJ\t_\t_\t0\troot\t_\t_']
+        """
+        lines = list(self.lines)
+        for row, form, tag in zip(self.rows, self.forms, tags, strict=True):
+            cells = lines[row].split("\t")
+            if len(cells) == WIDTH:
+                cells[COLUMNS[column]] = tag
+                lines[row] = "\t".join(cells)
+            else:
+                lines[row] = f"{form}\t{tag}"
+        return lines
+
+
+def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> Iterator[Sentence]:
+    """The sentences of a file, in order, read as they come.
+
+    Args:
+        file: see read_lines.
+        column: which one of CoNLL-U holds the tags.
+
+    Raises:
+        DataError: names file and line of what fits neither form.
+    """
+    name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
+    return sentences(read_lines(file), column=column, name=name)
+
+
+def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "input") -> Iterator[Sentence]:
+    """The same from lines; empty lines end a sentence."""
+    held: list[str] = []
+    width = 0
+    first = number = 1
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            if not held:
+                first = number
+            held.append(line)
+            continue
+        if held:
+            sentence, width = _sentence(held, first, width, column, name)
+            yield sentence
+            held = []
+    if held:
+        yield _sentence(held, first, width, column, name)[0]
+
+
+def faults(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
+    """What is wrong with the lines of one CoNLL-U sentence: the number of a line, and a sentence."""
+    expected, covered = 1, 0
+    for number, line in enumerate(lines, first):
+        if line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != WIDTH:
+            yield number, f"{_columns(cells)}, CoNLL-U has {WIDTH}; mend or remove the line"
+            continue
+        if "" in cells:
+            yield number, f"column {cells.index('') + 1} is empty; write _ where there is nothing"
+        if _WORD.fullmatch(cells[0]):
+            if int(cells[0]) != expected:
+                yield number, f"word {cells[0]} came, {expected} follows; number the words 1, 2, 3, ..."
+            expected = int(cells[0]) + 1
+        elif found := _RANGE.fullmatch(cells[0]):
+            start, end = int(found[1]), int(found[2])
+            if start != expected or end <= start or start <= covered:
+                yield (
+                    number,
+                    f"token {cells[0]} came before word {expected}; a range begins at its first word",
+                )
+            covered = end
+        elif not _EMPTY.fullmatch(cells[0]):
+            yield number, f"{cells[0][:20]!r} is no word number; 7, 7-8 or 7.1 is needed"
+    if expected <= covered:
+        yield first + len(lines) - 1, f"the sentence ends before word {covered} of its last range"
+
+
+def _sentence(lines: list[str], first: int, width: int, column: Column, name: str) -> tuple[Sentence, int]:
+    """The sentence, and how many columns this file has: 10, 2 or 1; 0 while unknown."""
+    inside = [row for row, line in enumerate(lines) if not (line.startswith("#") and "\t" not in line)]
+    if not inside:  # comments alone
+        return Sentence(lines, first, [], [], None), width
+    seen = len(lines[inside[0]].split("\t"))
+    if width in (0, WIDTH) and (seen > 2 or width == WIDTH):
+        for number, fault in faults(lines, first):
+            raise DataError(f"{name}:{number}: {fault}")
+        rows = [row for row in inside if _WORD.fullmatch(lines[row].split("\t")[0])]
+        cells = [lines[row].split("\t") for row in rows]
+        tags = [line[COLUMNS[column]] for line in cells]
+        return Sentence(lines, first, rows, [line[1] for line in cells], tags), WIDTH
+    width = width or seen
+    if width == 1 and len(inside) == 1 and " " in lines[inside[0]].strip():
+        words = lines[inside[0]].split()  # a sentence on a line
+        return Sentence(words, first, list(range(len(words))), words, None), 0
+    rows = list(range(len(lines)))  # a word may be a # here
+    split = [line.split("\t") for line in lines]
+    for row, each in enumerate(split):
+        if len(each) != width or not each[0].strip():
+            need = "word TAB tag" if width == 2 else "a word"
+            came = _columns(each) if each[0].strip() else "no word"
+            raise DataError(f"{name}:{first + row}: {came}, {need} is needed on each line; mend the line")
+    forms = [each[0].strip() for each in split]
+    tags_ = [each[1].strip() for each in split] if width == 2 else None
+    return Sentence(lines, first, rows, forms, tags_), width
+
+
+def _columns(cells: Sequence[str]) -> str:
+    return f"{len(cells)} column{'s' if len(cells) > 1 else ''}"

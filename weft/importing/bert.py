@@ -1,0 +1,85 @@
+"""BERT: an encoder with a masked language model's head (M7)."""
+
+from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.names import activation, heads, plain, tensor
+from weft.models import Predictor
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.transformed import Transformed
+
+SPARE = (
+    "embeddings.position_ids",
+    "embeddings.token_type_ids",
+    "cls.predictions.decoder.weight",
+    "cls.predictions.decoder.bias",
+    "cls.seq_relationship.weight",
+    "cls.seq_relationship.bias",
+    "bert.pooler.dense.weight",
+    "bert.pooler.dense.bias",
+)
+
+
+def bert(foreign: Foreign) -> Predictor:
+    """A `BertForMaskedLM` that says what stands at each position.
+
+    All tokens are of the first segment: its vector, which theirs adds to every embedding, is added to the
+    positions here. The parts of next-sentence prediction are left out.
+
+    Raises:
+        CheckpointError, ConfigError: see checkpoint.py.
+
+    Source: Devlin et al. 2019.
+    """
+    foreign.need("tie_word_embeddings", True)
+    foreign.need("is_decoder", False)
+    foreign.need("position_embedding_type", "absolute")
+    size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")
+    epsilon = foreign.setting("layer_norm_eps", default=1e-12)
+    embed = Tokens(tokens, size, scaled=False)
+    encoder = TransformerEncoder(
+        size,
+        size=size,
+        num_layers=foreign.setting("num_hidden_layers"),
+        num_heads=foreign.setting("num_attention_heads"),
+        inner=foreign.setting("intermediate_size"),
+        norm="after",
+        norm_epsilon=epsilon,
+        activation=activation(foreign, "hidden_act"),
+        positions="learned",
+        max_length=foreign.setting("max_position_embeddings"),
+        entry_norm=True,
+        dropout=foreign.setting("hidden_dropout_prob", default=0.1),
+        attention_dropout=foreign.setting("attention_probs_dropout_prob", default=0.1),
+    )
+    model = Predictor(embed, encoder, Transformed(size, tokens, tied=embed.table, norm_epsilon=epsilon))
+    entry, said = "bert.embeddings", "cls.predictions"
+    origins: dict[str, Origin] = {
+        **tensor("embed.table.weight", f"{entry}.word_embeddings.weight"),
+        **tensor("head.symbols.weight", f"{entry}.word_embeddings.weight"),
+        "encoder.positions.table.weight": Origin(
+            (f"{entry}.position_embeddings.weight", f"{entry}.token_type_embeddings.weight"),
+            lambda positions, segments: positions + segments[0],
+        ),
+        **plain("encoder.entry_norm", f"{entry}.LayerNorm"),
+        **plain("head.layer", f"{said}.transform.dense"),
+        **plain("head.norm", f"{said}.transform.LayerNorm"),
+        **tensor("head.symbols.bias", f"{said}.bias"),
+    }
+    for layer in range(len(encoder.blocks)):
+        ours, theirs = f"encoder.blocks.{layer}", f"bert.encoder.layer.{layer}"
+        looks = f"{theirs}.attention.self"
+        origins |= {
+            **heads(
+                f"{ours}.attention",
+                f"{looks}.query",
+                f"{looks}.key",
+                f"{looks}.value",
+                f"{theirs}.attention.output.dense",
+            ),
+            **plain(f"{ours}.attention_norm", f"{theirs}.attention.output.LayerNorm"),
+            **plain(f"{ours}.network.first", f"{theirs}.intermediate.dense"),
+            **plain(f"{ours}.network.second", f"{theirs}.output.dense"),
+            **plain(f"{ours}.network_norm", f"{theirs}.output.LayerNorm"),
+        }
+    fill(model, foreign, origins, spare=SPARE)
+    return model.eval()

@@ -1,0 +1,137 @@
+"""A checkpoint directory of the `transformers` library: config.json and model.safetensors, read with care.
+
+A family (gpt2.py, bert.py ..) says for each tensor of ours which of theirs it is made of. Nothing is left
+over silently: what is missing, extra or of another shape is refused in one sentence.
+Read next: names.py for what families share.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from weft.errors import CheckpointError, ConfigError
+
+LARGEST_CONFIG = 1 << 20
+
+
+class Origin(NamedTuple):
+    """Where a tensor of ours comes from."""
+
+    names: tuple[str, ...]
+    make: Callable[..., Tensor]  # from the tensors of those names
+
+
+Origins = Mapping[str, Origin]
+
+
+class Foreign(NamedTuple):
+    """What a directory holds."""
+
+    path: Path
+    config: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+    def setting(self, *names: str, default: Any = None) -> Any:
+        """The first of these settings that config.json has.
+
+        Raises:
+            CheckpointError: none, and no default.
+        """
+        for name in names:
+            if self.config.get(name) is not None:
+                return self.config[name]
+        if default is None:
+            raise CheckpointError(
+                f"{self.path / 'config.json'}: has no {names[0]!r}; is it the one of this checkpoint?"
+            )
+        return default
+
+    def need(self, name: str, *values: Any) -> None:
+        """Refuse a setting that would compute something else than is built here.
+
+        Raises:
+            ConfigError: with what came and what is supported.
+        """
+        came = self.config.get(name, values[0])
+        if came not in values:
+            known = ", ".join(map(str, values))
+            raise ConfigError(f"{self.path / 'config.json'}: {name}: {came} came, Weft imports {known}")
+
+
+def read(path: Path) -> Foreign:
+    """A directory's configuration and tensors, as float32.
+
+    Raises:
+        CheckpointError: a file is missing or damaged.
+    """
+    config, weights = path / "config.json", path / "model.safetensors"
+    for file in (config, weights):
+        if not file.is_file():
+            raise CheckpointError(
+                f"{file}: is missing; a directory with config.json and model.safetensors is needed "
+                "(save_pretrained of the transformers library writes one)"
+            )
+    try:
+        with open(config, "rb") as opened:
+            settings = json.loads(opened.read(LARGEST_CONFIG).decode("utf-8"))
+        if not isinstance(settings, dict):
+            raise ValueError("a table of settings is needed")
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{config}: cannot be read ({error}); fetch it again") from error
+    try:
+        tensors = safetensors.torch.load_file(weights)
+    except (OSError, ValueError, safetensors.SafetensorError) as error:
+        raise CheckpointError(f"{weights}: cannot be read ({error}); fetch it again") from error
+    return Foreign(path, settings, {name: tensor.float() for name, tensor in tensors.items()})
+
+
+def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequence[str] = ()) -> None:
+    """Put a checkpoint's tensors into a model.
+
+    Args:
+        model: built as the configuration says.
+        foreign: the checkpoint.
+        origins: for each name in the model's state_dict, where it comes from.
+        spare: endings of tensors that may be there and are not needed: second names of tied ones, tables
+            that the model computes.
+
+    Raises:
+        CheckpointError: tensors are missing, extra or of another shape.
+    """
+    place = foreign.path / "model.safetensors"
+    wanted = {name for origin in origins.values() for name in origin.names}
+    missing = sorted(wanted - set(foreign.tensors))
+    extra = sorted(name for name in set(foreign.tensors) - wanted if not name.endswith(tuple(spare)))
+    if missing or extra:
+        parts = [f"{_count(missing)} missing ({_some(missing)})"] if missing else []
+        parts += [f"{_count(extra)} not part of the model ({_some(extra)})"] if extra else []
+        raise CheckpointError(f"{place}: {' and '.join(parts)}; is config.json the one that belongs to it?")
+    own = model.state_dict()
+    made = {
+        name: origin.make(*(foreign.tensors[each] for each in origin.names))
+        for name, origin in origins.items()
+    }
+    for name, tensor in made.items():
+        if tensor.shape != own[name].shape:
+            source = ", ".join(origins[name].names)
+            raise CheckpointError(
+                f"{place}: {source} gives {list(tensor.shape)} for {name}, config.json asks for "
+                f"{list(own[name].shape)}; is it the one that belongs to it?"
+            )
+    with torch.no_grad():
+        model.load_state_dict(made)
+
+
+def _count(names: Sequence[str]) -> str:
+    return "1 tensor is" if len(names) == 1 else f"{len(names)} tensors are"
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:3])
+    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"

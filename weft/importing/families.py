@@ -1,0 +1,37 @@
+"""Which family a checkpoint is of, and the model made of it. Read next: checkpoint.py."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from weft.errors import ConfigError
+from weft.importing.bert import bert
+from weft.importing.checkpoint import Foreign, read
+from weft.importing.gpt2 import gpt2
+from weft.importing.translators import bart, marian
+from weft.importing.vit import vit
+from weft.models import Generator, Predictor
+
+FAMILIES: dict[str, Callable[[Foreign], Generator | Predictor]] = {
+    "gpt2": gpt2,
+    "bert": bert,
+    "marian": marian,
+    "bart": bart,
+    "vit": vit,
+}
+"""Our function for each `model_type` of a config.json."""
+
+
+def import_model(path: str | Path) -> Generator | Predictor:
+    """The model of a checkpoint directory (config.json, model.safetensors), in evaluation mode.
+
+    Raises:
+        CheckpointError: files or tensors are missing, extra or of another shape.
+        ConfigError: a family, or a setting of it, that is not imported.
+    """
+    foreign = read(Path(path))
+    name = foreign.setting("model_type")
+    if name not in FAMILIES:
+        raise ConfigError(
+            f"{foreign.path / 'config.json'}: model_type: {name} came, Weft imports {', '.join(FAMILIES)}"
+        )
+    return FAMILIES[name](foreign)

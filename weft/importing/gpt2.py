@@ -1,0 +1,80 @@
+"""GPT-2: a decoder without an encoder, learned positions, norms before, tied embeddings (M5)."""
+
+import torch
+
+from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.names import activation, constant, plain, tensor
+from weft.models import Generator
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.categorical import Categorical
+
+SPARE = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
+
+
+def gpt2(foreign: Foreign) -> Generator:
+    """A `GPT2LMHeadModel` as a Generator; its logits have no bias, so ours is zero.
+
+    Raises:
+        CheckpointError, ConfigError: see checkpoint.py.
+
+    Source: Radford et al. 2019.
+    """
+    foreign.need("scale_attn_by_inverse_layer_idx", False)
+    foreign.need("scale_attn_weights", True)
+    foreign.need("tie_word_embeddings", True)
+    foreign.need("add_cross_attention", False)
+    size, tokens = foreign.setting("n_embd"), foreign.setting("vocab_size")
+    embed = Tokens(tokens, size, dropout=foreign.setting("embd_pdrop", default=0.1), scaled=False)
+    decoder = TransformerDecoder(
+        size,
+        None,
+        size=size,
+        num_layers=foreign.setting("n_layer"),
+        num_heads=foreign.setting("n_head"),
+        inner=foreign.setting("n_inner", default=4 * size),
+        norm_epsilon=foreign.setting("layer_norm_epsilon", default=1e-5),
+        activation=activation(foreign, "activation_function"),
+        positions="learned",
+        max_length=foreign.setting("n_positions"),
+        dropout=foreign.setting("resid_pdrop", default=0.1),
+        attention_dropout=foreign.setting("attn_pdrop", default=0.1),
+    )
+    model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
+    prefix = "transformer." if any(name.startswith("transformer.") for name in foreign.tensors) else ""
+    origins: dict[str, Origin] = {
+        **tensor("embed.table.weight", f"{prefix}wte.weight"),
+        **tensor("source_embed.table.weight", f"{prefix}wte.weight"),
+        **tensor("head.weight", f"{prefix}wte.weight"),
+        **constant("head.bias", torch.zeros(tokens)),
+        **tensor("decoder.positions.table.weight", f"{prefix}wpe.weight"),
+        **plain("decoder.last_norm", f"{prefix}ln_f"),
+    }
+    for layer in range(len(decoder.blocks)):
+        origins |= _block(f"decoder.blocks.{layer}", f"{prefix}h.{layer}", size)
+    fill(model, foreign, origins, spare=SPARE)
+    return model.eval()
+
+
+def _block(ours: str, theirs: str, size: int) -> dict[str, Origin]:
+    """Their products are x W + b, so that weights are transposed; q, k and v stand beside each other."""
+    packed = f"{theirs}.attn.c_attn"
+    query, rest = f"{ours}.attention.query", f"{ours}.attention.key_value"
+    return {
+        **tensor(f"{query}.weight", f"{packed}.weight", lambda w: w[:, :size].T),
+        **tensor(f"{query}.bias", f"{packed}.bias", lambda b: b[:size]),
+        **tensor(f"{rest}.weight", f"{packed}.weight", lambda w: w[:, size:].T),
+        **tensor(f"{rest}.bias", f"{packed}.bias", lambda b: b[size:]),
+        **_product(f"{ours}.attention.out", f"{theirs}.attn.c_proj"),
+        **plain(f"{ours}.attention_norm", f"{theirs}.ln_1"),
+        **_product(f"{ours}.network.first", f"{theirs}.mlp.c_fc"),
+        **_product(f"{ours}.network.second", f"{theirs}.mlp.c_proj"),
+        **plain(f"{ours}.network_norm", f"{theirs}.ln_2"),
+    }
+
+
+def _product(ours: str, theirs: str) -> dict[str, Origin]:
+    return {
+        **tensor(f"{ours}.weight", f"{theirs}.weight", lambda w: w.T),
+        **tensor(f"{ours}.bias", f"{theirs}.bias"),
+    }

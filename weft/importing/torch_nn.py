@@ -1,0 +1,143 @@
+"""Modules of torch.nn with the weights they have, as parts of Weft that give the same outputs."""
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.attention import MultiHead
+from weft.nn.cells.elman import Elman
+from weft.nn.cells.gru import GRU
+from weft.nn.cells.lstm import LSTM
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.recurrent import Stack
+
+
+def from_torch(module: nn.Module) -> Stack | MultiHead | TransformerEncoder:
+    """The part of Weft that computes what a torch.nn module computes; rows come first, whatever theirs does.
+
+    Args:
+        module: an RNN, LSTM, GRU, MultiheadAttention or TransformerEncoder.
+
+    Raises:
+        ConfigError: another module, or one with settings that Weft does not have.
+
+    Example:
+        >>> theirs = nn.LSTM(3, 5, bidirectional=True, batch_first=True)
+        >>> x = torch.randn(2, 7, 3)
+        >>> torch.allclose(from_torch(theirs)(x)[0], theirs(x)[0], atol=1e-6)
+        True
+    """
+    if isinstance(module, nn.RNNBase):
+        return _recurrent(module)
+    if isinstance(module, nn.MultiheadAttention):
+        return _heads(module)
+    if isinstance(module, nn.TransformerEncoder):
+        return _encoder(module)
+    raise ConfigError(
+        f"{type(module).__name__} came; RNN, LSTM, GRU, MultiheadAttention and TransformerEncoder "
+        "of torch.nn can be imported"
+    )
+
+
+def _recurrent(theirs: nn.RNNBase) -> Stack:
+    if theirs.proj_size:
+        raise ConfigError(f"proj_size: {theirs.proj_size} came, an LSTM without projection is needed")
+    activation = "relu" if theirs.mode == "RNN_RELU" else "tanh"
+
+    def cell(in_size: int, size: int) -> Elman | LSTM | GRU:
+        if theirs.mode == "LSTM":
+            return LSTM(in_size, size)
+        return GRU(in_size, size) if theirs.mode == "GRU" else Elman(in_size, size, activation=activation)
+
+    sizes = (theirs.hidden_size,) * theirs.num_layers
+    stack = Stack(
+        theirs.input_size, sizes, cell=cell, bidirectional=theirs.bidirectional, dropout=theirs.dropout
+    )
+    ours: Stack = _like(stack, theirs)
+    directions = [(ours.forwards, "")] + ([(ours.backwards, "_reverse")] if theirs.bidirectional else [])
+    for cells, ending in directions:
+        for layer, one in enumerate(cells):
+            weights = {"weight_x": f"weight_ih_l{layer}", "weight_h": f"weight_hh_l{layer}"}
+            for name, other in weights.items():
+                _copy(getattr(one, name), getattr(theirs, other + ending))
+            width = len(one.weight_x)
+            bias_x, bias_h = one.weight_x.new_zeros(2, width)
+            if theirs.bias:
+                bias_x = getattr(theirs, f"bias_ih_l{layer}{ending}")
+                bias_h = getattr(theirs, f"bias_hh_l{layer}{ending}")
+            if theirs.mode == "GRU":  # b_h of the candidate stands inside the product with the reset gate
+                half = 2 * theirs.hidden_size
+                _copy(one.bias_n, bias_h[half:])
+                bias_h = torch.cat([bias_h[:half], torch.zeros_like(bias_h[half:])])
+            _copy(one.bias, bias_x + bias_h)
+    return ours
+
+
+def _heads(theirs: nn.MultiheadAttention) -> MultiHead:
+    if theirs.bias_k is not None or theirs.add_zero_attn or theirs.kdim != theirs.vdim:
+        raise ConfigError(
+            "an attention with bias_k, add_zero_attn or keys and values of different widths came; "
+            "one without is needed"
+        )
+    size, has_bias = theirs.embed_dim, theirs.in_proj_bias is not None
+    heads = MultiHead(size, theirs.num_heads, memory_size=theirs.kdim, dropout=theirs.dropout, bias=has_bias)
+    ours: MultiHead = _like(heads, theirs)
+    if theirs.in_proj_weight is not None:
+        query, rest = theirs.in_proj_weight[:size], theirs.in_proj_weight[size:]
+    else:
+        query, rest = theirs.q_proj_weight, torch.cat([theirs.k_proj_weight, theirs.v_proj_weight])
+    _copy(ours.query.weight, query)
+    _copy(ours.key_value.weight, rest)
+    _copy(ours.out.weight, theirs.out_proj.weight)
+    if has_bias:
+        _copy(ours.query.bias, theirs.in_proj_bias[:size])
+        _copy(ours.key_value.bias, theirs.in_proj_bias[size:])
+        _copy(ours.out.bias, theirs.out_proj.bias)
+    return ours
+
+
+def _encoder(theirs: nn.TransformerEncoder) -> TransformerEncoder:
+    first = theirs.layers[0]
+    word = getattr(first.activation, "__name__", type(first.activation).__name__).lower()
+    if word not in ("relu", "gelu"):
+        raise ConfigError(f"activation: {word} came, relu or gelu is needed")
+    encoder = TransformerEncoder(
+        first.self_attn.embed_dim,
+        size=first.self_attn.embed_dim,
+        num_layers=len(theirs.layers),
+        num_heads=first.self_attn.num_heads,
+        inner=first.linear1.out_features,
+        norm="before" if first.norm_first else "after",
+        norm_epsilon=first.norm1.eps,
+        activation="relu" if word == "relu" else "gelu",
+        bias=first.linear1.bias is not None,
+        positions="none",
+        dropout=first.dropout1.p,
+        attention_dropout=first.self_attn.dropout,
+    )
+    ours: TransformerEncoder = _like(encoder, theirs)
+    for block, layer in zip(ours.blocks, theirs.layers, strict=True):
+        block.attention.load_state_dict(_heads(layer.self_attn).state_dict())
+        block.attention_norm.load_state_dict(layer.norm1.state_dict())
+        block.network.first.load_state_dict(layer.linear1.state_dict())
+        block.network.second.load_state_dict(layer.linear2.state_dict())
+        block.network_norm.load_state_dict(layer.norm2.state_dict())
+    # theirs adds no embeddings, so nothing is dropped before the first layer
+    ours.dropout.share = 0.0
+    ours.last_norm = nn.Identity()
+    if theirs.norm is not None:
+        ours.last_norm = copy.deepcopy(theirs.norm)
+    return ours
+
+
+def _copy(ours: Tensor, theirs: Tensor) -> None:
+    with torch.no_grad():
+        ours.copy_(theirs)
+
+
+def _like(ours: Any, theirs: nn.Module) -> Any:
+    """On the same device, of the same type, in the same mode."""
+    return ours.to(next(theirs.parameters())).train(theirs.training)

@@ -1,0 +1,71 @@
+"""ViT: patches of a picture, a Transformer encoder, a class read at the first position (M12)."""
+
+from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.names import activation, heads, plain, tensor
+from weft.models import Predictor
+from weft.nn.embed.patches import Patches
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.pools.first import First
+
+
+def vit(foreign: Foreign) -> Predictor:
+    """A `ViTForImageClassification`; pictures are [B, height, width, channels].
+
+    Raises:
+        CheckpointError, ConfigError: see checkpoint.py.
+
+    Source: Dosovitskiy et al. 2021.
+    """
+    foreign.need("qkv_bias", True)
+    size, patch = foreign.setting("hidden_size"), foreign.setting("patch_size")
+    channels, epsilon = foreign.setting("num_channels"), foreign.setting("layer_norm_eps", default=1e-12)
+    places = (foreign.setting("image_size") // patch) ** 2
+    classes = len(foreign.setting("id2label", default={0: "", 1: ""}))
+    encoder = TransformerEncoder(
+        size,
+        size=size,
+        num_layers=foreign.setting("num_hidden_layers"),
+        num_heads=foreign.setting("num_attention_heads"),
+        inner=foreign.setting("intermediate_size"),
+        norm="before",
+        norm_epsilon=epsilon,
+        activation=activation(foreign, "hidden_act"),
+        positions="learned",
+        max_length=places + 1,
+        dropout=foreign.setting("hidden_dropout_prob", default=0.1),
+        attention_dropout=foreign.setting("attention_probs_dropout_prob", default=0.0),
+    )
+    embed = Patches(channels, size, patch=patch, first=True)
+    model = Predictor(embed, encoder, Categorical(size, classes), pool=First(size))
+    entry = "vit.embeddings"
+    origins: dict[str, Origin] = {
+        **tensor("embed.first", f"{entry}.cls_token", lambda first: first[0, 0]),
+        **tensor(
+            "embed.project.weight",
+            f"{entry}.patch_embeddings.projection.weight",
+            lambda w: w.permute(0, 2, 3, 1).flatten(1),
+        ),
+        **tensor("embed.project.bias", f"{entry}.patch_embeddings.projection.bias"),
+        **tensor("encoder.positions.table.weight", f"{entry}.position_embeddings", lambda table: table[0]),
+        **plain("encoder.last_norm", "vit.layernorm"),
+        **plain("head", "classifier"),
+    }
+    for layer in range(len(encoder.blocks)):
+        ours, theirs = f"encoder.blocks.{layer}", f"vit.encoder.layer.{layer}"
+        looks = f"{theirs}.attention.attention"
+        origins |= {
+            **heads(
+                f"{ours}.attention",
+                f"{looks}.query",
+                f"{looks}.key",
+                f"{looks}.value",
+                f"{theirs}.attention.output.dense",
+            ),
+            **plain(f"{ours}.attention_norm", f"{theirs}.layernorm_before"),
+            **plain(f"{ours}.network.first", f"{theirs}.intermediate.dense"),
+            **plain(f"{ours}.network.second", f"{theirs}.output.dense"),
+            **plain(f"{ours}.network_norm", f"{theirs}.layernorm_after"),
+        }
+    fill(model, foreign, origins, spare=("vit.pooler.dense.weight", "vit.pooler.dense.bias"))
+    return model.eval()

@@ -1,0 +1,40 @@
+"""Which class is taken for which: the confusion matrix. Read next: f1.py, what follows from it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.errors import DataError
+
+
+def classes(hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
+    """All classes of both, those of the references first, the most frequent ones in front."""
+    counts: dict[str, int] = {}
+    for label in references:
+        counts[label] = counts.get(label, 0) + 1
+    found = sorted(counts, key=lambda label: (-counts[label], label))
+    return found + sorted(set(hypotheses) - set(counts))
+
+
+def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> np.ndarray:
+    """How often a reference class (row) was called which class (column), [C, C] int64.
+
+    Args:
+        hypotheses, references: a class each.
+        labels: the classes in the order of the rows.
+
+    Raises:
+        DataError: unequal counts.
+
+    Example:
+        >>> confusion(["a", "b", "a"], ["a", "b", "b"], ["a", "b"]).tolist()
+        [[1, 0], [1, 1]]
+    """
+    if len(hypotheses) != len(references):
+        raise DataError(f"confusion: {len(hypotheses):,} answers and {len(references):,} references came")
+    number = {label: place for place, label in enumerate(labels)}
+    matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    rows = [number[label] for label in references]
+    columns = [number[label] for label in hypotheses]
+    np.add.at(matrix, (rows, columns), 1)
+    return matrix

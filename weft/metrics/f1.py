@@ -1,0 +1,108 @@
+"""F1 of each class, and their mean: every class counts as much as every other, however rare.
+
+    precision = tp / predicted,   recall = tp / there,   F1 = 2 tp / (predicted + there)
+
+Read next: confusion.py, where the counts come from; bootstrap.py, the interval.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.metrics.bootstrap import RESAMPLES, SEED, with_interval
+from weft.metrics.confusion import classes, confusion
+from weft.metrics.metric import Metric, Score, check_lines
+
+
+class ClassRow(NamedTuple):
+    """One class."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    there: int  # in the references
+    predicted: int
+
+
+def by_class(hypotheses: Sequence[str], references: Sequence[str]) -> list[ClassRow]:
+    """Every class, the most frequent one of the references first.
+
+    Example:
+        >>> [row.f1 for row in by_class(["a", "a", "b"], ["a", "b", "b"])]
+        [0.6666666666666666, 0.6666666666666666]
+    """
+    labels = classes(hypotheses, references)
+    matrix = confusion(hypotheses, references, labels)
+    rows = []
+    for place, label in enumerate(labels):
+        right, there, predicted = matrix[place, place], matrix[place].sum(), matrix[:, place].sum()
+        rows.append(
+            ClassRow(
+                label,
+                float(right / max(1, predicted)),
+                float(right / max(1, there)),
+                float(2 * right / max(1, there + predicted)),
+                int(there),
+                int(predicted),
+            )
+        )
+    return rows
+
+
+def macro_f1(
+    hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Score:
+    """The mean F1 of the classes that the references or the answers have, with its 95 % interval.
+
+    A class that a resample lost counts 0 there, as in a set without it that is called so.
+
+    Raises:
+        DataError: unequal counts, or nothing.
+    """
+    check_lines(hypotheses, references)
+    metric = _MacroF1(classes(hypotheses, references))
+    rows = metric.statistics(hypotheses, references, None)
+    return with_interval(metric, rows, resamples=resamples, seed=seed)
+
+
+def table(rows: Sequence[ClassRow]) -> str:
+    """For a reader, a class on each line."""
+    wide = max([5, *(len(row.label) for row in rows)])
+    lines = [f"{'class':<{wide}}  precision  recall     F1   there  predicted"]
+    for row in rows:
+        lines.append(
+            f"{row.label:<{wide}}     {row.precision:6.3f}  {row.recall:6.3f}  {row.f1:5.3f}  {row.there:6,}"
+            f"  {row.predicted:9,}"
+        )
+    return "\n".join(lines)
+
+
+class _MacroF1(Metric):
+    """Not a metric of the folder, because its statistics depend on which classes there are."""
+
+    name = "macro F1"
+
+    def __init__(self, labels: Sequence[str]) -> None:
+        self.labels = list(labels)
+
+    def statistics(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
+    ) -> np.ndarray:
+        """[N, 2C]: right, and there plus predicted, of each class."""
+        number = {label: place for place, label in enumerate(self.labels)}
+        rows = np.zeros((len(references), 2 * len(self.labels)))
+        for row, ours, theirs in zip(rows, hypotheses, references, strict=True):
+            row[number[ours]] = ours == theirs
+            row[len(self.labels) + number[ours]] += 1
+            row[len(self.labels) + number[theirs]] += 1
+        return rows
+
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        right, counted = np.split(totals, 2, axis=-1)
+        f1: np.ndarray = 2 * right / np.maximum(counted, 1)
+        return f1.mean(-1)  # type: ignore[no-any-return]
+
+    def signature(self) -> str:
+        return f"mean over:{len(self.labels)} classes"

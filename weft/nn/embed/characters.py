@@ -1,0 +1,65 @@
+"""A word's vector from its letters: convolution with max, or a bidirectional LSTM.
+
+Read next: words.py, which sets it beside a table of words.
+"""
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.filters import FilterEncoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.pools.max import Max
+from weft.nn.pools.pool import Pool
+from weft.nn.pools.summary import Summary
+from weft.shapes import check_choice
+
+Kind = Literal["convolution", "recurrent"]
+
+
+class Characters(nn.Module):
+    """Letters [N, L] to word vectors [N, size]; letter 0 is padding.
+
+    Args:
+        num_characters: letters in the table, padding counted.
+        size: features of a word's vector.
+        kind: "convolution" (Ma & Hovy 2016: width 3, then max) or "recurrent" (Lample et al. 2016: the
+            final states of both directions).
+        letter_size: features of a letter.
+        dropout: on the letters' vectors.
+
+    Example:
+        >>> import torch
+        >>> Characters(10, 8, kind="recurrent")(torch.tensor([[3, 5], [4, 0]])).shape
+        torch.Size([2, 8])
+    """
+
+    def __init__(
+        self,
+        num_characters: int,
+        size: int,
+        *,
+        kind: Kind = "convolution",
+        letter_size: int = 32,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_choice("kind", kind, Kind)
+        self.table = nn.Embedding(num_characters, letter_size)
+        self.dropout = Dropout(dropout)
+        self.encoder: Encoder
+        self.pool: Pool
+        if kind == "convolution":
+            self.encoder = FilterEncoder(letter_size, widths=(3,), features=size)
+            self.pool = Max(size)
+        else:
+            self.encoder = RecurrentEncoder(letter_size, sizes=(size // 2,), bidirectional=True)
+            self.pool = Summary(2 * (size // 2))
+        self.size = self.pool.size
+
+    def forward(self, letters: Tensor) -> Tensor:
+        """[N, L] int64, each row with at least one letter, to [N, size]."""
+        mask = letters != 0
+        return self.pool(self.encoder(self.dropout(self.table(letters)), mask))  # type: ignore[no-any-return]

@@ -1,0 +1,75 @@
+"""Filters of several widths side by side: each finds its pattern of neighbouring words wherever it stands.
+
+Read next: convolution.py, gated layers above each other.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft import masks
+from weft.errors import ConfigError
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
+
+
+class FilterEncoder(Encoder):
+    """h_j = relu(W x_{j-l..j+r} + b) for each width l + r + 1, side by side; layers above each other.
+
+    With widths 3, 4, 5, 100 features each, one layer and the pool `max` it is the network of Kim 2014.
+    The ends are padded with zeros, so there are as many states as inputs.
+
+    Args:
+        in_size: features of the input.
+        widths: positions that a filter sees.
+        features: filters of each width; the memory has this times the number of widths.
+        num_layers: convolutions above each other; each sees that much more.
+        dropout: after every layer.
+
+    Raises:
+        ConfigError: no width, or one below 1.
+
+    Source: Kim 2014, section 2; Collobert et al. 2011, section 3.2.2.
+
+    Example:
+        >>> import torch
+        >>> encoder = FilterEncoder(3, widths=(2, 3), features=5)
+        >>> encoder(torch.zeros(2, 7, 3), torch.ones(2, 7) > 0).states.shape
+        torch.Size([2, 7, 10])
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        *,
+        widths: tuple[int, ...] = (3, 4, 5),
+        features: int = 100,
+        num_layers: int = 1,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not widths or min(widths) < 1 or features < 1 or num_layers < 1:
+            raise ConfigError(
+                f"widths: {list(widths)} with {features} features and {num_layers} layers came; "
+                "give one width or more, each of at least 1, such as [3, 4, 5]"
+            )
+        self.widths = widths
+        self.size = features * len(widths)
+        self.layers = nn.ModuleList()
+        for layer in range(num_layers):
+            inside = in_size if layer == 0 else self.size
+            self.layers.append(nn.ModuleList(nn.Conv1d(inside, features, width) for width in widths))
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] to a Memory; padding is read as zeros."""
+        real = mask[..., None]
+        for layer in self.layers:
+            assert isinstance(layer, nn.ModuleList)
+            seen = x.masked_fill(~real, 0.0).mT  # [B, D_in, S]
+            parts = [
+                convolve(F.pad(seen, ((width - 1) // 2, width // 2)))
+                for width, convolve in zip(self.widths, layer, strict=True)
+            ]
+            x = self.dropout(torch.cat(parts, 1).relu().mT)
+        return Memory(x, mask, masks.mean(x, mask))

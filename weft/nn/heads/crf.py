@@ -1,0 +1,105 @@
+"""A linear-chain conditional random field: tags are scored together with their neighbours.
+
+Read next: categorical.py, which scores each position by itself.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.heads.head import Head, Loss
+from weft.nn.kernels.linear import Linear
+
+
+class Crf(Head):
+    """p(y | x) = exp(s(x, y)) / sum_y' exp(s(x, y')), the sum being over all C^T sequences of tags.
+
+    s(x, y) = b_{y_1} + sum_t P_{t, y_t} + sum_t A_{y_t, y_t+1} + e_{y_T} with P = W h + c; b and e are the
+    transitions from the start and to the end. The sum is computed by the forward recursion, the best
+    sequence by Viterbi's.
+
+    Args:
+        in_size: D, features of h.
+        num_classes: C.
+
+    Source: Lafferty et al. 2001; Lample et al. 2016, section 2.2, eq. 1 and 2.
+
+    Example:
+        >>> import torch
+        >>> head = Crf(5, num_classes=3)
+        >>> head.best(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0).shape
+        torch.Size([2, 7])
+    """
+
+    def __init__(self, in_size: int, num_classes: int) -> None:
+        super().__init__()
+        self.emit = Linear(in_size, num_classes)
+        self.transitions = nn.Parameter(torch.zeros(num_classes, num_classes))  # [from, to]
+        self.begin = nn.Parameter(torch.zeros(num_classes))
+        self.end = nn.Parameter(torch.zeros(num_classes))
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Log-probabilities of each tag at each position, [.., T, C], where every position is real."""
+        flat = h.reshape(-1, *h.shape[-2:])
+        mask = torch.ones(flat.shape[:2], dtype=torch.bool, device=h.device)
+        return self.marginals(flat, mask).reshape(*h.shape[:-1], -1)
+
+    def marginals(self, h: Tensor, mask: Tensor) -> Tensor:
+        """log p(y_t = c | x), [B, T, C]: the forward recursion times the backward one."""
+        scores = self._emissions(h)
+        forward = self._forward(scores, mask)
+        steps = scores.shape[1]
+        last = self.end.to(scores.dtype).expand(len(scores), -1)
+        backward = [last]
+        for t in range(steps - 2, -1, -1):
+            onward = self._onward((scores[:, t + 1] + backward[-1])[:, None, :], to=True)
+            backward.append(torch.where(mask[:, t + 1, None], onward, last))
+        both = forward + torch.stack(backward[::-1], 1)
+        return both.log_softmax(-1)
+
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+        """-log p(target | x), summed over the rows; counted in tags."""
+        scores = self._emissions(h)
+        forward = self._forward(scores, mask)
+        lengths = mask.sum(1)
+        place = (lengths - 1).clamp(min=0)
+        final = forward.gather(1, place[:, None, None].expand(-1, 1, scores.shape[2]))[:, 0]
+        whole = (final + self.end.to(final.dtype)).logsumexp(-1)
+        target = target.masked_fill(~mask, 0)
+        emitted = scores.gather(2, target[..., None])[..., 0].masked_fill(~mask, 0.0).sum(1)
+        moved = self.transitions[target[:, :-1], target[:, 1:]].masked_fill(~mask[:, 1:], 0.0).sum(1)
+        ends = self.begin[target[:, 0]] + self.end[target.gather(1, place[:, None])[:, 0]]
+        cost = (whole - emitted - moved - ends).masked_fill(lengths == 0, 0.0)
+        return Loss(cost.sum(), mask.sum())
+
+    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The most probable sequence of tags, [B, T], by Viterbi's recursion; 0 at padding."""
+        scores = self._emissions(h)
+        value = self.begin.to(scores.dtype) + scores[:, 0]
+        stay = torch.arange(scores.shape[2], device=h.device).expand_as(value)
+        came = []
+        for t in range(1, scores.shape[1]):
+            ahead, origin = (value[:, :, None] + self.transitions.to(scores.dtype)).max(1)
+            real = mask[:, t, None]
+            value = torch.where(real, ahead + scores[:, t], value)
+            came.append(torch.where(real, origin, stay))
+        tag = (value + self.end.to(value.dtype)).argmax(-1)
+        path = [tag]
+        for origin in reversed(came):
+            tag = origin.gather(1, tag[:, None])[:, 0]
+            path.append(tag)
+        return torch.stack(path[::-1], 1).masked_fill(~mask, 0)
+
+    def _emissions(self, h: Tensor) -> Tensor:
+        scores: Tensor = self.emit(h)
+        return scores.to(torch.promote_types(scores.dtype, torch.float32))
+
+    def _forward(self, scores: Tensor, mask: Tensor) -> Tensor:
+        """log of the summed scores of all beginnings that end in each tag, [B, T, C]; held at padding."""
+        alpha = [self.begin.to(scores.dtype) + scores[:, 0]]
+        for t in range(1, scores.shape[1]):
+            ahead = self._onward(alpha[-1][:, :, None], to=False) + scores[:, t]
+            alpha.append(torch.where(mask[:, t, None], ahead, alpha[-1]))
+        return torch.stack(alpha, 1)
+
+    def _onward(self, scores: Tensor, *, to: bool) -> Tensor:
+        return (scores + self.transitions.to(scores.dtype)).logsumexp(2 if to else 1)

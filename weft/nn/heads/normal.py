@@ -1,0 +1,55 @@
+"""A Gaussian at each position: mean and standard deviation."""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from weft.nn.heads.head import Loss, RealHead
+from weft.nn.kernels.linear import Linear
+
+
+class Bell(NamedTuple):
+    """Parameters of a Gaussian."""
+
+    mean: Tensor  # [..]
+    std: Tensor  # [..]
+
+
+class Normal(RealHead):
+    """y ~ N(μ, σ²) with μ = w_μ h + b_μ, σ = softplus(w_σ h + b_σ) + least.
+
+    Args:
+        in_size: D, features of h.
+        least: the smallest standard deviation, so that a constant series does not end in a division by zero.
+
+    Source: Nix & Weigend 1994; softplus as in DeepAR (Salinas et al. 2020).
+    """
+
+    def __init__(self, in_size: int, *, least: float = 1e-3) -> None:
+        super().__init__()
+        self.least = least
+        self.weight = Linear(in_size, 2)
+
+    def forward(self, h: Tensor) -> Bell:
+        """[.., D] to mean and standard deviation, in at least float32."""
+        both = self.weight(h)
+        both = both.to(torch.promote_types(both.dtype, torch.float32))
+        return Bell(both[..., 0], functional.softplus(both[..., 1]) + self.least)
+
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+        """-log N(y; μ, σ²), nats."""
+        mean, std = self(h[mask])
+        z = (target[mask].to(mean.dtype) - mean) / std
+        return Loss((0.5 * z.square() + std.log() + 0.5 * math.log(2 * math.pi)).sum(), mask.sum())
+
+    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The mean."""
+        return self(h).mean  # type: ignore[no-any-return]
+
+    def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
+        """See RealHead.quantiles."""
+        mean, std = self(h)
+        return mean[..., None] + std[..., None] * torch.special.ndtri(levels.to(mean.dtype))

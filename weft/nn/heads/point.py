@@ -1,0 +1,63 @@
+"""One number without a word of how sure it is: squared, absolute or Huber error."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from weft.errors import ConfigError
+from weft.nn.heads.head import Loss, RealHead
+from weft.nn.kernels.linear import Linear
+from weft.shapes import check_choice
+
+Error = Literal["squared", "absolute", "huber"]
+
+
+class Point(RealHead):
+    """y = w h + b.
+
+    Args:
+        in_size: D, features of h.
+        error: squared (its best is the mean), absolute (the median), or huber: squared up to 1, then linear.
+
+    Example:
+        >>> import torch
+        >>> head = Point(3)
+        >>> head.best(torch.zeros(2, 5, 3), torch.ones(2, 5) > 0).shape
+        torch.Size([2, 5])
+    """
+
+    def __init__(self, in_size: int, *, error: Error = "squared") -> None:
+        super().__init__()
+        check_choice("error", error, Error)
+        self.error = error
+        self.weight = Linear(in_size, 1)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """[.., D] to [..]."""
+        y: Tensor = self.weight(h)[..., 0]
+        return y
+
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+        """The error summed over real positions, in the square (or the unit) of the target."""
+        y = self(h[mask])
+        y = y.to(torch.promote_types(y.dtype, torch.float32))
+        want = target[mask].to(y.dtype)
+        if self.error == "squared":
+            total = (y - want).square().sum()
+        elif self.error == "absolute":
+            total = (y - want).abs().sum()
+        else:
+            total = functional.huber_loss(y, want, reduction="sum")
+        return Loss(total, mask.sum())
+
+    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The number at each position."""
+        return self(h)  # type: ignore[no-any-return]
+
+    def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
+        """See RealHead.quantiles; there are none."""
+        raise ConfigError(
+            "a point forecast has no quantiles; train with the head normal, student or quantile"
+        )

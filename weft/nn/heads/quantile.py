@@ -1,0 +1,71 @@
+"""Several quantiles at each position, without a distribution."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from weft.errors import ConfigError
+from weft.nn.heads.head import Loss, RealHead
+from weft.nn.kernels.linear import Linear
+
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+
+
+class Quantile(RealHead):
+    """q_1 = w_1 h + b_1 and q_k = q_{k-1} + softplus(w_k h + b_k), so that quantiles never cross.
+
+    Args:
+        in_size: D, features of h.
+        levels: rising, each between 0 and 1; 0.5 must be among them (it is the best single number).
+
+    Raises:
+        ConfigError: levels that do not rise, or without 0.5.
+
+    Source: Koenker & Bassett 1978; Wen et al. 2017 (MQ-RNN).
+    """
+
+    def __init__(self, in_size: int, *, levels: tuple[float, ...] = LEVELS) -> None:
+        super().__init__()
+        if list(levels) != sorted(set(levels)) or not all(0 < one < 1 for one in levels):
+            raise ConfigError(f"levels: {list(levels)} came, rising numbers between 0 and 1 are needed")
+        if 0.5 not in levels:
+            raise ConfigError(f"levels: {list(levels)} came, 0.5 (the median) must be among them")
+        self.levels = levels
+        self.weight = Linear(in_size, len(levels))
+
+    def forward(self, h: Tensor) -> Tensor:
+        """[.., D] to [.., Q] rising, in at least float32."""
+        all_ = self.weight(h)
+        all_ = all_.to(torch.promote_types(all_.dtype, torch.float32))
+        steps = torch.cat([all_[..., :1], functional.softplus(all_[..., 1:])], -1)
+        return steps.cumsum(-1)
+
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+        """Pinball loss, 2 Σ_k max(τ_k e_k, (τ_k - 1) e_k) / Q with e = y - q: |e| for the median alone."""
+        q = self(h[mask])
+        levels = torch.tensor(self.levels, dtype=q.dtype, device=q.device)
+        error = target[mask].to(q.dtype)[..., None] - q
+        total = torch.maximum(levels * error, (levels - 1) * error).sum() * (2 / len(self.levels))
+        return Loss(total, mask.sum())
+
+    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The median."""
+        return self(h)[..., self.levels.index(0.5)]  # type: ignore[no-any-return]
+
+    def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
+        """See RealHead.quantiles; between those that were learnt a straight line, outside none.
+
+        Raises:
+            ConfigError: a level outside those that were learnt.
+        """
+        q, known = self(h), torch.tensor(self.levels, dtype=torch.float64)
+        wanted = levels.double().cpu()
+        if wanted.min() < known[0] - 1e-9 or wanted.max() > known[-1] + 1e-9:
+            raise ConfigError(
+                f"levels from {float(wanted.min()):g} to {float(wanted.max()):g} were asked for, "
+                f"this model learnt {self.levels[0]:g} to {self.levels[-1]:g}"
+            )
+        right = torch.searchsorted(known, wanted).clamp(1, len(known) - 1)
+        share = ((wanted - known[right - 1]) / (known[right] - known[right - 1])).clamp(0, 1)
+        share, right = share.to(q.device, q.dtype), right.to(q.device)
+        return q[..., right - 1] * (1 - share) + q[..., right] * share

@@ -1,0 +1,50 @@
+"""A categorical head with a layer before it, as masked language models have."""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.head import Head, Loss
+from weft.nn.kernels.linear import Linear
+
+
+class Transformed(Head):
+    """p = softmax(E LayerNorm(gelu(W h + b)) + c), E the embedding table where it is tied.
+
+    Args:
+        in_size: D, features of h.
+        num_classes: V.
+        smoothing, tied: see `Categorical`.
+        norm_epsilon: of the LayerNorm.
+
+    Source: Devlin et al. 2019, their code's `get_masked_lm_output`.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        num_classes: int,
+        *,
+        smoothing: float = 0.0,
+        tied: nn.Embedding | None = None,
+        norm_epsilon: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        self.layer = Linear(in_size, in_size)
+        self.norm = nn.LayerNorm(in_size, eps=norm_epsilon)
+        self.symbols = Categorical(in_size, num_classes, smoothing=smoothing, tied=tied)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """Log-probabilities [.., V] in at least float32."""
+        return self.symbols(self._transformed(h))
+
+    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+        """See Categorical.loss; padding is left out before the layer."""
+        return self.symbols.loss(self._transformed(h[mask]), target[mask], mask[mask])
+
+    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+        """The most probable symbol at each position."""
+        return self.symbols.best(self._transformed(h), mask)
+
+    def _transformed(self, h: Tensor) -> Tensor:
+        return self.norm(F.gelu(self.layer(h)))

@@ -1,0 +1,1 @@
+"""Parts of classification, and what it shares with tagging. Start with batch.py."""

@@ -1,0 +1,21 @@
+"""A batch of sequences and what is to be said of them."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class LabelBatch(NamedTuple):
+    """What weft.models.Predictor learns from."""
+
+    source: Any  # [B, S] tokens, or what the front end reads; has to(device)
+    source_mask: Tensor  # [B, S] bool
+    target: Tensor  # [B] classes, or [B, S] tags
+    target_tokens: int  # real targets
+
+    def to(self, device: torch.device) -> "LabelBatch":
+        """The same batch on a device."""
+        return LabelBatch(
+            self.source.to(device), self.source_mask.to(device), self.target.to(device), self.target_tokens
+        )

@@ -1,0 +1,1 @@
+"""Parts of tagging. Start with data.py."""

@@ -1,0 +1,113 @@
+"""Everything that is wrong with tagged text, at once, each with its place.
+
+Read next: ../../data/conllu.py, whose form is checked.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from weft.data.check import Report
+from weft.data.conllu import COLUMNS, WIDTH, faults
+from weft.data.lines import read_lines
+from weft.data.sides import Finding
+from weft.errors import DataError
+
+MOST = 1000  # findings of a kind that are kept
+
+
+def check_tags(files: Sequence[Path]) -> Report:
+    """Look at CoNLL-U or word TAB tag files; those named train come first, the others are held against them.
+
+    Args:
+        files: to look at.
+    """
+    findings: list[Finding] = []
+    counts: dict[str, int] = {}
+    lines: dict[str, int] = {}
+
+    def add(finding: Finding) -> None:
+        counts[finding.kind] = counts.get(finding.kind, 0) + 1
+        if counts[finding.kind] <= MOST:
+            findings.append(finding)
+
+    known: dict[str, set[str]] = {}  # tags of the first file, by column
+    sentences: dict[str, str] = {}
+    ordered = sorted(files, key=lambda path: "train" not in path.name)
+    first_file = ordered[0]
+    for place, path in enumerate(ordered):
+        seen: dict[str, dict[str, int]] = {}
+        number = 0
+        try:
+            for first, held in _blocks(read_lines(path)):
+                number = first + len(held) - 1
+                for finding in _look(str(path), first, held, seen, sentences):
+                    add(finding)
+        except DataError as error:
+            add(_placed(path, str(error)))
+        lines[str(path)] = number
+        if place == 0:
+            known = {column: set(tags) for column, tags in seen.items()}
+            continue
+        for column, tags in seen.items():
+            for tag, line in tags.items():
+                if known.get(column) and tag not in known[column]:
+                    what = f"the {column} {tag!r} never stands in {first_file}"
+                    add(Finding(str(path), line, "label", f"{what}; a tagger cannot learn it"))
+    findings.sort(key=lambda found: (found.file, found.line))
+    return Report(findings, counts, lines, 0)
+
+
+def _blocks(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    held: list[str] = []
+    number = 0
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            held.append(line)
+        elif held:
+            yield number - len(held), held
+            held = []
+    if held:
+        yield number - len(held) + 1, held
+
+
+def _look(
+    name: str, first: int, held: list[str], seen: dict[str, dict[str, int]], sentences: dict[str, str]
+) -> Iterator[Finding]:
+    rows = [(first + place, line) for place, line in enumerate(held)]
+    words: list[str] = []
+    wide = any(len(line.split("\t")) > 2 for _, line in rows)
+    if wide:
+        for number, fault in faults(held, first):
+            yield Finding(name, number, "columns", fault)
+    for number, line in rows:
+        cells = line.split("\t")
+        if wide and (line.startswith("#") or len(cells) != WIDTH or not cells[0].isdigit()):
+            continue
+        if not wide and (len(cells) != 2 or not cells[0].strip() or not cells[1].strip()):
+            came = f"{sum(bool(cell.strip()) for cell in cells)} of word TAB tag"
+            yield Finding(name, number, "tag", f"{came} came, both are needed; mend the line")
+            continue
+        words.append(cells[1] if wide else cells[0])
+        places = COLUMNS.items() if wide else [("tag", 1)]
+        for column, place in places:
+            seen.setdefault(column, {}).setdefault(cells[place].strip(), number)
+        if wide and cells[3] == "_":
+            yield Finding(
+                name, number, "tag", f"the word {cells[1]!r} has no upos; tag it, or leave the sentence out"
+            )
+        if "\ufffd" in line:
+            yield Finding(name, number, "damaged", "U+FFFD, a character that an earlier conversion lost")
+    if wide and not words:
+        yield Finding(name, first, "empty", "a sentence without a word; remove it")
+    text = " ".join(words)
+    if len(words) > 5:
+        before = sentences.setdefault(text, f"{name}:{first}")
+        if before != f"{name}:{first}":
+            kind = "duplicate" if before.startswith(f"{name}:") else "overlap"
+            yield Finding(name, first, kind, f"the same sentence as {before}: {text[:50]!r}")
+
+
+def _placed(path: Path, sentence: str) -> Finding:
+    head, _, rest = sentence.partition(": ")
+    number = head.removeprefix(f"{path}:")
+    return Finding(str(path), int(number) if number.isdigit() else 0, "bytes", rest)

@@ -1,0 +1,91 @@
+"""A recipe's section `model` for tagging: words and letters, an encoder, and how tags are chosen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from weft.errors import ConfigError
+from weft.models import Predictor
+from weft.nn.embed.characters import Characters
+from weft.nn.embed.words import Words
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.crf import Crf
+from weft.nn.heads.head import Head
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling:
+    """How words become vectors.
+
+    Args:
+        size: features of a word's vector from the table; 0 for letters alone.
+        characters: how letters are read: convolution, recurrent, or none.
+        letter_size: features of a letter.
+        spelled: features of what the letters make.
+        replaced: in training a word seen n times is taken for an unknown one with probability
+            replaced / (replaced + n).
+        vectors: a text file of word2vec or GloVe that the table begins with; it decides the size.
+        dropout: share of features set to zero in training.
+    """
+
+    size: int = 100
+    characters: Literal["convolution", "recurrent", "none"] = "convolution"
+    letter_size: int = 32
+    spelled: int = 64
+    replaced: float = 0.25
+    vectors: Path | None = None
+    dropout: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout: {self.dropout} came, a share from 0 to below 1 is needed")
+        for name, least in (("size", 0), ("letter_size", 1), ("spelled", 2), ("replaced", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if self.size == 0 and self.characters == "none":
+            raise ConfigError(
+                "size: 0 came and characters: none, so there is nothing to read; give one of them"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagModel:
+    """An encoder over words, and a head over its states.
+
+    Args:
+        encoder: a part of nn/encoders.
+        embedding: of words and letters.
+        crf: choose all tags of a sentence together (Lample et al. 2016) instead of each by itself.
+        smoothing: share of each tag's probability spread over all tags in training, without a CRF.
+    """
+
+    encoder: Callable[..., Encoder] = RecurrentEncoder
+    embedding: Spelling = field(default_factory=Spelling)
+    crf: bool = False
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.smoothing < 1:
+            raise ConfigError(f"smoothing: {self.smoothing} came, a share from 0 to below 1 is needed")
+        if self.crf and self.smoothing:
+            raise ConfigError(f"smoothing: {self.smoothing} came, and a CRF has none; set smoothing: 0")
+
+    def build(self, num_words: int, num_letters: int, num_tags: int) -> Predictor:
+        """A new model."""
+        how = self.embedding
+        characters = None
+        if how.characters != "none":
+            characters = Characters(
+                num_letters, how.spelled, kind=how.characters, letter_size=how.letter_size
+            )
+        embed = Words(num_words, how.size, characters=characters, replaced=how.replaced, dropout=how.dropout)
+        encoder = self.encoder(embed.size)
+        head: Head = (
+            Crf(encoder.size, num_tags)
+            if self.crf
+            else Categorical(encoder.size, num_tags, smoothing=self.smoothing)
+        )
+        return Predictor(embed, encoder, head)
