@@ -224,7 +224,12 @@ def _go_on(path: Path, plain: dict[str, Any]) -> None:
                 f"{path}: this run was begun with {difference}; {reason}, "
                 "so train the new recipe with another --run"
             )
-        if difference:
+        if difference and (path / weights.START).exists():
+            if keys == ("model",):
+                raise ConfigError(
+                    f"{path}: this run was imported with {difference}; train another model with another --run"
+                )
+        elif difference:
             for vocabulary in path.glob("tokenizer*.json"):
                 vocabulary.unlink()
 

@@ -159,6 +159,10 @@ class Vocabulary:
         Raises:
             CheckpointError: there is no such file, or it is not a tokenizer.json of Weft.
         """
+        from weft.text import imported  # it is a Vocabulary too, so it can only be known here
+
+        if imported.is_imported(Path(path)):
+            return imported.load(Path(path))
         model, settings = read(Path(path))
         return cls(model, **settings)
 

@@ -15,7 +15,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.train import devices, files, seeds
+from weft.train import devices, files, seeds, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, now
 from weft.train.finish import finish, wanted
@@ -78,6 +78,8 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 task.prepare(run, report.progress)
                 seeds.settle(seeds.derive(settings.seed, "weights"), device)
                 model = task.model().to(device).train()
+                if (run / weights.START).exists():
+                    weights.restore(model, weights.load(run / weights.START), str(run / weights.START))
                 optimiser = settings.optimiser.build(model)
                 plan = task.plan(settings.seed)
                 checkpoints = Checkpoints(run, report.warned)

@@ -16,6 +16,9 @@ from torch import Tensor, nn
 
 from weft.errors import CheckpointError
 
+START = "start.safetensors"
+"""In a run: weights that training begins with, where there are such; those of an imported model."""
+
 
 def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
     """A state dict as the bytes of a safetensors file.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from weft.errors import ConfigError
@@ -23,12 +24,14 @@ class Embedding:
         dropout: share of features set to zero in training.
         shared: source and target use one table; null does so where they share a vocabulary.
         tied: the output layer uses the target's table (Press & Wolf 2017).
+        scaled: vectors are multiplied by the square root of their size; see `Tokens`.
     """
 
     size: int = 256
     dropout: float = 0.1
     shared: bool | None = None
     tied: bool = True
+    scaled: bool = True
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -79,8 +82,9 @@ class PairModel:
                 "model.embedding.shared: true came, but source and target have vocabularies of their own; "
                 "set data.vocabulary.shared: true or leave it out"
             )
-        embed = Tokens(target_size, settings.size, dropout=settings.dropout)
-        source_embed = embed if shared else Tokens(source_size, settings.size, dropout=settings.dropout)
+        tokens = partial(Tokens, size=settings.size, dropout=settings.dropout, scaled=settings.scaled)
+        embed = tokens(target_size)
+        source_embed = embed if shared else tokens(source_size)
         encoder = None if self.encoder is None else self.encoder(settings.size)
         decoder = self.decoder(settings.size, encoder)
         head = Categorical(

@@ -1,0 +1,173 @@
+"""A tokenizer.json that another program learnt, numbered as every vocabulary of Weft is.
+
+The file is the `tokenizers` library's, with one key more, `weft`: for each number here the number there
+(-1 for a symbol that it does not have), and whether the marks that the tokenizer puts around a text belong
+to it. Such a vocabulary is used whole, with its own normalising and cutting; nothing is trained here.
+Read next: vocabulary.py.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from weft.errors import CheckpointError, DataError
+from weft.text.saved import LARGEST, write
+from weft.text.vocabulary import EOS, Vocabulary, Word
+
+KEY = "weft"
+_SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
+
+
+class Imported(Vocabulary):
+    """What Vocabulary promises, by another program's tokenizer.
+
+    Args:
+        content: of the tokenizer.json, without the key `weft`.
+        order: for each number its number there; -1 where there is none.
+        framed: encode with the marks that the tokenizer puts before and after a text.
+    """
+
+    def __init__(self, content: dict[str, Any], order: Sequence[int], *, framed: bool) -> None:
+        self.kind, self.form, self.lowercase = "imported", "none", False
+        self._content = content
+        self._order = list(order)
+        self._framed = framed
+        self._tokenizer = Tokenizer.from_str(json.dumps(content))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        added = self._tokenizer.get_added_tokens_decoder().items()
+        self._marks = {number for number, token in added if token.special}
+        self._number = {there: here for here, there in reversed(list(enumerate(order))) if there >= 0}
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of many texts.
+
+        Raises:
+            DataError: a text holds half a surrogate pair; or the tokenizer knows a piece the model does not.
+        """
+        try:
+            found = self._tokenizer.encode_batch(list(texts), add_special_tokens=self._framed)
+            return [[self._number[there] for there in one.ids] for one in found]
+        except (TypeError, UnicodeEncodeError) as error:
+            raise DataError(
+                "a text holds half a surrogate pair, which is no character; "
+                "read the text as UTF-8 with errors='replace'"
+            ) from error
+        except KeyError as error:
+            raise DataError(
+                f"the tokenizer gives the number {error}, the model has {len(self._number)} tokens; "
+                "import it with the tokenizer it was trained with"
+            ) from None
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the pieces; special symbols are left out."""
+        there = [self._order[number] for number in _plain(ids) if number > EOS]
+        return self._tokenizer.decode([number for number in there if number >= 0]).strip()
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Every piece for the eye, a space shown as ▁."""
+        return [self._piece(number).replace(" ", "▁") for number in _plain(ids)]
+
+    def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
+        """The words between spaces, each with the positions of its pieces; special symbols are in none."""
+        numbers = _plain(ids)
+        found: list[list[int]] = []
+        for place, number in enumerate(numbers):
+            if number <= EOS or self._order[number] in self._marks:
+                continue
+            if not found or self._piece(number).startswith(" "):
+                found.append([])
+            found[-1].append(place)
+        return [Word(self.decode(numbers[place] for place in places), places) for places in found]
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        write(Path(path), {**self._content, KEY: {"order": self._order, "framed": self._framed}})
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def _piece(self, number: int) -> str:
+        there = self._order[number]
+        piece = self._tokenizer.id_to_token(there) if there >= 0 else None
+        if piece is None:
+            return f"<{number}>"
+        return _SPACES.get(piece[:1], piece[:1]) + piece[1:]
+
+
+def renumbered(
+    path: Path, size: int, *, pad: int | None, start: int, end: int
+) -> tuple[dict[str, Any], list[int]]:
+    """A tokenizer of another program, and an order of its numbers in which Weft's special symbols come first.
+
+    Args:
+        path: its tokenizer.json.
+        size: rows of the model's embedding table.
+        pad, start, end: what the model knows as padding, as a text's begin and as its end.
+
+    Returns:
+        The file's content, and for each number of Weft's the number there; -1 for a symbol it lacks. What
+        begins a text and also ends or pads it stands twice.
+
+    Raises:
+        CheckpointError: it is missing, damaged, or has more pieces than the model.
+    """
+    content = _read(path)
+    try:
+        tokenizer = Tokenizer.from_str(json.dumps(content))
+    except Exception as error:
+        raise CheckpointError(f"{path}: is no tokenizer.json ({error}); fetch it again") from error
+    if tokenizer.get_vocab_size() > size:
+        raise CheckpointError(
+            f"{path}: has {tokenizer.get_vocab_size()} pieces, the model {size}; is it the one of this model?"
+        )
+    names = ("<unk>", "[UNK]", "<|unk|>")
+    unknown = next((number for name in names if (number := tokenizer.token_to_id(name)) is not None), -1)
+    special = [-1 if pad is None else pad, unknown, start, end]
+    return content, special + [number for number in range(size) if number not in special]
+
+
+def is_imported(path: Path) -> bool:
+    """Whether a tokenizer.json is one that another program learnt."""
+    try:
+        return KEY in _read(path)
+    except CheckpointError:
+        return False
+
+
+def load(path: Path) -> Imported:
+    """Read what `Imported.save` wrote.
+
+    Raises:
+        CheckpointError: there is no such file, or it is damaged.
+    """
+    content = _read(path)
+    try:
+        about = content.pop(KEY)
+        order = [int(number) for number in about["order"]]
+        return Imported(content, order, framed=bool(about["framed"]))
+    except Exception as error:
+        raise CheckpointError(f"{path}: is damaged ({error}); import the model again") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST + 1)
+        content = json.loads(raw.decode("utf-8"))
+        if len(raw) > LARGEST or not isinstance(content, dict):
+            raise ValueError("it is too large, or no table")
+        return content
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path}: is missing; the fast tokenizer of the transformers library writes one (save_pretrained)"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
+
+
+def _plain(ids: Any) -> list[int]:
+    return ids.tolist() if hasattr(ids, "tolist") else list(ids)
