@@ -1,0 +1,84 @@
+"""Every cell trains and writes from the command line, wrapped ones resume to the bit, a user's own works."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import refused, weft
+from weft import rooms
+from weft.nn import cells
+from weft.nn.cells.cell import Cell
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = sorted(set(rooms.parts(cells, Cell)) - {"projected"})
+SHORT = "training.max_updates=2", "training.validate_every=2"
+BOTH = "model.encoder.cell={cell}", "model.decoder.cell={cell}"
+
+
+def named(cell: str) -> list[str]:
+    return [change.format(cell=cell) for change in BOTH]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "{use: projected, inner: 40}"])
+def test_a_cell_trains_and_writes(name: str, toy: Path, tmp_path: Path) -> None:
+    answer = weft("train", toy, "--run", tmp_path / "run", *SHORT, *named(name))
+    assert answer.code == 0, answer.err
+    found = weft("predict", tmp_path / "run", stdin=b"alpha beta\ngamma\n")
+    assert (found.code, len(found.lines)) == (0, 2), found.err
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, tmp_path: Path) -> None:
+    cell = "{use: zoneout, rate: 0.2, cell: {use: variational, rate: 0.3, cell: {use: gru, reset: before}}}"
+    changes = [
+        *named(cell),
+        "training.validate_every=4",
+        "training.accumulate=2",
+        f"training.workers={workers}",
+    ]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert weft("train", toy, "--run", whole, *changes, "training.max_updates=8").code == 0
+    assert weft("train", toy, "--run", broken, *changes, "training.max_updates=4").code == 0
+    answer = weft("train", toy, "--run", broken, *changes, "training.max_updates=8")
+    assert answer.code == 0, answer.err
+    name = "checkpoints/step-00000008/model.safetensors"
+    assert (whole / name).read_bytes() == (broken / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [
+        ("peepole", "no cell is called 'peepole'; did you mean 'peephole'?"),
+        ("{use: elman, activation: tahn}", "did you mean 'tanh'?"),
+        ("{use: zoneout, cell: ltsm}", "no cell is called 'ltsm'; did you mean 'lstm'?"),
+        ("{use: zoneout, rate: 2.0}", "2.0 came, a share from 0 to below 1 is needed"),
+        ("{use: zoneout, cell: {use: gru, rest: before}}", "did you mean 'reset'?"),
+        ("{use: variational, cell: mingru}", "MinGRU has no product with its h"),
+        ("{use: peephole, gates: [cell]}", "one of 'input', 'forget', 'output' is needed"),
+    ],
+)
+def test_a_cell_that_cannot_be_is_one_sentence(cell: str, sentence: str, toy: Path, tmp_path: Path) -> None:
+    said = refused(weft("train", toy, "--run", tmp_path / "run", f"model.encoder.cell={cell}"))
+    assert sentence in said and "model" in said
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_cell_of_contributing_md_trains(
+    toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)
+    package = tmp_path / "home" / "my_cells_of_weft"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "leaky.py").write_text(source)
+    monkeypatch.chdir(package.parent)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    cell = "{use: my_cells_of_weft.leaky.Leaky, a: 0.5}"
+    wrapped = f"{{use: zoneout, cell: {cell}}}"
+    changes = [f"model.encoder.cell={wrapped}", f"model.decoder.cell={cell}"]
+    answer = weft("train", toy, "--run", "run", *SHORT, *changes, "--plugin", "my_cells_of_weft")
+    assert answer.code == 0, answer.err
+    found = weft("predict", "run", "--plugin", "my_cells_of_weft", stdin=b"alpha beta\n")
+    assert (found.code, len(found.lines)) == (0, 1), found.err
