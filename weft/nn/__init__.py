@@ -1,6 +1,29 @@
 """Modules: they know tensors, never files, text or recipes.
 
 cells/ one recurrence a file; scores/ one attention score a file; recurrent.py runs cells over time;
-attention.py looks back; encoders/ and decoders/ put them together; pools/ make one
-vector of a sequence; heads/ predict.
+attention.py looks back; encoders/ and decoders/ put them together; heads/ predict.
+
+RNN, LSTM, GRU and their cells drop in for torch.nn's: change `from torch.nn import LSTM` to
+`from weft.nn import LSTM`. Read next: drop_in.py.
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from weft.nn.drop_in import GRU, LSTM, RNN
+    from weft.nn.drop_in_cells import GRUCell, LSTMCell, RNNCell
+
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
+
+
+def __getattr__(name: str) -> Any:
+    # Lazy, so that importing one module of this room does not load the others.
+    if name in ("GRU", "LSTM", "RNN"):
+        from weft.nn import drop_in
+
+        return getattr(drop_in, name)
+    if name in ("GRUCell", "LSTMCell", "RNNCell"):
+        from weft.nn import drop_in_cells
+
+        return getattr(drop_in_cells, name)
+    raise AttributeError(f"module 'weft.nn' has no attribute {name!r}")

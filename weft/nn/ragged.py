@@ -55,12 +55,12 @@ def plan(mask: Tensor | None) -> Plan | None:
     if torch.compiler.is_compiling() or torch.jit.is_tracing():  # the plan would be frozen into the graph
         return None
     lengths, order = mask.sum(1).sort(descending=True, stable=True)
-    pieces = cut(lengths.tolist())
+    pieces = cut(lengths.tolist(), CALL)
     cost = sum(CALL + piece.rows * (piece.end - piece.begin) for piece in pieces)
     return Plan(order, pieces) if cost <= GAIN * (CALL + mask.numel()) else None
 
 
-def cut(lengths: list[int], call: float = CALL) -> tuple[Piece, ...]:
+def cut(lengths: list[int], call: float) -> tuple[Piece, ...]:
     """The pieces that cost least, when each costs `call` and its rows times its steps.
 
     Args:

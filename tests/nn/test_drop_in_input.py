@@ -1,0 +1,148 @@
+"""What a drop-in cannot read is refused in one sentence: what came, what is needed, what to do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
+
+from tests.laws.members import normal
+from weft.errors import ConfigError, ShapeError, WeftError
+from weft.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell, drop_in_input
+
+READ, SIZE, ROWS, STEPS = 3, 5, 7, 11
+X = normal(STEPS, ROWS, READ, dtype=torch.float32)
+
+
+def h(*shape: int) -> Tensor:
+    return torch.zeros(shape)
+
+
+def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
+    return pack_padded_sequence(x, torch.tensor(lengths), enforce_sorted=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda: RNN(READ, 0), ConfigError, r"RNN\(input_size=3, hidden_size=0, .*greater than zero"),
+        (
+            lambda: LSTM(READ, SIZE, proj_size=SIZE),
+            ConfigError,
+            "proj_size has to be smaller than hidden_size",
+        ),
+        (lambda: RNN(READ, SIZE, nonlinearity="gelu"), ConfigError, "Unknown nonlinearity 'gelu'"),
+        (lambda: LSTM(READ, SIZE, 2, dropout=1.5), ConfigError, r"range \[0, 1\]"),
+        (lambda: GRU(READ, SIZE, join="product"), ConfigError, "one of concatenate, mean, sum is needed"),
+        (lambda: GRU(READ, SIZE, nan="zero"), ConfigError, "one of refuse, pass is needed"),
+        (lambda: RNN(4, SIZE)(X), ShapeError, r"input has shape \[11, 7, 3\], \[.., 4\] is needed"),
+        (lambda: GRU(4, SIZE)(pack([1] * 7)), ShapeError, r"input has shape \[7, 3\], \[.., 4\] is needed"),
+        (
+            lambda: GRU(READ, SIZE)(X[None]),
+            ShapeError,
+            r"got 4D instead: \[1, 11, 7, 3\]; give \[steps, rows, 3\]",
+        ),
+        (lambda: LSTM(READ, SIZE)(X[:0]), ShapeError, r"shape \[0, 7, 3\]; leave empty sequences out"),
+        (lambda: LSTM(READ, SIZE)(X, h(1, 7, 5)), ShapeError, r"1 tensors came, \(h, c\) is needed"),
+        (lambda: GRU(READ, SIZE)(X, (h(1, 7, 5),) * 2), ShapeError, "2 tensors came, one tensor h is needed"),
+        (
+            lambda: GRU(READ, SIZE, 2)(X, h(3, 7, 5)),  # layers
+            ShapeError,
+            r"hidden size \(2, 7, 5\), got \[3, 7, 5\]: 2 is layers x directions, the input is \[11, 7, 3\]",
+        ),
+        (
+            lambda: LSTM(READ, SIZE)(X, (h(1, 7, 5), h(1, 2, 5))),  # rows
+            ShapeError,
+            r"hidden\[1\] size \(1, 7, 5\), got \[1, 2, 5\].*carry the state of the same rows",
+        ),
+        (
+            lambda: RNN(READ, SIZE)(pack([1, 3, 2, 1, 1, 1, 1]), h(1, 2, 5)),
+            ShapeError,
+            r"\(1, 7, 5\), got \[1, 2, 5\].*packed, 7 rows of up to 3 steps, 3 features",
+        ),
+        (lambda: GRU(READ, SIZE)(X[:, 0], h(1, 1, 5)), ShapeError, r"size \(1, 5\), got \[1, 1, 5\]"),
+        (
+            lambda: RNN(READ, SIZE)(PackedSequence(h(3, READ), torch.tensor([1, 2]))),  # unsorted by hand
+            ShapeError,
+            r"batch sizes \[1, 2\] grow came.*enforce_sorted=False",
+        ),
+        (
+            lambda: RNN(READ, SIZE)(PackedSequence(h(4, READ), torch.tensor([2, 1]))),
+            ShapeError,
+            r"\[4, 3\] with batch sizes that sum to 3 came, \[3, features\] is needed",
+        ),
+        (
+            lambda: GRU(READ, SIZE)(X.double()),
+            ConfigError,
+            r"torch.float64.*weight dtype.*input.to\(torch.float32\)",
+        ),
+        (lambda: LSTMCell(READ, SIZE)(X[0].double()), ConfigError, "does not match weight dtype"),
+        (lambda: RNNCell(READ, SIZE)(X), ShapeError, r"got 3D instead: shape \[11, 7, 3\] came, \[rows, 3\]"),
+        (lambda: GRUCell(4, SIZE)(X[0]), ShapeError, r"got 3 expected 4: shape \[7, 3\] came, \[rows, 4\]"),
+        (
+            lambda: GRUCell(READ, SIZE)(X[0], h(2, 5)),
+            ShapeError,
+            r"state \[2, 5\] came with an input \[7, 3\]",
+        ),
+        (lambda: LSTMCell(READ, SIZE)(X[0], (h(7, 5),)), ShapeError, "1 tensors came, 2 is needed"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call: Callable[[], object], error: type, sentence: str) -> None:
+    with pytest.raises(error, match=sentence) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unsorted_batch_that_claims_to_be_sorted_is_refused_by_torch_before_us() -> None:
+    with pytest.raises(
+        RuntimeError, match=r"must be sorted in decreasing order.*pass `enforce_sorted=False`"
+    ):
+        pack_padded_sequence(X, torch.tensor([1, 2, 3, 4, 5, 6, 7]), enforce_sorted=True)
+    with pytest.raises(RuntimeError, match="Length of all samples has to be greater than 0"):
+        pack([0, 1, 2, 3, 4, 5, 6])
+
+
+@pytest.mark.parametrize("module", [RNN, LSTM, GRU])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_an_input_that_is_no_number_is_named_by_row_and_step(module: Any, bidirectional: bool) -> None:
+    x = X.clone()
+    x[4, 2, 1] = float("nan")
+    lengths = [3, 1, 6, 11, 2, 7, 5]
+    for ours in (module(READ, SIZE, 2, bidirectional=bidirectional), module(READ, SIZE, residual=True)):
+        for given in (x, pack(lengths, x)):
+            for train in (True, False):
+                with (
+                    torch.set_grad_enabled(train),
+                    pytest.raises(ConfigError, match="not a number in row 2 at step 4; fill or drop"),
+                ):
+                    ours(given)
+    ours(pack([3, 1, 4, 11, 2, 7, 5], x))  # the row ends before it
+    passing = module(READ, SIZE, nan="pass")
+    assert passing(x)[0].isnan().any()
+    with torch.no_grad():  # weights that are no numbers are the training guard's matter
+        ours.weight_hh_l0.fill_(float("nan"))
+    assert ours(X)[0].isnan().any()
+
+
+def test_float16_on_a_processor_that_cannot_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = LSTM(READ, SIZE, dtype=torch.float16)
+    if drop_in_input.computes(torch.float16):
+        assert ours(X.half())[0].dtype == torch.float16
+    drop_in_input.computes.cache_clear()
+
+    def cannot(*_: object) -> None:
+        raise RuntimeError("\"addmm_impl_cpu_\" not implemented for 'Half'")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "lstm", cannot)
+        with pytest.raises(ConfigError, match=r"torch.float16 came and torch .* cannot .* use torch.float32"):
+            ours(X.half())
+    drop_in_input.computes.cache_clear()
+
+
+def test_an_error_is_caught_by_code_written_for_torch() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        GRU(4, SIZE)(X)
+    assert isinstance(caught.value, WeftError | ValueError)
