@@ -1,0 +1,263 @@
+"""M8, classification: a text has one of several classes.
+
+Read next: labels/data.py, labels/reader.py, labels/model.py, labels/classifier.py, labels/evaluation.py.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.check import Report
+from weft.data.labelled import MARK, LabelledText, kind_of
+from weft.data.lines import read_lines
+from weft.data.vectors import read_vectors
+from weft.errors import ConfigError, DataError, ShapeError
+from weft.metrics.f1 import by_class
+from weft.metrics.naive_bayes import NaiveBayes
+from weft.models import Predictor
+from weft.nn.embed.grams import Grams, GramTable
+from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.head import Loss
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.check import check_labels
+from weft.tasks.labels.classifier import WINDOW, Classifier, Decided
+from weft.tasks.labels.data import LabelData
+from weft.tasks.labels.evaluation import LabelEvaluation, evaluate
+from weft.tasks.labels.model import LabelModel
+from weft.tasks.labels.reader import Reader
+from weft.tasks.pairs.batch import pad
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+
+SAMPLES = 3
+
+
+class Classify(Task):
+    """Labelled texts to a classifier.
+
+    Args:
+        data: where texts come from.
+        model: what reads them.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
+    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores", "plot")}
+    note: ClassVar[str] = (
+        "accuracy is the share of texts with the right class, f1 the mean F1 of the "
+        "classes, loss is nats a text."
+    )
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+        "loss": "lower",
+        "accuracy": "higher",
+        "f1": "higher",
+    }
+
+    def __init__(self, *, data: LabelData, model: LabelModel) -> None:
+        self.data = data
+        self.parts = model
+        self.reader: Reader
+        self._rows: list[list[int]]
+        self._train: tuple[list[str], list[str]] = ([], [])
+        self._valid: tuple[list[str], list[str]]
+        self._begins = False
+
+    def about(self) -> str:
+        """The corpus or file."""
+        return f"texts of {self.data.corpus or Path(str(self.data.train)).name}"
+
+    def has(self, split: Split) -> bool:
+        """See Task.has."""
+        return self.data.has(split)
+
+    def look(self) -> None:
+        """See that the parts fit together and the files are there."""
+        try:
+            self.parts.build(5, 3)
+        except (ConfigError, ShapeError) as error:
+            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
+        for split in SPLITS:
+            if self.data.has(split):
+                self.data.find(split)
+        vectors, size = self.parts.embedding.vectors, self.parts.embedding.size
+        if vectors is not None and read_vectors(vectors, ())[1] != size:
+            there = read_vectors(vectors, ())[1]
+            raise ConfigError(
+                f"model: embedding.size is {size}, and the vectors of {vectors} have {there} numbers; "
+                f"set embedding.size: {there}"
+            )
+
+    def rehearse(self) -> Loss:
+        """Two texts of three tokens and one."""
+        model = self.parts.build(11, 3)
+        numbers, mask = pad([[5, 6, 7], [8]])
+        source = Grams(numbers, torch.ones(2, 3)) if self.parts.bag is not None else numbers
+        return model.loss(LabelBatch(source, mask, torch.tensor([2, 0]), 2))
+
+    def prepare(self, run: Path, progress: Progress) -> None:
+        """Learn vocabulary and classes unless the run has them; read the texts."""
+        train = list(self.data.texts("train"))
+        self._train = [one.text for one in train], [one.label for one in train]
+        if not (run / "tokenizer.classes.json").exists():
+            if len(set(self._train[1])) < 2:
+                raise DataError(
+                    f"{self.data.describe('train')}: all texts are {train[0].label!r}; classification "
+                    "needs two classes or more"
+                )
+            progress("learning the vocabulary", 0, None)
+            vocabulary = self.data.vocabulary.learn(self._train[0])
+            vocabulary.save(run / "tokenizer.json")
+            reader = Reader.learn(
+                vocabulary, *self._train, bag=self.parts.bag, max_length=self.data.max_length
+            )
+            reader.save(run)
+        self.open(run)
+        self._rows = self.reader.encode(self._train[0])
+        cut = sum(
+            len(row) > self.data.max_length for row in self.reader.vocabulary.encode_batch(self._train[0])
+        )
+        progress(
+            f"training texts: {len(self._rows):,} ({cut:,} cut at {self.data.max_length} tokens), "
+            f"{len(self.reader.classes)} classes, {self.reader.num_items:,} "
+            f"{'items' if self.parts.bag else 'tokens'}",
+            0,
+            0,
+        )
+        valid = list(self.data.texts("valid"))
+        self._valid = [one.text for one in valid], [one.label for one in valid]
+        self._begins = True
+
+    def open(self, run: Path) -> None:
+        """Read vocabulary and classes of the run."""
+        self.reader = Reader.load(run, bag=self.parts.bag, max_length=self.data.max_length)
+
+    def model(self) -> Predictor:
+        """A new model; where training begins, with the given vectors or as naive Bayes."""
+        model = self.parts.build(self.reader.num_items, len(self.reader.classes))
+        if self._begins:
+            with torch.no_grad():
+                self._begin(model)
+        return model
+
+    def plan(self, seed: int) -> Batches:
+        """Batches of the training texts."""
+        lengths = np.array([[max(1, len(row))] * 2 for row in self._rows])
+        rows = self.data.batch_rows or None
+        return Batches(lengths, max_tokens=self.data.batch_tokens, max_rows=rows, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        """Training texts by number."""
+        chosen = [int(number) for number in numbers]
+        classes = [self.reader.number(self._train[1][n]) for n in chosen]
+        return self.reader.batch([self._rows[n] for n in chosen], classes)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss, accuracy and mean F1."""
+        assert isinstance(model, Predictor)
+        texts, labels = self._valid
+        decided = list(Classifier(model, self.reader).classify(texts))
+        outputs = [one.label for one in decided]
+        numbers = [self.reader.number(label) for label in labels]
+        # a class that training never saw has no probability and no part in the loss
+        said = [float(one.probs[n]) for one, n in zip(decided, numbers, strict=True) if n >= 0]
+        rows = by_class(outputs, labels)
+        scores = {
+            "loss": float(-np.log(np.maximum(said, 1e-30)).mean()) if said else float("nan"),
+            "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
+            "f1": sum(row.f1 for row in rows) / len(rows),
+        }
+        places = list(range(0, len(texts), max(1, len(texts) // SAMPLES)))[:SAMPLES]
+        return Validation(scores, [Sample(texts[n], labels[n], outputs[n]) for n in places])
+
+    def predictor(self, model: nn.Module) -> Classifier:
+        """The trained model at work: `predict(text)` answers with a class."""
+        assert isinstance(model, Predictor)
+        return Classifier(model, self.reader)
+
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """A class a text: lines, with or without `__label__x` before them, or the text column of a table.
+
+        With scores: label TAB class=probability, the likeliest first.
+        """
+        classifier = self.predictor(model)
+        texts: list[str] = []
+        most = WINDOW if isinstance(source, Path) else 1
+        for text in self._asked(source):
+            texts.append(text)
+            if len(texts) >= most:
+                yield from self._answered(classifier, texts, options)
+                texts = []
+        yield from self._answered(classifier, texts, options)
+
+    def _asked(self, source: Path | BinaryIO) -> Iterator[str]:
+        if isinstance(source, Path) and kind_of(source) != "lines":
+            yield from (one.text for one in LabelledText(source, text=self.data.text, label=self.data.text))
+            return
+        for line in read_lines(source):
+            yield line.partition(" ")[2] if line.startswith(MARK) else line
+
+    def _answered(
+        self, classifier: Classifier, texts: list[str], options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        for text, decided in zip(texts, classifier.classify(texts), strict=True):
+            yield Answer(self._written(decided, bool(options.get("scores"))), text)
+
+    def _written(self, decided: Decided, scores: bool) -> str:
+        if not scores:
+            return decided.label
+        order = np.argsort(-decided.probs, kind="stable")
+        return "\t".join(
+            [decided.label, *(f"{self.reader.classes[n]}={decided.probs[n]:.4f}" for n in order.tolist())]
+        )
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> LabelEvaluation:
+        """Scores on a split or another file, with the floors where the training texts are still there."""
+        found = list(self.data.texts(split) if data is None else self.data.at(data))
+        if not found:
+            raise DataError(f"{data}: there is no text in it; give at least one")
+        train = None
+        with suppress(DataError):
+            texts = list(self.data.texts("train"))
+            train = [one.text for one in texts], [one.label for one in texts]
+        title = self.data.describe(split) if data is None else data.name
+        texts_, labels = [one.text for one in found], [one.label for one in found]
+        return evaluate(self.predictor(model), texts_, labels, title=title, train=train)
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Labelled texts: see labels/check.py."""
+        return check_labels(files)
+
+    def _begin(self, model: Predictor) -> None:
+        table, bag, vectors = model.embed, self.parts.bag, self.parts.embedding.vectors
+        if isinstance(table, GramTable):
+            if bag is None or not bag.naive_bayes:
+                return
+            bags = [self.reader.counted(row) for row in self._rows]
+            bayes = NaiveBayes(bags, self._train[1], alpha=bag.alpha)
+            logp = np.zeros((self.reader.num_items, len(bayes.classes)))
+            logp[[int(str(number)) for number in bayes.items]] = bayes.logp
+            table.begin(torch.from_numpy(logp).float())
+            assert isinstance(model.head, Categorical)
+            model.head.bias.copy_(torch.from_numpy(bayes.prior))
+        elif isinstance(table, Tokens) and vectors is not None:
+            pieces = self.reader.vocabulary.pieces(range(len(self.reader.vocabulary)))
+            names = [piece.removeprefix("▁") for piece in pieces]
+            found, size = read_vectors(vectors, set(names))
+            for number, name in enumerate(names):
+                if name in found:
+                    table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5

@@ -1,0 +1,131 @@
+"""Everything that is wrong with labelled texts, at once, each with its place.
+
+Read next: ../../data/labelled.py, whose forms are checked.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.data.check import Report
+from weft.data.labelled import MARK, LabelledText, kind_of
+from weft.data.lines import read_lines
+from weft.data.sides import Finding
+from weft.errors import DataError
+
+FEW = 3  # texts of a class that is nearly empty
+MOST = 1000  # findings of a kind that are kept
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.counts: dict[str, int] = {}
+
+    def add(self, finding: Finding) -> None:
+        self.counts[finding.kind] = self.counts.get(finding.kind, 0) + 1
+        if self.counts[finding.kind] <= MOST:
+            self.findings.append(finding)
+
+
+def check_labels(files: Sequence[Path]) -> Report:
+    """Look at `__label__x text` lines, .tsv or .csv with columns label and text.
+
+    Args:
+        files: to look at; one named train is what the others are held against, else the first.
+    """
+    found, lines = _Found(), {}
+    known: dict[str, int] = {}
+    seen: dict[str, tuple[str, str]] = {}
+    first = min(files, key=lambda path: "train" not in path.name)
+    for path in sorted(files, key=lambda path: path != first):
+        counts: Counter[str] = Counter()
+        number = 0
+        for number, label, text in _rows(path, found):
+            counts[label] += 1
+            if path != first and label not in known:
+                what = f"the label {label!r} never stands in {first}; no classifier can learn it"
+                found.add(Finding(str(path), number, "label", what))
+            if not text.strip():
+                found.add(Finding(str(path), number, "empty", "the text is empty; remove the line"))
+                continue
+            place = f"{path}:{number}"
+            before, said = seen.setdefault(text.strip(), (place, label))
+            if before != place:
+                kind = "duplicate" if before.startswith(f"{path}:") else "overlap"
+                other = f", there labelled {said!r}, here {label!r}" if said != label else ""
+                found.add(
+                    Finding(str(path), number, kind, f"the same text as {before}{other}: {text[:50]!r}")
+                )
+            if "\ufffd" in text:
+                what = "U+FFFD, a character that an earlier conversion lost; mend or remove the line"
+                found.add(Finding(str(path), number, "damaged", what))
+        lines[str(path)] = number
+        if path == first:
+            known = dict(counts)
+            if len(counts) == 1:
+                what = f"every text is {next(iter(counts))!r}; classification needs two classes or more"
+                found.add(Finding(str(path), 0, "label", what))
+        for label, count in counts.items():
+            if path == first and count < FEW and len(counts) > 1:
+                what = (
+                    f"the class {label!r} has {count} text{'s' if count > 1 else ''}; give more, or drop it"
+                )
+                found.add(Finding(str(path), 0, "label", what))
+        for label in sorted(set(known) - set(counts)):
+            what = f"no text is {label!r}, as some of {first} are; that class is not scored here"
+            found.add(Finding(str(path), 0, "label", what))
+    found.findings.sort(key=lambda one: (one.file, one.line))
+    return Report(found.findings, found.counts, lines, 0)
+
+
+def _rows(path: Path, found: _Found) -> list[tuple[int, str, str]]:
+    """(line, label, text) of every line that has both; what has not is a finding."""
+    if kind_of(path) == "csv":
+        try:
+            return [(one.number, one.label, one.text) for one in LabelledText(path)]
+        except DataError as error:
+            found.add(_placed(path, str(error)))
+            return []
+    try:
+        lines = list(read_lines(path))
+        names = _names(path, lines)
+    except DataError as error:
+        found.add(_placed(path, str(error)))
+        return []
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if names:
+            cells = line.split("\t")
+            if number == 1 and "label" in cells:
+                continue
+            if len(cells) != len(names):
+                what = f"{len(cells)} column{'s' if len(cells) > 1 else ''}, need {len(names)}"
+                found.add(Finding(str(path), number, "columns", f"{what}; mend or remove the line"))
+                continue
+            label, text = cells[names.index("label")].strip(), cells[names.index("text")]
+        else:
+            head, _, text = line.strip().partition(" ")
+            label = head.removeprefix(MARK) if head.startswith(MARK) else ""
+            if text.lstrip().startswith(MARK):
+                found.add(Finding(str(path), number, "label", "two labels came, one is needed; keep one"))
+                continue
+        if not label:
+            found.add(Finding(str(path), number, "label", "there is no label; give one or remove the line"))
+            continue
+        rows.append((number, label, text))
+    return rows
+
+
+def _names(path: Path, lines: list[str]) -> list[str]:
+    if kind_of(path) != "tsv":
+        return []
+    LabelledText(path)  # raises where a column is missing
+    cells = [cell.strip() for cell in lines[0].split("\t")]
+    return cells if "label" in cells else ["label", "text"]
+
+
+def _placed(path: Path, sentence: str) -> Finding:
+    head, _, rest = sentence.partition(": ")
+    number = head.removeprefix(f"{path}:")
+    return Finding(str(path), int(number) if number.isdigit() else 0, "columns", rest)

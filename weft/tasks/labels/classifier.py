@@ -1,0 +1,127 @@
+"""A trained classifier at work: texts in, a class and its probability out, in order; and where it looked.
+
+Read next: ../../inspect/looks/classify.py, which draws where it looked.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from weft.models import Predictor
+from weft.probe import probe
+from weft.tasks.labels.reader import Reader
+
+WINDOW = 2048  # texts that are sorted by length together
+TOKENS = 8192  # of a batch, padding counted
+
+
+class Decided(NamedTuple):
+    """What a text is."""
+
+    label: str
+    probs: np.ndarray  # [C] in the order of the classes
+
+    @property
+    def prob(self) -> float:
+        """Of the label."""
+        return float(self.probs.max())
+
+
+class Looked(NamedTuple):
+    """How much each word of a text weighed."""
+
+    words: list[str]
+    weights: np.ndarray  # [words] of the sum 1
+    decided: Decided
+    shown: str  # which weights these are
+
+
+class Classifier:
+    """Classifies texts with a model and its reader.
+
+    Args:
+        model: in evaluation mode, on its device.
+        reader: the model's.
+    """
+
+    def __init__(self, model: Predictor, reader: Reader) -> None:
+        self.model = model
+        self.reader = reader
+
+    def predict(self, text: str) -> str:
+        """The class of one text."""
+        if not isinstance(text, str):
+            raise TypeError(f"one text is needed, {type(text).__name__} came; for many: classify(texts)")
+        return next(self.classify([text])).label
+
+    def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[Decided]:
+        """Each text's class, in order.
+
+        Args:
+            texts: read `window` at a time.
+            window: 1 answers each at once.
+        """
+        texts = iter(texts)
+        while read := list(islice(texts, window)):
+            rows = self.reader.encode(read)
+            order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
+            results: dict[int, Decided] = {}
+            batch: list[int] = []
+            for place, number in enumerate(order):
+                batch.append(number)
+                longer = max(1, len(rows[order[min(place + 1, len(order) - 1)]]))
+                if place + 1 == len(order) or longer * (len(batch) + 1) > TOKENS:
+                    results.update(zip(batch, self._batch([rows[n] for n in batch]), strict=True))
+                    batch = []
+            yield from (results[number] for number in range(len(read)))
+
+    def look(self, text: str) -> Looked:
+        """How much each word weighed in the decision.
+
+        Of a pool with learned queries, their attention (the mean of the queries); of any other model the
+        share |dL/dx_j . x_j| of each position j, L being the log-probability of the class, x its embedding.
+        """
+        rows = self.reader.encode([text])
+        device = next(self.model.parameters()).device
+        source, mask = self.reader.source(rows)
+        with torch.enable_grad(), probe() as seen:
+            x = self.model.embed(source.to(device)).detach().requires_grad_()
+            memory = self.model.encoder(x, mask.to(device))
+            assert self.model.pool is not None
+            logp = self.model.head(self.model.pool(memory)[:, None])[0, 0]
+            (slope,) = torch.autograd.grad(logp.max(), x)
+        probs = logp.detach().exp().float().cpu().numpy()
+        decided = Decided(self.reader.classes[int(probs.argmax())], probs)
+        looked = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
+        if looked:
+            weights, shown = looked[-1][0].mean(0), f"attention, mean of {looked[-1].shape[1]} queries"
+        else:
+            weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
+        positions = weights.detach().float().cpu().numpy().astype(np.float64)
+        if self.reader.bag is not None:
+            positions = self._of_tokens(rows[0], positions)
+        found = self.reader.vocabulary.words(rows[0], text)
+        words = [word.text for word in found]
+        sums = np.array([positions[word.positions].sum() for word in found])
+        return Looked(words, sums / max(float(sums.sum()), 1e-12), decided, shown)
+
+    def _of_tokens(self, tokens: Sequence[int], weights: np.ndarray) -> np.ndarray:
+        """The weight of each item of a bag given to the tokens it is made of, in equal parts."""
+        share = np.zeros(max(1, len(tokens)))
+        counted = self.reader.counted(tokens)
+        for (number, count), weight in zip(counted.items(), weights, strict=False):
+            item = self.reader.items[number - 1]
+            for at in range(len(tokens) - len(item) + 1):
+                if tuple(tokens[at : at + len(item)]) == item:
+                    share[at : at + len(item)] += weight / (count * len(item))
+        return share
+
+    def _batch(self, rows: list[list[int]]) -> list[Decided]:
+        device = next(self.model.parameters()).device
+        source, mask = self.reader.source(rows)
+        with torch.inference_mode():
+            probs = self.model(source.to(device), mask.to(device))[:, 0].exp().float().cpu().numpy()
+        return [Decided(self.reader.classes[int(row.argmax())], row) for row in probs]

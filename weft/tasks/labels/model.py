@@ -1,0 +1,137 @@
+"""A recipe's section `model` for classification: an encoder and a pool, or a linear model of a bag.
+
+Read next: ../../nn/pools/pool.py; ../../nn/embed/grams.py, the linear one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from weft.errors import ConfigError
+from weft.models import Predictor
+from weft.nn.embed.grams import GramTable
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.bag import BagEncoder
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.pools.mean import Mean
+from weft.nn.pools.pool import Pool
+from weft.nn.pools.summary import Summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding:
+    """How tokens become vectors.
+
+    Args:
+        size: features of a token's vector.
+        dropout: share of features set to zero in training.
+        vectors: a text file of word2vec or GloVe that the table begins with; it decides the size.
+    """
+
+    size: int = 128
+    dropout: float = 0.3
+    vectors: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+        _share("dropout", self.dropout)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bag:
+    """A linear model of the words or word n-grams that a text holds, whatever their order.
+
+    Args:
+        ngrams: the longest n-grams; 1 for words alone.
+        size: the most frequent ones that are kept; 0 for all.
+        min_count: texts that must hold one.
+        weight: presence (1), count, or frequency (the share of the text's items).
+        naive_bayes: begin as naive Bayes and scale by its log-ratios (Wang & Manning 2012), instead of
+            plain logistic regression from zero.
+        alpha: added to the counts of naive Bayes.
+    """
+
+    ngrams: int = 2
+    size: int = 0
+    min_count: int = 1
+    weight: Literal["presence", "count", "frequency"] = "presence"
+    naive_bayes: bool = False
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("ngrams", 1), ("size", 0), ("min_count", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if not self.alpha > 0:
+            raise ConfigError(f"alpha: {self.alpha} came, a number above 0 is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelModel:
+    """What reads a text and says its class.
+
+    Args:
+        encoder: a part of nn/encoders.
+        pool: a part of nn/pools: the states of a text as one vector.
+        embedding: of tokens.
+        dropout: share of the pool's features set to zero in training.
+        smoothing: share of each class's probability spread over all of them in training.
+        bag: a linear model instead; encoder, pool and embedding are not looked at then.
+    """
+
+    encoder: Callable[..., Encoder] = RecurrentEncoder
+    pool: Callable[..., Pool] = Mean
+    embedding: Embedding = field(default_factory=Embedding)
+    dropout: float = 0.3
+    smoothing: float = 0.0
+    bag: Bag | None = None
+
+    def __post_init__(self) -> None:
+        _share("dropout", self.dropout)
+        _share("smoothing", self.smoothing)
+
+    def build(self, num_items: int, num_classes: int) -> Predictor:
+        """A new model.
+
+        Args:
+            num_items: tokens of the vocabulary, or items of the bag.
+            num_classes: C.
+        """
+        if self.bag is not None:
+            table = GramTable(num_items, num_classes, naive_bayes=self.bag.naive_bayes)
+            head = Categorical(num_classes, num_classes, smoothing=self.smoothing)
+            with torch.no_grad():  # the sum over the bag is the logit: the head adds its bias alone
+                head.weight.copy_(torch.eye(num_classes))
+            head.weight.requires_grad_(False)
+            encoder: Encoder = BagEncoder(num_classes, reduce="sum")
+            return Predictor(table, encoder, head, pool=Summary(num_classes))
+        embed = Tokens(num_items, self.embedding.size, dropout=self.embedding.dropout)
+        encoder = self.encoder(self.embedding.size)
+        pool = _Dropped(self.pool(encoder.size), self.dropout)
+        return Predictor(
+            embed, encoder, Categorical(pool.size, num_classes, smoothing=self.smoothing), pool=pool
+        )
+
+
+class _Dropped(Pool):
+    """A pool with dropout behind it."""
+
+    def __init__(self, pool: Pool, share: float) -> None:
+        super().__init__(pool.size)
+        self.pool = pool
+        self.dropout = Dropout(share)
+
+    def forward(self, memory: Memory) -> torch.Tensor:
+        return self.dropout(self.pool(memory))  # type: ignore[no-any-return]
+
+
+def _share(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise ConfigError(f"{name}: {value} came, a share from 0 to below 1 is needed")
