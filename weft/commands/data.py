@@ -24,10 +24,11 @@ def check(files: tuple[Path, ...], task: str | None, everything: bool) -> int:
     """
     import weft.tasks
     from weft import rooms
+    from weft.data.files import COMPRESSED
     from weft.tasks.task import Task
 
     kinds: dict[str, Any] = rooms.parts(weft.tasks, Task)
-    ending = files[0].suffix.lower()
+    ending = next((each for each in reversed(files[0].suffixes) if each not in COMPRESSED), "").lower()
     kind = next((kind for kind in kinds.values() if ending in kind.suffixes), kinds["translate"])
     if task is not None:
         kind = rooms.find(weft.tasks, Task, task)

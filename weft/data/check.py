@@ -35,8 +35,14 @@ KINDS = {
     "ratio": "pairs out of proportion",
     "duplicate": "pairs that stand twice in one text",
     "overlap": "pairs that stand in an earlier text too",
+    "unlabelled": "lines without exactly one label",
+    "label": "labels that are rare, or stand in one file alone",
+    "tag": "words without a tag",
+    "nothing": "texts with nothing in them",
+    "again": "texts that stand twice in one file",
+    "leak": "texts that stand in an earlier file too",
 }
-STOPS = ("file", "count", "columns", "bytes")
+STOPS = ("file", "count", "columns", "bytes", "unlabelled")
 """Kinds that a training refuses; the others it takes, and is the worse for them."""
 
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")

@@ -47,12 +47,12 @@ def check_labels(files: Sequence[Path]) -> Report:
                 what = f"the label {label!r} never stands in {first}; no classifier can learn it"
                 found.add(Finding(str(path), number, "label", what))
             if not text.strip():
-                found.add(Finding(str(path), number, "empty", "the text is empty; remove the line"))
+                found.add(Finding(str(path), number, "nothing", "the text is empty; remove the line"))
                 continue
             place = f"{path}:{number}"
             before, said = seen.setdefault(text.strip(), (place, label))
             if before != place:
-                kind = "duplicate" if before.startswith(f"{path}:") else "overlap"
+                kind = "again" if before.startswith(f"{path}:") else "leak"
                 other = f", there labelled {said!r}, here {label!r}" if said != label else ""
                 found.add(
                     Finding(str(path), number, kind, f"the same text as {before}{other}: {text[:50]!r}")
@@ -108,10 +108,14 @@ def _rows(path: Path, found: _Found) -> list[tuple[int, str, str]]:
             head, _, text = line.strip().partition(" ")
             label = head.removeprefix(MARK) if head.startswith(MARK) else ""
             if text.lstrip().startswith(MARK):
-                found.add(Finding(str(path), number, "label", "two labels came, one is needed; keep one"))
+                found.add(
+                    Finding(str(path), number, "unlabelled", "two labels came, one is needed; keep one")
+                )
                 continue
         if not label:
-            found.add(Finding(str(path), number, "label", "there is no label; give one or remove the line"))
+            found.add(
+                Finding(str(path), number, "unlabelled", "there is no label; give one or remove the line")
+            )
             continue
         rows.append((number, label, text))
     return rows

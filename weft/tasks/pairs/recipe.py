@@ -86,16 +86,16 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         raise DataError(f"{train}: there is no pair in it; give at least a few thousand")
     width, dropout = (256, 0.3) if seen.pairs < SMALL else (256, 0.2) if seen.pairs < MIDDLE else (512, 0.1)
     epochs = 30 if seen.pairs < SMALL else 15 if seen.pairs < MIDDLE else 5
-    test_line = f"  test: {_yaml(test)}" if test else "  # test: path/test              for `weft evaluate`"
+    test_line = f"  test: {quoted(test)}" if test else "  # test: path/test              for `weft evaluate`"
     return f"""# {source} to {target}: {seen.pairs:,} training pairs of {seen.mean_words:.0f} words on average
 # (the longest has {seen.longest_words:,}). Written by `weft init`; every line may be changed.
 #   weft train THIS-FILE
 task: translate
 data:
-  source: {_yaml(source)}
-  target: {_yaml(target)}
-  train: {_yaml(train)}              # {_meaning(train, source, target)}
-  valid: {_yaml(valid)}
+  source: {quoted(source)}
+  target: {quoted(target)}
+  train: {quoted(train)}              # {_meaning(train, source, target)}
+  valid: {quoted(valid)}
 {test_line}
   vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}   # also unigram, word, character
   max_length: 128                   # tokens; longer pairs are left out and counted
@@ -119,7 +119,7 @@ decoding:
 """
 
 
-def _yaml(value: object) -> str:
+def quoted(value: object) -> str:
     """A text as YAML: in quotes unless it is surely plain."""
     text = str(value)
     plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text.lower() not in WORDS

@@ -37,10 +37,12 @@ def check_tags(files: Sequence[Path]) -> Report:
     for place, path in enumerate(ordered):
         seen: dict[str, dict[str, int]] = {}
         number = 0
+        wide = False
         try:
             for first, held in _blocks(read_lines(path)):
                 number = first + len(held) - 1
-                for finding in _look(str(path), first, held, seen, sentences):
+                wide = wide or any(len(line.split("\t")) > 2 for line in held)
+                for finding in _look(str(path), first, held, wide, seen, sentences):
                     add(finding)
         except DataError as error:
             add(_placed(path, str(error)))
@@ -71,11 +73,15 @@ def _blocks(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _look(
-    name: str, first: int, held: list[str], seen: dict[str, dict[str, int]], sentences: dict[str, str]
+    name: str,
+    first: int,
+    held: list[str],
+    wide: bool,
+    seen: dict[str, dict[str, int]],
+    sentences: dict[str, str],
 ) -> Iterator[Finding]:
     rows = [(first + place, line) for place, line in enumerate(held)]
     words: list[str] = []
-    wide = any(len(line.split("\t")) > 2 for _, line in rows)
     if wide:
         for number, fault in faults(held, first):
             yield Finding(name, number, "columns", fault)
@@ -85,7 +91,7 @@ def _look(
             continue
         if not wide and (len(cells) != 2 or not cells[0].strip() or not cells[1].strip()):
             came = f"{sum(bool(cell.strip()) for cell in cells)} of word TAB tag"
-            yield Finding(name, number, "tag", f"{came} came, both are needed; mend the line")
+            yield Finding(name, number, "unlabelled", f"{came} came, both are needed; mend the line")
             continue
         words.append(cells[1] if wide else cells[0])
         places = COLUMNS.items() if wide else [("tag", 1)]
@@ -98,12 +104,12 @@ def _look(
         if "\ufffd" in line:
             yield Finding(name, number, "damaged", "U+FFFD, a character that an earlier conversion lost")
     if wide and not words:
-        yield Finding(name, first, "empty", "a sentence without a word; remove it")
+        yield Finding(name, first, "nothing", "a sentence without a word; remove it")
     text = " ".join(words)
     if len(words) > 5:
         before = sentences.setdefault(text, f"{name}:{first}")
         if before != f"{name}:{first}":
-            kind = "duplicate" if before.startswith(f"{name}:") else "overlap"
+            kind = "again" if before.startswith(f"{name}:") else "leak"
             yield Finding(name, first, kind, f"the same sentence as {before}: {text[:50]!r}")
 
 

@@ -1,0 +1,199 @@
+"""Classification from files to answers, as a user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import weft as package
+from tests.commands import labelled
+from tests.commands.shell import refused, untouched, weft
+from weft.config import read_recipe
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("classify")
+    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_it_answers_lines_tables_and_marked_lines_alike(run: Path) -> None:
+    test = run.parent / "toy" / "test.csv"
+    texts = labelled.texts(29, 3)
+    wanted = [label for label, _ in texts]
+    plain = weft("predict", run, stdin="".join(f"{text}\n" for _, text in texts).encode())
+    assert plain.lines == wanted
+    assert weft("predict", run, test).lines == wanted
+    marked = "".join(f"__label__{label} {text}\n" for label, text in texts)
+    assert weft("predict", run, stdin=marked.encode()).lines == wanted
+    assert package.load(run).predict("this was great") == "good"
+
+
+def test_scores_are_probabilities_the_likeliest_first(run: Path) -> None:
+    (line,) = weft("predict", run, "--scores", stdin=b"it was awful\n").lines
+    label, *rest = line.split("\t")
+    pairs = [cell.rpartition("=") for cell in rest]
+    assert label == pairs[0][0] == "bad" and {name for name, _, _ in pairs} == {"bad", "good"}
+    probs = [float(prob) for _, _, prob in pairs]
+    assert probs == sorted(probs, reverse=True) and sum(probs) == pytest.approx(1, abs=1e-3)
+
+
+def test_an_empty_line_has_an_answer_too(run: Path) -> None:
+    assert len(weft("predict", run, stdin=b"\nfine\n\n").lines) == 3
+
+
+def test_evaluate_prints_floors_classes_and_confusion(run: Path, tmp_path: Path) -> None:
+    picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
+    answer = weft("evaluate", run, "--plot", picture, "--json", figures, "--output", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    for shown in ("test.csv, 29 texts", "accuracy", "macro F1", "bs:1000", "floor: naive Bayes", "confusion"):
+        assert shown in answer.out
+    assert "BELOW" in answer.out  # naive Bayes is right everywhere too, so no model is above it
+    found = json.loads(figures.read_text())
+    assert found["scores"]["accuracy"]["value"] == 1.0
+    assert found["floors"]["naive Bayes, tokens"] == 1.0
+    assert sum(map(sum, found["confusion"])) == 29
+    assert "what it was called" in picture.read_text("utf-8")
+    assert len((tmp_path / "out").read_text().splitlines()) == 29
+
+
+def test_the_words_that_decided_are_coloured(run: Path, tmp_path: Path) -> None:
+    text = b"a film\n\nit was dull\n"
+    answer = weft("predict", run, "--plot", tmp_path / "plots", stdin=text)
+    assert answer.code == 0, answer.err
+    names = sorted(path.name for path in (tmp_path / "plots").iterdir())
+    assert names == ["1.png", "1.svg", "3.png", "3.svg"]
+    svg = (tmp_path / "plots" / "3.svg").read_text("utf-8")
+    assert "dull" in svg and "attention, mean of 2 queries" in svg
+
+
+BAG = "model.bag.ngrams=2", "model.bag.naive_bayes=true"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["model.pool=max", "model.encoder.use=filters"],
+        ["model.pool=mean", "model.encoder.use=bag"],
+        ["model.pool=last", "model.encoder.use=transformer"],
+    ],
+)
+def test_any_encoder_goes_with_any_pool(tmp_path: Path, changes: list[str]) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    text = recipe.read_text().replace(
+        "encoder: {use: recurrent, cell: gru, sizes: [7], bidirectional: true}", f"encoder: {changes[1][18:]}"
+    )
+    recipe.write_text(text.replace("pool: {use: queries, num_queries: 2}", f"pool: {changes[0][11:]}"))
+    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=3")
+    assert answer.code == 0, answer.err
+    drawn = weft("predict", tmp_path / "run", "--plot", tmp_path / "plots", stdin=b"a great film\n")
+    assert drawn.code == 0, drawn.err
+    assert "gradient times embedding" in (tmp_path / "plots" / "1.svg").read_text("utf-8")
+
+
+def test_a_bag_begins_as_naive_bayes(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    bag = "\n  bag: {ngrams: 2, naive_bayes: true}\n  dropout: 0.0\n"
+    recipe.write_text(recipe.read_text().replace("\n  dropout: 0.0\n", bag))
+    answer = weft("train", recipe, "--run", tmp_path / "run", "training.optimiser.lr=1e-12")
+    assert answer.code == 0, answer.err
+    figures = tmp_path / "all.json"
+    assert weft("evaluate", tmp_path / "run", "--json", figures).code == 0
+    found = json.loads(figures.read_text())
+    assert found["scores"]["accuracy"]["value"] == found["floors"]["naive Bayes, tokens and pairs"]
+    drawn = weft("predict", tmp_path / "run", "--plot", tmp_path / "plots", stdin=b"a great film\n")
+    assert drawn.code == 0, drawn.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("train.txt", "__label__a x\nno label\n", r"train.txt:2: 'no label' has no label; begin the line"),
+        ("train.txt", "__label__a x\n__label__a __label__b x\n", "train.txt:2: two labels came"),
+        ("train.txt", "__label__a x\n__label__a y\n", "all texts are 'a'; classification needs two classes"),
+        (
+            "valid.tsv",
+            "a\tb\tc\nx\ty\tz\n",
+            "valid.tsv:1: no column is called 'text', the first line has a, b, c",
+        ),
+        ("valid.tsv", "text\tlabel\nx\n", "valid.tsv:2: 1 column, need 2"),
+        ("valid.tsv", "text\tlabel\nx\t \n", "valid.tsv:2: the label is empty"),
+        ("valid.tsv", "text\tlabel\n", "valid.tsv: there is no text for valid in it"),
+        ("test.csv", 'text,label\n"x,y\n', "test.csv:2: unexpected end of data"),
+    ],
+)
+def test_bad_files_are_named_and_no_model_is_written(
+    tmp_path: Path, name: str, text: str, sentence: str
+) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    (tmp_path / "toy" / name).write_text(text)
+    if name == "test.csv":
+        run = tmp_path / "run"
+        assert weft("train", recipe, "--run", run, "training.max_updates=2").code == 0
+        said = untouched(tmp_path, lambda: weft("evaluate", run, "--json", tmp_path / "x.json"))
+    else:
+        said = refused(weft("train", recipe, "--run", tmp_path / "run"))
+        assert not (tmp_path / "run" / "model.safetensors").exists()
+    assert sentence in said.replace(str(tmp_path / "toy") + "/", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("data.folds=1", "folds: 1 came; 10 makes ten parts"),
+        ("data.folds=10", "folds: a test file came too"),
+        ("data.hold_out=10", "hold_out: validation files came too"),
+        ("model.dropout=1.0", "a share from 0 to below 1"),
+        ("data.corpus=x", "give either corpus"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    assert sentence in untouched(tmp_path, lambda: weft("train", recipe, "--run", tmp_path / "run", change))
+
+
+def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
+    lines = [
+        "__label__a x",
+        "__label__a x",
+        "__label__b",
+        "no label",
+        "__label__a __label__b z",
+        "__label__b y",
+    ]
+    (tmp_path / "train.txt").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "dev.txt").write_text("__label__c x\n__label__a w\n")
+    answer = weft("data", "check", tmp_path / "train.txt", tmp_path / "dev.txt", "--task", "classify")
+    assert answer.code == 1
+    shown = answer.out.replace(f"{tmp_path}/", "")
+    for sentence in (
+        "train.txt:2: the same text as train.txt:1",
+        "train.txt:3: the text is empty",
+        "train.txt:4: there is no label",
+        "train.txt:5: two labels came",
+        "train.txt: the class 'b' has 2 texts",
+        "dev.txt:1: the label 'c' never stands in train.txt",
+        "dev.txt:1: the same text as train.txt:1, there labelled 'a', here 'c'",
+        "dev.txt: no text is 'b'",
+    ):
+        assert sentence in shown
+    (tmp_path / "fine.tsv").write_text(
+        "label\ttext\n" + "".join(f"{x}\t{x} {n}\n" for n in range(3) for x in "ab")
+    )
+    fine = weft("data", "check", tmp_path / "fine.tsv", "--task", "classify")
+    assert (fine.code, fine.lines[-1]) == (0, "nothing wrong found; ready to train")
+
+
+def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled.make_texts(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    answer = weft("init", "classify", "--train", "train.txt", "--test", "test.csv")
+    assert answer.code == 0, answer.err
+    text = Path("classify.yaml").read_text()
+    assert "2 classes, 201 training texts" in text and "good 101, bad 100" in text and "hold_out: 10" in text
+    assert read_recipe(Path("classify.yaml")).section("data").value["test"].value == "test.csv"
+    trained = weft("train", "classify.yaml", "training.max_updates=2")
+    assert trained.code == 0, trained.err
+    assert "is there already" in refused(weft("init", "classify", "--train", "train.txt"))

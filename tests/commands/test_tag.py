@@ -1,0 +1,124 @@
+"""Tagging from CoNLL-U to CoNLL-U, as a user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import weft as package
+from tests.commands import labelled
+from tests.commands.shell import refused, untouched, weft
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tag")
+    answer = weft("train", labelled.make_sentences(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_conllu_comes_out_as_it_was_but_for_the_tags(run: Path) -> None:
+    test = run.parent / "toy" / "test.conllu"
+    whole = test.read_text()
+    blank = whole.replace("\tVERB\t", "\t_\t").replace("\tNOUN\t", "\t_\t").replace("\tPUNCT\t", "\t_\t")
+    assert blank != whole
+    assert weft("predict", run, stdin=blank.encode()).out == whole
+    assert weft("predict", run, test).out == whole
+
+
+def test_words_on_lines_and_sentences_on_lines(run: Path) -> None:
+    wanted = "telo\tNOUN\nbeding\tVERB\n.\tPUNCT\n\n"
+    assert weft("predict", run, stdin=b"telo\nbeding\n.\n").out == wanted
+    assert weft("predict", run, stdin=b"telo beding .\n").out == wanted
+    assert package.load(run).predict("telo beding .") == [
+        ("telo", "NOUN"),
+        ("beding", "VERB"),
+        (".", "PUNCT"),
+    ]
+
+
+def test_scores_stand_in_the_last_column(run: Path) -> None:
+    out = weft("predict", run, "--scores", stdin=b"telo\nbeding\n").out.split("\n")
+    for line in out[:2]:
+        assert 0 < float(line.split("\t")[2]) <= 1
+    conllu = labelled.sentences(1, 3)
+    lines = weft("predict", run, "--scores", stdin=conllu.encode()).out.split("\n")
+    assert [line.split("\t")[-1][:5] for line in lines if line[:1].isdigit()][:2] == ["Space", "Prob="]
+
+
+def test_evaluate_prints_unknown_words_floors_and_mistakes(run: Path, tmp_path: Path) -> None:
+    picture, figures, out = tmp_path / "confusion.png", tmp_path / "all.json", tmp_path / "out.conllu"
+    answer = weft("evaluate", run, "--plot", picture, "--json", figures, "--output", out)
+    assert answer.code == 0, answer.err
+    for shown in (
+        "29 sentences",
+        "unknown words",
+        "floor: most frequent tag and ending",
+        "words a CPU second",
+    ):
+        assert shown in answer.out
+    found = json.loads(figures.read_text())
+    assert found["scores"]["accuracy"]["value"] == 1.0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert out.read_text() == (run.parent / "toy" / "test.conllu").read_text()
+
+
+def test_vectors_are_taken_and_must_fit(tmp_path: Path) -> None:
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("1 7\n. 1 2 3 4 5 6 7\n")
+    change = f"model.embedding.vectors={vectors}", "training.max_updates=2"
+    answer = weft("train", recipe, "--run", tmp_path / "run", *change)
+    assert answer.code == 0, answer.err
+    vectors.write_text(". 1 2\n")
+    again = refused(weft("train", recipe, "--run", tmp_path / "other", *change))
+    assert "have 2 numbers; set embedding.size: 2" in again
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("1\ta\tb\n", "train.conllu:1: 3 columns, CoNLL-U has 10"),
+        ("a\tX\nb\n", "train.conllu:2: 1 column, word TAB tag is needed"),
+        ("a\nb\n", "train.conllu:1: words without tags came"),
+        ("# only a comment\n", "train.conllu: there is no sentence in it"),
+    ],
+)
+def test_bad_files_are_named_and_no_model_is_written(tmp_path: Path, text: str, sentence: str) -> None:
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    (tmp_path / "toy" / "train.conllu").write_text(text)
+    said = refused(weft("train", recipe, "--run", tmp_path / "run"))
+    assert sentence in said
+    assert not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_a_crf_has_no_smoothing(tmp_path: Path) -> None:
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    act = lambda: weft("train", recipe, "--run", tmp_path / "run", "model.smoothing=0.1")  # noqa: E731
+    assert "a CRF has none" in untouched(tmp_path, act)
+
+
+def test_data_check_knows_conllu_and_finds_everything_at_once(tmp_path: Path) -> None:
+    (tmp_path / "train.conllu").write_text(labelled.sentences(5, 1) + labelled.sentences(5, 1))
+    bad = labelled.sentences(2, 3).replace("\tPUNCT\t", "\tSTOP\t", 1).replace("1\t", "7\t", 1) + "1\tx\n\n"
+    (tmp_path / "dev.conllu").write_text(bad)
+    answer = weft("data", "check", tmp_path / "train.conllu", tmp_path / "dev.conllu")
+    assert answer.code == 1
+    shown = answer.out.replace(f"{tmp_path}/", "")
+    for sentence in ("CoNLL-U has 10", "the upos 'STOP' never stands in train.conllu", "1 follows"):
+        assert sentence in shown
+    (tmp_path / "train.tsv").write_text("a\tX\nb\n\nc\tY\n")
+    told = weft("data", "check", tmp_path / "train.tsv", "--task", "tag")
+    assert told.code == 1 and "train.tsv:2: 1 of word TAB tag came" in told.out
+
+
+def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    labelled.make_sentences(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    answer = weft("init", "tag", "--train", "train.conllu")
+    assert answer.code == 0, answer.err
+    text = Path("tag.yaml").read_text()
+    assert "3 tags (upos), 200 training sentences" in text and "test: test.conllu" in text
+    trained = weft("train", "tag.yaml", "training.max_updates=2", "model.encoder.sizes=[8]")
+    assert trained.code == 0, trained.err
