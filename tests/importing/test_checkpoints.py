@@ -17,6 +17,7 @@ from weft import masks
 from weft.errors import CheckpointError, ConfigError, ShapeError
 from weft.importing.families import import_model
 from weft.models import Generator, Predictor
+from weft.nn.distances import Relative
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
@@ -152,6 +153,16 @@ def test_vit_says_the_same(saved: Any) -> None:
     want = theirs(pictures.permute(0, 3, 1, 2)).logits.log_softmax(-1)
     got = ours(pictures, torch.ones(3, 10, dtype=torch.bool))
     close(got[:, 0], want, 1e-5)
+
+
+@pytest.mark.parametrize("both_ways", [True, False])
+def test_relative_buckets_are_those_of_t5(both_ways: bool) -> None:
+    bucket = transformers.models.t5.modeling_t5.T5Attention._relative_position_bucket
+    apart = torch.arange(-300, 301)
+    for buckets, farthest in ((32, 128), (16, 64), (8, 20)):
+        want = bucket(apart, bidirectional=both_ways, num_buckets=buckets, max_distance=farthest)
+        ours = Relative(3, both_ways=both_ways, buckets=buckets, farthest=farthest)
+        assert torch.equal(ours.bucket(apart), want)
 
 
 def copied(path: Path, there: Path) -> Path:

@@ -6,6 +6,7 @@ import torch
 from weft.errors import ConfigError, ShapeError
 from weft.nn.attention import MultiHead
 from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.positions import Learned
@@ -43,6 +44,21 @@ def test_learned_positions_end() -> None:
         ShapeError, match=r"^position 7 asked for, 7 were learned; shorten the text, train with a larger"
     ):
         positions(torch.zeros(1, 1, 4), torch.tensor([7]))
+
+
+def test_a_cache_ends_where_learned_positions_do() -> None:
+    decoder = TransformerDecoder(4, size=4, num_layers=1, num_heads=2, positions="learned", max_length=5)
+    state = decoder.start(None, 2)
+    for _ in range(5):
+        _, state = decoder(torch.zeros(2, 1, 4), state)
+    sentence = (
+        r"^position 5 asked for, 5 were learned; shorten the text, train with a larger max_length or use "
+        r"sinusoidal positions$"
+    )
+    with pytest.raises(ShapeError, match=sentence):
+        decoder(torch.zeros(2, 1, 4), state)
+    with pytest.raises(ShapeError, match="position 5 asked for"):  # where some of it was padding, too
+        decoder(torch.zeros(2, 6, 4), decoder.start(None, 2), torch.ones(2, 6, dtype=torch.bool))
 
 
 def test_a_stack_needs_a_layer() -> None:
