@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUND = {"errors", "tree", "shapes", "masks", "probe", "randomness", "rooms"}
-SIDE = {"search", "metrics", "text", "data"}
+SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
     "nn",
     "models",

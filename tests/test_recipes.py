@@ -13,7 +13,7 @@ RECIPES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "recipes"
 
 def test_there_are_recipes_for_each_set() -> None:
     sets = {Path(recipe).name.split("-")[0] for recipe in RECIPES}
-    assert {"help", "multi30k", "wmt15", "iwslt"} <= sets
+    assert {"help", "multi30k", "wmt15", "iwslt", "ptb", "shakespeare"} <= sets
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

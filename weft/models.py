@@ -17,7 +17,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.pools.pool import Pool
 from weft.randomness import open_generator
 from weft.shapes import check_choice
-from weft.tree import State
+from weft.tree import State, tree_map
 
 Prompt = Literal["ignored", "read", "learnt"]
 
@@ -119,6 +119,22 @@ class Generator(nn.Module):
         else:
             h = self.features(batch)
         return self.head.loss(h, batch.target_out, batch.target_mask)
+
+    def carry_on(self, batch: SequencePair, state: State | None) -> tuple[Loss, State]:
+        """The loss of a piece of a longer text, and the state after it, cut off from the graph (C11).
+
+        Truncated back-propagation: the state out of one piece is the state into the next, gradients stay
+        inside a piece.
+
+        Args:
+            batch: the piece, without padding.
+            state: after the piece before it; None at the beginning.
+        """
+        if state is None:
+            state = self.start(batch.source, batch.source_mask)
+        h, state = self.decoder(self.embed(batch.target_in), state)
+        loss = self.head.loss(h, batch.target_out, batch.target_mask)
+        return loss, tree_map(lambda leaf: leaf.detach(), state)
 
     def _continued(self, source: Any, mask: Tensor) -> tuple[Tensor | None, State]:
         """The decoder's output on the prompt [B, S, D] and its state after it."""

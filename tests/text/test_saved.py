@@ -12,7 +12,7 @@ from weft.text import saved
 from weft.text.vocabulary import Vocabulary
 
 LINES = ["Click the button, the Button.", "the cat sat on the mat (twice) 12"] * 3
-SIZES = {"word": None, "character": None, "bpe": 40, "unigram": 40}
+SIZES = {"word": None, "space": None, "character": None, "bpe": 40, "unigram": 40}
 
 
 @pytest.mark.parametrize("kind", SIZES)

@@ -12,7 +12,7 @@ from weft.errors import ConfigError, DataError
 from weft.text.normalise import FORMS, normalise
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
-KINDS = ["word", "character", "bpe", "unigram"]
+KINDS = ["word", "space", "character", "bpe", "unigram"]
 SCRIPTS = [
     "Click the button, then choose File - Open (Ctrl+O)... 1,234.50 % don't “quote” «that» ¿qué?",
     "Zażółć gęślą jaźń; český háček: Straße, l'été à Noël, İstanbul, Ελλάς, ϓ",
@@ -45,7 +45,10 @@ def trained(request: pytest.FixtureRequest) -> Vocabulary:
 @given(text=st.text(st.sampled_from(ALPHABET), max_size=60))
 def test_decoding_gives_the_text_back_in_every_script(trained: Vocabulary, text: str) -> None:
     ids = trained.encode(text)
-    if trained.kind != "word":  # drawn letters are seldom a known word; the next test has those
+    if trained.kind not in (
+        "word",
+        "space",
+    ):  # drawn letters are seldom a known word; the next test has those
         assume(UNK not in ids)
     if UNK not in ids:
         assert trained.decode(ids) == normalise(text)
@@ -73,7 +76,8 @@ def test_decoding_gives_any_text_back_when_trained_on_it(
 
 def test_training_text_comes_back(trained: Vocabulary) -> None:
     for line in SCRIPTS:
-        assert trained.decode(trained.encode(line)) == normalise(line)
+        known = line.replace("<unk>", "") if trained.kind == "space" else line
+        assert trained.decode(trained.encode(line)) == normalise(known)
 
 
 def test_a_batch_is_its_texts_one_by_one(trained: Vocabulary) -> None:
@@ -87,6 +91,12 @@ def test_a_special_symbol_in_the_text_is_plain_text(trained: Vocabulary) -> None
     ids = trained.encode("<eos> <pad>")
     assert not {PAD, SOS, EOS, UNK} & set(ids)
     assert trained.decode(ids) == "<eos> <pad>"
+
+
+def test_text_that_is_tokenised_already_is_cut_at_white_space_alone() -> None:
+    vocabulary = Vocabulary.train(["mr. <unk> is n't N years", "a.b <unk>"], kind="space", size=None)
+    assert vocabulary.pieces(vocabulary.encode("n't <unk> mr. dr.")) == ["▁n't", "<unk>", "▁mr.", "<unk>"]
+    assert len(vocabulary) == 4 + 6  # the unknown symbol is no word of its own
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -173,7 +183,7 @@ def test_training_again_in_another_process_and_order_gives_the_same_file(kind: s
         ("unigram", 6, r"size 6 is too small for unigram: .* set size to 7 or more"),
         ("bpe", None, "a bpe vocabulary needs a size"),
         ("word", 4, "size 4 has no room beside the 4 special symbols"),
-        ("bpr", 100, "kind 'bpr' is unknown; choose one of word, character, bpe, unigram"),
+        ("bpr", 100, "kind 'bpr' is unknown; choose one of word, space, character, bpe, unigram"),
     ],
 )
 def test_a_size_that_the_data_cannot_give_is_refused(kind: str, size: int | None, message: str) -> None:

@@ -70,6 +70,8 @@ class Task(ABC):
         options: for the commands `predict` and `evaluate`, the names of those of their options that this
             task understands; they arrive as a mapping with what the user gave.
         note: how the validation scores are computed, a sentence for the model card.
+        streams: whether the state after a training batch is the state before the next one; the model then has
+            `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
             knows the task by them.
     """
@@ -79,6 +81,7 @@ class Task(ABC):
     options: ClassVar[Mapping[str, Sequence[str]]] = {}
     note: ClassVar[str] = ""
     suffixes: ClassVar[Sequence[str]] = ()
+    streams: bool = False
 
     @abstractmethod
     def about(self) -> str:

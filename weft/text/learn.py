@@ -44,6 +44,10 @@ def learn(
     characters = _characters(words)
     if kind == "word":
         return _listed(count_parts(words, kind), kind, size, min_count)
+    if kind == "space":
+        # A text that was tokenised elsewhere may spell its unknown words; they are the unknown symbol.
+        spelt = Counter({word: count for word, count in words.items() if word != " " + UNKNOWN})
+        return _listed(spelt, "word", size, min_count)
     if kind == "character":
         # The space before a text's first word is not in the text.
         return _listed(characters - Counter({" ": texts}), kind, size, min_count)

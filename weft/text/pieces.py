@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-KINDS = ("word", "character", "bpe", "unigram")
+KINDS = ("word", "space", "character", "bpe", "unigram")
 SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
 
 _JOINERS = r"\x{200c}\x{200d}"  # inside Persian and Indic words
@@ -23,7 +23,7 @@ _CUT_WORDS = (
     rf" ?{_ALONE}| ?(?:(?!{_ALONE})\p{{L}})(?:(?!{_ALONE})[\p{{L}}\p{{M}}{_JOINERS}])*"
     r"| ?\p{N}| ?[^\p{L}\p{N} ]| "
 )
-_PATTERNS = {"word": _CUT_WORDS, "character": r"[\s\S]", "bpe": _CUT, "unigram": _CUT}
+PATTERNS = {"word": _CUT_WORDS, "space": r" ?[^ ]+| ", "character": r"[\s\S]", "bpe": _CUT, "unigram": _CUT}
 
 MOST_TYPES = 4_000_000
 """Different words that counting keeps; beyond it those seen once are forgotten, so that memory stays flat."""
@@ -31,7 +31,7 @@ MOST_TYPES = 4_000_000
 
 def cutter(kind: str) -> pre_tokenizers.PreTokenizer:
     """What cuts " word" into the parts that no piece crosses."""
-    return pre_tokenizers.Split(Regex(_PATTERNS[kind]), "isolated")
+    return pre_tokenizers.Split(Regex(PATTERNS[kind]), "isolated")
 
 
 def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tokenizers import models
 
 from weft.errors import CheckpointError
-from weft.text.pieces import SPECIALS
+from weft.text.pieces import PATTERNS, SPECIALS
 
 LARGEST = 64 * 2**20
 """Bytes of a file that is read; a vocabulary of 100,000 pieces takes 6 million."""
@@ -91,6 +91,8 @@ def _parse(content: Any) -> Saved:
     if kind is None:
         raise ValueError(f"a model of type {model['type']!r}, need one of {', '.join(_KINDS)}")
     steps = [step["type"] for step in content["normalizer"]["normalizers"]]
+    if kind == "word" and content["pre_tokenizer"]["pattern"] == {"Regex": PATTERNS["space"]}:
+        kind = "space"
     settings = {
         "kind": "character" if kind == "word" and "Prepend" not in steps else kind,
         "form": next((_FORMS[step] for step in steps if step in _FORMS), "none"),
@@ -104,7 +106,7 @@ def _parse(content: Any) -> Saved:
     if sorted(vocab.values()) != list(range(len(vocab))):
         raise ValueError(f"its {len(vocab)} pieces are not numbered from 0 without gaps")
     _check(sorted(vocab, key=vocab.__getitem__))
-    if kind == "word":
+    if kind in ("word", "space"):
         return Saved(models.WordLevel(vocab, SPECIALS[1]), settings)
     merges = [(_text(left), _text(right)) for left, right in model["merges"]]
     for left, right in merges:

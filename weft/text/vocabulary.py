@@ -1,8 +1,9 @@
 """A vocabulary: text to numbers and back, trained, saved as JSON and loaded.
 
-Four kinds: words, characters, and two sorts of subwords (byte-pair encoding, unigram). For all of them
-decode(encode(text)) == normalise(text) as long as no symbol is unknown. Pieces and segmentation are the
-`tokenizers` library's. Read next: pieces.py, how a text is cut first; saved.py, what the file holds.
+Five kinds: words (cut at punctuation, or at white space alone), characters, and two sorts of subwords
+(byte-pair encoding, unigram). For all of them decode(encode(text)) == normalise(text) as long as no symbol
+is unknown. Pieces and segmentation are the `tokenizers` library's. Read next: pieces.py, how a text is cut
+first; saved.py, what the file holds.
 """
 
 import json
@@ -71,7 +72,7 @@ class Vocabulary:
 
         Args:
             lines: the training side of the data, raw.
-            kind: "word", "character", "bpe" or "unigram".
+            kind: "word", "space" (words of a text that is tokenised already), "character", "bpe", "unigram".
             size: pieces, the four special symbols counted; None takes every word or character.
             min_count: words (kind "word") or else characters seen less often are left out, unknown later.
             form, lowercase: see `normalise`.
@@ -137,7 +138,7 @@ class Vocabulary:
         for place in real:
             piece = self._pieces[numbers[place]]
             unknown = numbers[place] == UNK
-            if not found or piece.startswith(" ") or (unknown and self.kind == "word"):
+            if not found or piece.startswith(" ") or (unknown and self.kind in ("word", "space")):
                 found.append(Word("", []))
             text_so_far, places = found[-1]
             found[-1] = Word(text_so_far + piece.removeprefix(" "), [*places, place])

@@ -2,8 +2,9 @@
 
     RUN/checkpoints/step-00000500/model.safetensors       weights, tied ones once
                                   optimiser.safetensors   what the optimiser remembers, by parameter
+                                  carried.safetensors     the state for the next batch, where one is carried
                                   state.json              position, validations, versions
-                                  manifest.json           size and sha256 of the three
+                                  manifest.json           size and sha256 of them all
     RUN/checkpoints.json     which is last and best, every validation; can be rebuilt from the above
     RUN/model.safetensors    the best weights, or the mean of several if that scored better
 
@@ -21,12 +22,14 @@ from torch import Tensor, nn
 
 from weft import __version__
 from weft.errors import CheckpointError
-from weft.train import files, optimiser_state, weights
+from weft.train import carry, files, optimiser_state, weights
 from weft.train.history import History, plain
 from weft.train.position import Position
+from weft.tree import State
 
 FORMAT = 1
 FILES = ("model.safetensors", "optimiser.safetensors", "state.json")
+CARRIED = "carried.safetensors"
 NEWEST = 2
 """Checkpoints kept for being new: the last one, and one to fall back on should it be damaged."""
 
@@ -37,6 +40,7 @@ class Saved(NamedTuple):
     weights: dict[str, Tensor]
     optimiser: dict[str, Tensor]
     state: dict[str, Any]
+    carried: dict[str, Tensor] | None = None  # None where no state is carried
 
     @property
     def position(self) -> Position:
@@ -73,6 +77,7 @@ class Checkpoints:
         position: Position,
         history: History,
         about: dict[str, Any],
+        carried: State = None,
     ) -> None:
         """Write a checkpoint, unless that of this update was written before.
 
@@ -82,6 +87,7 @@ class Checkpoints:
             position: where training stands.
             history: the validations so far.
             about: what a resumed run must agree with.
+            carried: the state for the next batch, where one is carried.
 
         Raises:
             CheckpointError: it could not be written; the older ones are as they were.
@@ -100,6 +106,8 @@ class Checkpoints:
             "optimiser.safetensors": weights.pack(remembered.tensors),
             "state.json": files.to_json(state),
         }
+        if carried is not None:
+            contents[CARRIED] = weights.pack(carry.named(carried))
         contents["manifest.json"] = files.to_json({name: _seal(data) for name, data in contents.items()})
         try:
             files.write_directory(self.path(position.update), contents)
@@ -121,7 +129,7 @@ class Checkpoints:
         try:
             sealed = files.from_json((path / "manifest.json").read_bytes())
             contents = {}
-            for name in FILES:
+            for name in [*FILES, *({CARRIED} & sealed.keys())]:
                 if (path / name).is_symlink() or (path / name).stat().st_size != sealed[name]["size"]:
                     raise ValueError(f"{name} is not the file that was written")
                 contents[name] = (path / name).read_bytes()
@@ -140,7 +148,8 @@ class Checkpoints:
             )
         try:
             read = [weights.unpack(contents[name]) for name in FILES[:2]]
-            saved = Saved(read[0], read[1], state)
+            carried = weights.unpack(contents[CARRIED]) if CARRIED in contents else None
+            saved = Saved(read[0], read[1], state, carried)
             _ = saved.position
             return saved
         except (ValueError, KeyError, TypeError) as error:

@@ -15,7 +15,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.train import devices, files, seeds, weights
+from weft.train import carry, devices, files, seeds, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, now
 from weft.train.finish import finish, wanted
@@ -67,6 +67,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
     """
     device = devices.choose(settings.device)
     history = History(settings.metric, _higher(task, settings))
+    carry.check(task, settings)
     with (
         files.claim(run),
         report or open_report(run, tensorboard=settings.tensorboard) as report,
@@ -84,6 +85,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 plan = task.plan(settings.seed)
                 checkpoints = Checkpoints(run, report.warned)
                 position, history = resume(checkpoints, model, optimiser, plan, history, settings)
+                carried = carry.restored(task, checkpoints, position, model, device)
                 report.started(position.update, history.has(position.update))
                 report.said(_introduction(model, device, position, settings, workers))
         except Interrupted:
@@ -92,7 +94,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
 
         def save() -> int:
             known = about(optimiser, settings) | {"kernels": choice.taken()}
-            checkpoints.save(model, optimiser, position, history, known)
+            checkpoints.save(model, optimiser, position, history, known, carried)
             checkpoints.keep(wanted(history, settings))
             return position.update
 
@@ -128,12 +130,12 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             before = now()
             try:
                 factor = _factor(position, group, history, settings)
-                taken = update(task, model, optimiser, group, position, factor, settings, workers)
+                taken = update(task, model, optimiser, group, position, factor, settings, workers, carried)
             except NonFinite:
                 if saved != position.update:
                     save()
                 raise
-            position = clock.after(before, position, group, taken)
+            position, carried = clock.after(before, position, group, taken), taken.carried
             for kernel in choice.lost():
                 report.warned(
                     f"{kernel} was used before and is not here; results may differ in the last digits"

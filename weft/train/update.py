@@ -21,6 +21,7 @@ from weft.train.guard import NonFinite, explain
 from weft.train.position import Group, Position
 from weft.train.settings import Settings
 from weft.train.workers import Workers
+from weft.tree import State
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Taken:
     rate: learning rate.
     feeding: probability of the true token.
     stepped: whether it was stepped on; the sentence of `skipped` says why not.
+    carried: the state for the next batch, where the task carries one; nothing after a skipped update.
     """
 
     total: float
@@ -44,6 +46,7 @@ class Taken:
     feeding: float
     stepped: bool
     skipped: str = ""
+    carried: State = None
 
 
 def update(
@@ -55,6 +58,7 @@ def update(
     factor: float,
     settings: Settings,
     workers: Workers | None = None,
+    carried: State = None,
 ) -> Taken:
     """Take one update.
 
@@ -67,6 +71,7 @@ def update(
         factor: of the learning rate, from the schedule.
         settings: how to train.
         workers: run the batches; one after the other without any.
+        carried: the state after the batch before, where the task carries one (C11).
 
     Raises:
         NonFinite: the loss or the gradient is not finite; nothing was stepped on.
@@ -74,14 +79,15 @@ def update(
     feeding = settings.feeding.probability(position.update, position.epoch)
     workers = workers or Workers(1, 1, next(model.parameters()).device)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    run = partial(_run, task, model, parameters, group, feeding, settings, workers.count == 1)
-    sums, tokens, examples = [], 0, 0
+    run = partial(_run, task, model, parameters, group, feeding, settings, carried, workers.count == 1)
+    sums, tokens, examples, after = [], 0, 0, None
     optimiser.zero_grad(set_to_none=True)
     for part in workers.map(run, range(len(group.numbers))):
         _add(parameters, part.gradients)
         sums.append(torch.stack([part.loss.total.double(), part.loss.count.double()]))
         tokens += part.tokens
         examples += part.examples
+        after = part.carried
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     length = torch.nn.utils.get_total_norm(gradients).double()
     # The one wait for the device in an update.
@@ -90,7 +96,9 @@ def update(
     norm = length_ / divisor
     rate = settings.optimiser.lr * factor
     if not (math.isfinite(total) and math.isfinite(norm)):
-        losses = (_loss(task, model, group, feeding, settings, n)[0] for n in range(len(group.numbers)))
+        losses = (
+            _loss(task, model, group, feeding, settings, carried, n)[0] for n in range(len(group.numbers))
+        )
         why = explain(model, losses)
         optimiser.zero_grad(set_to_none=True)
         sentence = _sentence(group, position, why)
@@ -110,7 +118,7 @@ def update(
     for options in optimiser.param_groups:
         options["lr"] = rate
     optimiser.step()
-    return Taken(total, count, tokens, norm, rate, feeding, True)
+    return Taken(total, count, tokens, norm, rate, feeding, True, carried=after)
 
 
 class _Part(NamedTuple):
@@ -120,6 +128,7 @@ class _Part(NamedTuple):
     gradients: tuple[Tensor | None, ...]
     tokens: int
     examples: int
+    carried: State
 
 
 def _run(
@@ -129,13 +138,14 @@ def _run(
     group: Group,
     feeding: float,
     settings: Settings,
+    carried: State,
     alone: bool,
     offset: int,
 ) -> _Part:
-    loss, tokens = _loss(task, model, group, feeding, settings, offset, alone=alone)
+    loss, tokens, after = _loss(task, model, group, feeding, settings, carried, offset, alone=alone)
     gradients = torch.autograd.grad(loss.total, parameters, allow_unused=True)
     detached = Loss(loss.total.detach(), loss.count.detach())
-    return _Part(detached, gradients, tokens, len(group.numbers[offset]))
+    return _Part(detached, gradients, tokens, len(group.numbers[offset]), after)
 
 
 def _loss(
@@ -144,10 +154,11 @@ def _loss(
     group: Group,
     feeding: float,
     settings: Settings,
+    carried: State,
     offset: int,
     *,
     alone: bool = True,
-) -> tuple[Loss, int]:
+) -> tuple[Loss, int, State]:
     device = next(model.parameters()).device
     bfloat16 = devices.uses_bfloat16(settings.precision, device)
     # At 1 a model may take its parallel path, and one that knows no feeding is not asked about it.
@@ -157,9 +168,13 @@ def _loss(
     if alone:  # torch's own generators belong to all threads; a part that draws from them needs one worker
         seeds.settle(number, device)
     own = torch.Generator().manual_seed(number) if device.type == "cpu" else None
+    after = None
     with drawing(own), devices.autocast(bfloat16, device):
-        loss = model.loss(batch, **forced)  # type: ignore[operator]
-    return loss, int(batch.target_tokens)
+        if getattr(task, "streams", False):
+            loss, after = model.carry_on(batch, carried if batch.continues else None)  # type: ignore[operator]
+        else:
+            loss = model.loss(batch, **forced)  # type: ignore[operator]
+    return loss, int(batch.target_tokens), after
 
 
 def _add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) -> None:

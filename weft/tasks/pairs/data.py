@@ -18,7 +18,7 @@ class VocabularySettings:
     """How text becomes tokens; trained on the training side of the data alone.
 
     Args:
-        kind: subwords (bpe, unigram), words or characters.
+        kind: subwords (bpe, unigram), words, words between white space alone (space), or characters.
         size: tokens, the four special ones counted; null takes every word or character there is.
         shared: one vocabulary for both languages.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
@@ -26,7 +26,7 @@ class VocabularySettings:
         lowercase: everything in small letters; output too.
     """
 
-    kind: Literal["bpe", "unigram", "word", "character"] = "bpe"
+    kind: Literal["bpe", "unigram", "word", "space", "character"] = "bpe"
     size: int | None = 4000
     shared: bool = True
     min_count: int = 1

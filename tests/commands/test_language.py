@@ -1,0 +1,230 @@
+"""The task `language` from the command line and from Python: trained, continued, scored, refused."""
+
+import json
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft as package
+from tests.commands.shell import refused, untouched, weft
+
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "one", "dog", "ran", "home", "."]
+
+RECIPE = """\
+task: language
+data:
+  folder: {folder}
+  train: train.txt
+  valid: valid.txt
+  vocabulary: {{kind: {kind}}}
+  batches: {batches}
+  length: 7
+  rows: 5
+model:
+  decoder: {decoder}
+  embedding: {{size: 12, dropout: 0.0}}
+training:
+  optimiser: {{use: adam, lr: 0.02}}
+  max_updates: {updates}
+  precision: float32
+  device: cpu
+  tensorboard: false
+decoding: {{max_tokens: 9}}
+"""
+RECURRENT = "{use: recurrent, cell: gru, sizes: [17], dropout: 0.0}"
+GPT = "{use: transformer, size: 12, num_layers: 1, num_heads: 2, positions: learned, max_length: 7}"
+
+
+def write(folder: Path) -> Path:
+    """Sentences whose words stand in a fixed order, so that they can be learnt; some lines are empty."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed, (name, rows) in enumerate({"train": 211, "valid": 23}.items()):
+        chance = random.Random(seed)
+        begins = [chance.randrange(len(WORDS)) for _ in range(rows)]
+        lines = [" ".join((WORDS * 2)[b : b + 2 + b % 5]) if b else "" for b in begins]
+        (folder / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+    return folder
+
+
+def make(folder: Path, kind: str = "space", batches: str = "stream", updates: int = 60) -> Path:
+    decoder = GPT if batches == "windows" else RECURRENT
+    text = RECIPE.format(folder=write(folder), kind=kind, batches=batches, decoder=decoder, updates=updates)
+    (folder / "my.yaml").write_text(text)
+    return folder / "my.yaml"
+
+
+@pytest.fixture(scope="module", params=["stream", "windows", "lines"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    answer = weft("train", make(folder, batches=request.param), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_a_line_is_gone_on_with(run: Path) -> None:
+    answer = weft("predict", run, "--beam", 1, stdin=b"the cat\n\none dog\n")
+    assert answer.code == 0, answer.err
+    assert len(answer.lines) == 3
+    assert answer.lines[0].startswith("the cat sat") and answer.lines[2].startswith("one dog ran")
+    drawn = [weft("predict", run, "--seed", seed, "--nbest", 3, stdin=b"the\n").lines for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2] and len(drawn[0]) == 3
+    assert drawn[0] != weft("predict", run, "--nbest", 3, "--top-k", 1, stdin=b"the\n").lines
+
+
+def test_what_stops_it(run: Path) -> None:
+    several = weft("predict", run, "--set", "max_lines=3", "--set", "max_tokens=40", stdin=b"the\n")
+    assert several.lines and len(several.lines) <= 4
+    stopped = weft("predict", run, "--beam", 1, "--set", 'stop=[" sat"]', stdin=b"the cat\n")
+    assert stopped.lines == ["the cat"]
+    assert weft("predict", run, "--set", "max_tokens=0", stdin=b"the cat\n").lines == ["the cat"]
+
+
+def test_scores_are_those_of_python_and_of_the_evaluation(run: Path) -> None:
+    text = "the cat sat"
+    shown = weft("predict", run, "--scores", "--set", "max_tokens=0", stdin=text.encode()).lines
+    model = package.load(run)
+    scored = model.score(text)
+    assert scored.pieces == ["▁the", "▁cat", "▁sat", "</s>"]
+    assert shown == [f"{scored.total:.4f}\t{text}"]
+    best = model.next("the cat", 3)
+    assert best[0].piece == "▁sat" and best[0].prob >= best[1].prob >= best[2].prob
+    assert math.isclose(math.log(best[0].prob), scored.logp[2], abs_tol=1e-5)
+    assert model.predict("the cat").startswith("the cat")
+    (run.parent / "one.txt").write_text(text + "\n")
+    answer = weft("evaluate", run, "--data", run.parent / "one.txt", "--output", run.parent / "out.txt")
+    assert answer.code == 0, answer.err
+    assert (run.parent / "out.txt").read_text() == f"{scored.total:.4f}\n"
+
+
+def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_floor(run: Path) -> None:
+    report = run.parent / "report.json"
+    answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=tuned", "--json", report)
+    assert answer.code == 0, answer.err
+    context = {"stream": "streamed", "windows": "windows of 7, stride 7", "lines": "the line"}
+    kind = next(name for name in context if run.parent.name.startswith(name))
+    assert f"|context:{context[kind]}|tokens:" in answer.out and "unit:token with </s>" in answer.out
+    assert "floor: KN5, contexts within a line" in answer.out and "each half tuned on the other" in answer.out
+    found = json.loads(report.read_text())
+    own, floor, mixture = (found[name] for name in ("model", "floor", "mixture"))
+    assert ("BELOW this floor" in answer.out) == (own["perplexity"] >= floor["perplexity"])
+    assert math.isclose(own["perplexity"], math.exp(own["nats_a_token"]))
+    total = own["nats_a_token"] * found["tokens"]
+    lines = (run.parent / "valid.txt").read_text().split("\n")[:-1]
+    assert found["tokens"] == found["words"] == sum(len(line.split()) + 1 for line in lines)
+    assert found["characters"] == sum(len(line) + 1 for line in lines)
+    assert math.isclose(own["bits_a_character"], total / found["characters"] / math.log(2))
+    assert mixture["perplexity"] <= 1.05 * min(own["perplexity"], floor["perplexity"])
+    given = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.5")
+    assert "weight 0.5 of it as given" in given.out
+    if kind == "windows":
+        assert "stride 2|" in weft("evaluate", run, "--split", "valid", "--set", "stride=2").out
+
+
+def test_without_the_training_text_there_is_no_floor_and_no_mixture(tmp_path: Path) -> None:
+    recipe = make(tmp_path, updates=1)
+    assert weft("train", recipe, "--run", tmp_path / "run").code == 0
+    (tmp_path / "train.txt").unlink()
+    answer = weft("evaluate", tmp_path / "run", "--split", "valid")
+    assert answer.code == 0 and "floor: none, the training text is no longer there" in answer.out
+    assert "put it back, or leave mixture out" in refused(
+        weft("evaluate", tmp_path / "run", "--split", "valid", "--set", "mixture=0.5")
+    )
+
+
+def test_pictures(run: Path) -> None:
+    plot = run.parent / "report.png"
+    answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.3", "--plot", plot)
+    assert answer.code == 0, answer.err
+    assert plot.stat().st_size > 5000 and "nats a token by how often" in answer.out
+    answer = weft("predict", run, "--plot", run.parent / "looks", stdin=b"the cat\n\n")
+    assert answer.code == 0, answer.err
+    assert (run.parent / "looks" / "1.png").stat().st_size > 3000 and "2 pictures" in answer.err
+
+
+@pytest.mark.parametrize("kind", ["word", "character"])
+def test_a_longer_line_than_the_context_and_unseen_characters_are_no_trouble(
+    tmp_path: Path, kind: str
+) -> None:
+    recipe = make(tmp_path, kind=kind, batches="windows", updates=2)
+    assert weft("train", recipe, "--run", tmp_path / "run").code == 0
+    long = "the cat Ω sat " * 20
+    answer = weft("predict", tmp_path / "run", stdin=long.encode())
+    assert answer.code == 0 and len(answer.lines) == 1
+    (tmp_path / "long.txt").write_text(long + "\n")
+    answer = weft("evaluate", tmp_path / "run", "--data", tmp_path / "long.txt")
+    assert answer.code == 0 and "unknown:20)" in answer.out, answer.err
+
+
+def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
+    recipe = make(tmp_path, kind="character", updates=1)
+    recipe.write_text(recipe.read_text().replace("valid: valid.txt", "valid_share: 0.25"))
+    assert weft("train", recipe, "--run", tmp_path / "run").code == 0
+    report = tmp_path / "report.json"
+    answer = weft("evaluate", tmp_path / "run", "--split", "valid", "--json", report)
+    assert "train.txt[0.75:1]" in answer.out and "KN7, contexts over line ends" in answer.out
+    whole = (tmp_path / "train.txt").read_text()
+    assert json.loads(report.read_text())["characters"] == len(whole[int(0.75 * len(whole)) :])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (["data.train=no.txt"], "no.txt: no such file"),
+        (
+            ["data.batches=windows", "model.decoder.use=recurrent", "data.length=9999"],
+            "data.length asks for 9999",
+        ),
+        (["data.rows=99999"], "data.rows asks for 99999 rows; lower it"),
+        (["data.valid_share=0.1"], "a validation text is needed, and one only"),
+        (["data.vocabulary.kind=bpe"], "a bpe vocabulary needs a size, such as 8000"),
+        (["training.accumulate=2"], "training.accumulate: 2 came, but each batch begins with the state"),
+        (["decoding.mixture=1.5"], "a weight from 0 to 1 or tuned is needed"),
+        (["decoding.top_p=0"], "top_p: 0.0 came, a number above 0"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(tmp_path: Path, changes: list[str], sentence: str) -> None:
+    recipe = make(tmp_path / "data")
+    assert sentence in refused(weft("train", recipe, "--run", tmp_path / "run", *changes))
+
+
+def test_a_text_without_words_and_a_state_that_grows_are_refused(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "data")
+    for text, sentence in ((b"", "the file is empty"), (b" \n\n", "there is no word in it")):
+        (tmp_path / "data" / "valid.txt").write_bytes(text)
+        assert sentence in refused(weft("train", recipe, "--run", tmp_path / "run"))
+    recipe.write_text(recipe.read_text().replace(RECURRENT, GPT))
+    said = untouched(tmp_path, lambda: weft("train", recipe, "--run", tmp_path / "other"))
+    assert "holds all that it has read and cannot be carried" in said and "data.batches: windows" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ["--beam", 3, "--temperature", 0.5],
+            "temperature: is a setting of sampling, and beam was asked for",
+        ),
+        (["--length-penalty", 0.5], "length_penalty: is a setting of beam search, and sample was asked for"),
+        (["--beam", 1, "--nbest", 2], "nbest: 2 of a beam of 1 came; raise beam to 2"),
+        (["--alignments", "x"], "--alignments is no option of the task language"),
+    ],
+)
+def test_options_that_do_not_go_together(run: Path, options: list[object], sentence: str) -> None:
+    assert sentence in refused(weft("predict", run, *options, stdin=b"the\n"))
+
+
+def test_a_run_that_was_broken_off_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    recipe = make(tmp_path, updates=12)
+    assert weft("train", recipe, "--run", tmp_path / "whole").code == 0
+    assert weft("train", recipe, "--run", tmp_path / "parts", "training.max_updates=5").code == 0
+    assert weft("train", recipe, "--run", tmp_path / "parts").code == 0
+    score = [
+        weft("evaluate", tmp_path / name, "--split", "valid", "--output", tmp_path / name / "o")
+        for name in ("whole", "parts")
+    ]
+    assert all(one.code == 0 for one in score)
+    logp = [np.loadtxt(tmp_path / name / "o") for name in ("whole", "parts")]
+    np.testing.assert_array_equal(*logp)

@@ -1,0 +1,77 @@
+"""Plain text: the lines of a file, of a part of one, or of one language of a parallel table.
+
+Read next: lines.py; corpora.py, whose tables hold plain text too.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from weft.data.corpora import FOLDER, languages, names
+from weft.data.files import file_bytes
+from weft.data.lines import read_lines
+from weft.errors import ConfigError, DataError
+
+SPLITS = ("train", "valid", "test")
+
+
+class PlainText:
+    """Lines without their ends, read anew whenever they are iterated.
+
+    Args:
+        path: a text file, also .gz, .xz, .zst.
+        begin, end: the part of its characters that is taken, as shares of all; a line may be cut.
+        column: of a table with a header; None for a file of text.
+
+    Raises:
+        DataError: the file is missing or empty, at once; damaged, when it is read.
+    """
+
+    def __init__(
+        self, path: str | Path, *, begin: float = 0.0, end: float = 1.0, column: int | None = None
+    ) -> None:
+        self.path = Path(path)
+        self.begin, self.end = begin, end
+        self.column = column
+        next(file_bytes(self.path), b"")
+
+    @property
+    def name(self) -> str:
+        """For messages and signatures."""
+        part = "" if (self.begin, self.end) == (0, 1) else f"[{self.begin:g}:{self.end:g}]"
+        return f"{self.path.name}{part}"
+
+    def __iter__(self) -> Iterator[str]:
+        if self.column is not None:
+            rows = read_lines(self.path)
+            next(rows)
+            cells = (row.split("\t")[self.column] for row in rows)
+            yield from (cell for cell in cells if cell)
+        elif (self.begin, self.end) == (0, 1):
+            yield from read_lines(self.path)
+        else:
+            text = "".join(f"{line}\n" for line in read_lines(self.path))
+            part = text[int(self.begin * len(text)) : int(self.end * len(text))]
+            yield from part.removesuffix("\n").split("\n")
+
+
+def side(name: str, language: str, split: str) -> PlainText:
+    """One language of a corpus that comes with Weft, empty cells left out.
+
+    Raises:
+        ConfigError: no such corpus, language or split.
+
+    Example:
+        >>> next(iter(side("libreoffice-help", "es", "test")))
+        'Creación de una biblioteca nueva'
+    """
+    known = languages(name)
+    if language not in known:
+        raise ConfigError(f"corpus {name} has no language {language!r}; choose one of {', '.join(known)}")
+    if split not in SPLITS or name not in names():
+        raise ConfigError(f"corpus {name} has no split {split!r}; choose one of {', '.join(SPLITS)}")
+    return PlainText(FOLDER / name / f"{split}.tsv.xz", column=1 + known.index(language))
+
+
+def no_words(path: str | Path) -> DataError:
+    """The error for a text of white space alone."""
+    return DataError(f"{path}: there is no word in it, only white space; give a text")

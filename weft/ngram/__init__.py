@@ -1,0 +1,1 @@
+"""N-gram language models: counted, smoothed, asked, written as ARPA. Start with kneser_ney.py."""

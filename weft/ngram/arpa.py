@@ -1,0 +1,161 @@
+r"""ARPA files: n-gram models as text, as SRILM, KenLM and others write and read them.
+
+    \data\
+    ngram 1=4
+    ...
+    \1-grams:
+    log10 p TAB words TAB log10 back-off
+
+Log-probabilities are of base 10; <s> is never predicted and stands with -99. Read next: model.py.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.errors import DataError
+from weft.ngram.counts import find
+from weft.ngram.model import Grams, NGram
+
+TEN = math.log(10)
+NOTHING = -99.0  # SRILM's log10 of zero
+START, END, UNKNOWN = "<s>", "</s>", "<unk>"
+
+
+class Arpa(NamedTuple):
+    """A model and the words that its tokens stand for."""
+
+    model: NGram
+    words: tuple[str, ...]
+
+
+def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
+    """The lines of an ARPA file, without line ends.
+
+    Args:
+        model: of any order.
+        words: [V] the word of each token, without white space; a token whose word is empty is left out.
+
+    Raises:
+        DataError: words that could not be read back.
+    """
+    if len(words) != model.size:
+        raise DataError(f"{len(words)} words came for {model.size} tokens; give one each")
+    wrong = next((word for word in words if word != "".join(word.split())), None)
+    if wrong is not None:
+        raise DataError(
+            f"{wrong!r} holds white space, which parts the words of an ARPA file; spell it otherwise"
+        )
+    kept = np.array([bool(word) for word in words])
+    yield "\\data\\"
+    for number, grams in enumerate(model.orders, 1):
+        yield f"ngram {number}={int(kept.sum()) if number == 1 else len(grams.keys)}"
+    names: list[str] = []
+    for number, grams in enumerate(model.orders, 1):
+        yield ""
+        yield f"\\{number}-grams:"
+        if number == 1:
+            names = list(words)
+        else:
+            context, last = np.divmod(grams.keys, model.size)
+            names = [
+                f"{names[one]} {words[two]}" for one, two in zip(context.tolist(), last.tolist(), strict=True)
+            ]
+        logp = np.maximum(grams.logp / TEN, NOTHING).tolist()
+        away = (grams.backoff / TEN).tolist()
+        for place, name in enumerate(names):
+            if number == 1 and not kept[place]:
+                continue
+            tail = f"\t{away[place]:.9g}" if number < model.order else ""
+            yield f"{logp[place]:.9g}\t{name}{tail}"
+    yield ""
+    yield "\\end\\"
+
+
+def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
+    """A model from the lines of an ARPA file.
+
+    Args:
+        lines: without their ends.
+        name: for messages.
+
+    Raises:
+        DataError: with the line at fault.
+    """
+    sections = _sections(lines, name)
+    words: dict[str, int] = {}
+    orders: list[Grams] = []
+    for order, rows in sections:
+        if order == 1:
+            words = {spelt[0]: number for number, (_, spelt, _) in enumerate(rows)}
+            if len(words) < len(rows) or START not in words:
+                raise DataError(f"{name}: its 1-grams hold a word twice or no {START}; write it anew")
+            keys = np.arange(len(words))
+        else:
+            keys = _keys(rows, words, orders, f"{name}: {order}-grams")
+        logp = np.array([one for one, _, _ in rows]) * TEN
+        away = np.array([one for _, _, one in rows]) * TEN
+        logp[logp <= NOTHING * TEN] = -np.inf
+        place = np.argsort(keys, kind="stable")
+        orders.append(Grams(keys[place], logp[place], away[place]))
+    return Arpa(NGram(orders, size=len(words), start=words[START]), tuple(words))
+
+
+Row = tuple[float, list[str], float]
+
+
+def _keys(rows: list[Row], words: dict[str, int], orders: list[Grams], what: str) -> np.ndarray:
+    try:
+        tokens = np.array([[words[word] for word in spelt] for _, spelt, _ in rows], np.int64)
+    except KeyError as error:
+        raise DataError(f"{what}: the word {error.args[0]!r} is none of its 1-grams; write it anew") from None
+    tokens = tokens.reshape(len(rows), len(orders) + 1)
+    number = tokens[:, 0]
+    for step in range(1, len(orders)):
+        number = find(orders[step].keys, number * len(words) + tokens[:, step])
+        if len(number) and number.min() < 0:
+            lost = " ".join(rows[int(number.argmin())][1])
+            raise DataError(f"{what}: of {lost!r} the shorter n-gram before its last word is not there")
+    return number * len(words) + tokens[:, -1]
+
+
+def _sections(lines: Iterable[str], name: str) -> list[tuple[int, list[Row]]]:
+    found: list[tuple[int, list[Row]]] = []
+    promised: dict[int, int] = {}
+    ended = False
+    for number, line in enumerate(lines, 1):
+        line = line.strip()
+        if not line or line == "\\data\\" or ended:
+            continue
+        try:
+            if line == "\\end\\":
+                ended = True
+            elif line.startswith("ngram ") and not found:
+                head, _, count = line[6:].partition("=")
+                promised[int(head)] = int(count)
+            elif line.startswith("\\") and line.endswith("-grams:"):
+                found.append((int(line[1:-7]), []))
+            elif found:
+                found[-1][1].append(_row(line, found[-1][0]))
+            # What stands before \data\ is a comment.
+        except ValueError as error:
+            raise DataError(
+                f"{name}:{number}: {line[:60]!r} is no line of an ARPA file ({error}); write the file anew"
+            ) from None
+    if not ended or [order for order, _ in found] != list(range(1, len(found) + 1)) or not found:
+        raise DataError(f"{name}: no whole ARPA file (from \\1-grams: to \\end\\); copy it again")
+    for order, rows in found:
+        if promised.get(order) != len(rows):
+            raise DataError(f"{name}: {len(rows)} {order}-grams came, its head says {promised.get(order)}")
+    return found
+
+
+def _row(line: str, order: int) -> Row:
+    parts = re.split("[ \t]+", line)
+    if len(parts) not in (order + 1, order + 2):
+        raise ValueError(f"{len(parts)} columns for a {order}-gram")
+    away = float(parts[order + 1]) if len(parts) == order + 2 else 0.0
+    return float(parts[0]), parts[1 : order + 1], away

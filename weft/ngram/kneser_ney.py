@@ -1,0 +1,108 @@
+"""Interpolated modified Kneser-Ney smoothing: how likely a token is after the n-1 tokens before it.
+
+    p(w | u) = (c(u w) - D(c(u w))) / c(u .) + γ(u) p(w | u without its first token)
+    γ(u)     = (D_1 N_1(u .) + D_2 N_2(u .) + D_3 N_3+(u .)) / c(u .)
+    Y = n_1 / (n_1 + 2 n_2),  D_1 = 1 - 2Y n_2/n_1,  D_2 = 2 - 3Y n_3/n_2,  D_3 = 3 - 4Y n_4/n_3
+
+At the highest order c counts occurrences; below it, the different tokens that stood before the n-gram,
+except for n-grams that begin with <s>, before which nothing stands: those keep their occurrences. Each order
+has its own discounts. The recursion ends in 1/V over all that can be predicted, <unk> too.
+Source: Chen and Goodman 1998, section 3; the details are those of KenLM's lmplz (Heafield 2013).
+Read next: model.py, which answers; arpa.py, which writes and reads it.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.errors import ConfigError
+from weft.ngram.counts import Level, count
+from weft.ngram.model import Grams, NGram
+
+FALLBACK = (0.5, 1.0, 1.5)
+"""Discounts of an order whose counts of counts give none (lmplz --discount_fallback)."""
+
+
+class Discounts(NamedTuple):
+    """What is taken from an n-gram seen once, twice, three times or more."""
+
+    one: float
+    two: float
+    more: float
+    fallback: bool  # whether they are FALLBACK, because too few n-grams were seen
+
+
+def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: Sequence[int] = ()) -> NGram:
+    """The model of a text.
+
+    Args:
+        tokens: [N] int; each sentence begins with `start`. For a text that is read as one sentence, so that
+            contexts reach over line ends, it stands once, at the front.
+        size: V.
+        order: n.
+        start: <s>; it is never predicted.
+        never: other tokens that are never predicted, such as padding.
+
+    Raises:
+        ConfigError: an order below 1.
+        DataError: there is no token.
+
+    Example:
+        >>> model = kneser_ney(np.array([0, 1, 2, 1, 2, 0, 1]), size=3, order=2, start=0)
+        >>> bool(np.isclose(np.exp(model.distribution(np.array([[1]]))).sum(), 1.0))
+        True
+    """
+    if order < 1:
+        raise ConfigError(f"order: {order} came, at least 1 is needed")
+    levels = count(tokens, size=size, order=order, start=start)
+    seen = adjusted(levels)
+    found = [discounts(counts) for counts in seen]
+    banned = sorted({start, *never})
+    orders: list[Grams] = []
+    prob = np.array([1 / (size - len(banned))])
+    for number, (level, counts, taken) in enumerate(zip(levels, seen, found, strict=True)):
+        context = level.keys // size if number else np.zeros(size, np.int64)
+        contexts = len(levels[number - 1].keys) if number else 1
+        total = np.bincount(context, counts, contexts)
+        cut = np.array([0.0, *taken[:3]])[np.minimum(counts, 3)]
+        with np.errstate(invalid="ignore"):
+            left = np.bincount(context, cut, contexts) / total  # γ; nan where nothing follows
+        known = total[context] > 0
+        share = np.where(known, (counts - cut) / np.where(known, total[context], 1), 0.0)
+        prob = share + np.where(known, left[context], 1.0) * prob[level.suffix]
+        if number:
+            backoff = np.log(np.where(total > 0, left, 1.0), where=True)
+            orders[-1] = orders[-1]._replace(backoff=backoff)
+        else:
+            prob[banned] = 0.0
+        with np.errstate(divide="ignore"):
+            orders.append(Grams(level.keys, np.log(prob), np.zeros(len(prob))))
+    return NGram(tuple(orders), size=size, start=start, fallback=any(one.fallback for one in found))
+
+
+def adjusted(levels: list[Level]) -> list[np.ndarray]:
+    """For each order the counts that smoothing works with."""
+    found = []
+    for level, longer in pairwise(levels):
+        before = np.bincount(longer.suffix, minlength=len(level.keys))
+        found.append(np.where(level.begins, level.counts, before))
+    return [*found, levels[-1].counts]
+
+
+def discounts(counts: np.ndarray) -> Discounts:
+    """D_1, D_2, D_3 from how many n-grams have each count; they must lie between 0 and the count.
+
+    Example:
+        >>> discounts(np.array([1, 1, 1, 1, 2, 2, 3, 4]))
+        Discounts(one=0.5, two=1.25, more=1.0, fallback=False)
+    """
+    n1, n2, n3, n4 = (int((counts == times).sum()) for times in (1, 2, 3, 4))
+    if not min(n1, n2, n3):
+        return Discounts(*FALLBACK, fallback=True)
+    y = n1 / (n1 + 2 * n2)
+    found = 1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3
+    if not all(0 <= one <= times for times, one in enumerate(found, 1)):
+        return Discounts(*FALLBACK, fallback=True)
+    return Discounts(*found, fallback=False)

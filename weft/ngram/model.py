@@ -1,0 +1,108 @@
+"""An n-gram model at work: tables of log-probabilities and back-off weights, however they were made.
+
+    p(w | u) = the table's, if it has u w;  else backoff(u) p(w | u without its first token)
+
+Read next: kneser_ney.py, which makes one from text; arpa.py, which reads one.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.ngram.counts import ABSENT, find
+
+ROWS = 256  # distributions made at a time
+
+
+class Grams(NamedTuple):
+    """The n-grams of one order, M of them; see counts.py for keys."""
+
+    keys: np.ndarray  # [M] int64
+    logp: np.ndarray  # [M] nats
+    backoff: np.ndarray  # [M] nats, of the n-gram as a context
+
+
+class NGram:
+    """Answers how likely tokens are.
+
+    Args:
+        orders: tables of orders 1 to n; that of order 1 has a row for every token, in their order.
+        size: V.
+        start: <s>.
+        fallback: whether some discounts could not be estimated.
+    """
+
+    def __init__(self, orders: Sequence[Grams], *, size: int, start: int, fallback: bool = False) -> None:
+        self.orders = tuple(orders)
+        self.size = size
+        self.start = start
+        self.fallback = fallback
+
+    @property
+    def order(self) -> int:
+        """n."""
+        return len(self.orders)
+
+    def score(self, tokens: np.ndarray) -> np.ndarray:
+        """log p of each token after those before it, back to the last <s>: [N] nats, 0 at <s> itself.
+
+        Args:
+            tokens: [N]; each sentence begins with <s>.
+        """
+        tokens = np.asarray(tokens, np.int64)
+        places = np.arange(len(tokens))
+        since = places - np.maximum.accumulate(np.where(tokens == self.start, places, 0))
+        numbers = tokens
+        logp = self.orders[0].logp[tokens]
+        for length, (shorter, grams) in enumerate(zip(self.orders, self.orders[1:], strict=False), 2):
+            before = np.concatenate([[ABSENT], numbers[:-1]])
+            context = np.where(since >= length - 1, before, ABSENT)
+            keys = np.where(context == ABSENT, ABSENT, context * self.size + tokens)
+            numbers = find(grams.keys, keys)
+            # ABSENT is -1: the zero behind the last one.
+            away = logp + np.append(shorter.backoff, 0.0)[context]
+            logp = np.where(numbers == ABSENT, away, np.append(grams.logp, 0.0)[numbers])
+        return np.where(tokens == self.start, 0.0, logp)
+
+    def contexts(self, rows: np.ndarray) -> list[np.ndarray]:
+        """For each length the number of the context that each row [R, T] ends with, ABSENT where unseen.
+
+        Args:
+            rows: the last tokens, the newest one last; -1 where there is none.
+        """
+        found = [np.zeros(len(rows), np.int64)]
+        for length in range(1, min(self.order - 1, rows.shape[1]) + 1):
+            number = rows[:, -length].copy()
+            real = number >= 0
+            number[~real] = 0
+            for step in range(1, length):
+                token = rows[:, step - length]
+                key = np.where(number == ABSENT, ABSENT, number * self.size + token)
+                number = find(self.orders[step].keys, key)
+            found.append(np.where(real, number, ABSENT))
+        return found
+
+    def distribution(self, rows: np.ndarray) -> np.ndarray:
+        """log p of every token after each of several contexts, [R, V] nats.
+
+        Args:
+            rows: [R, T] the tokens before, the newest one last; -1 where there is none.
+
+        Raises:
+            ShapeError: rows are no matrix.
+        """
+        if rows.ndim != 2:
+            raise ShapeError(f"contexts: shape {list(rows.shape)} came, [rows, tokens] is needed")
+        out = np.repeat(self.orders[0].logp[None], len(rows), 0)
+        for length, numbers in enumerate(self.contexts(rows)[1:], 1):
+            grams = self.orders[length]
+            known = numbers != ABSENT
+            out[known] += self.orders[length - 1].backoff[numbers[known], None]
+            begin = np.searchsorted(grams.keys, numbers * self.size)
+            end = np.searchsorted(grams.keys, (numbers + 1) * self.size)
+            for row in np.flatnonzero(known):
+                part = slice(begin[row], end[row])
+                out[row, grams.keys[part] % self.size] = grams.logp[part]
+        return out

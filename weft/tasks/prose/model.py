@@ -1,0 +1,82 @@
+"""A recipe's section `model` for running text: a decoder that looks back at nothing but the text."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft import tree
+from weft.errors import ConfigError
+from weft.models import Generator
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.categorical import Categorical
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedding:
+    """How tokens become vectors.
+
+    Args:
+        size: features of a token's vector.
+        dropout: share of features set to zero in training.
+        tied: the output layer uses the same table (Press & Wolf 2017).
+    """
+
+    size: int = 200
+    dropout: float = 0.1
+    tied: bool = True
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+        if not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout: {self.dropout} came, a share from 0 to below 1 is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProseModel:
+    """A language model: p(w_i | what stands before it).
+
+    Args:
+        decoder: a part of nn/decoders: recurrent, transformer, bag, ...
+        embedding: of the tokens.
+        smoothing: share of each target's probability spread over the vocabulary in training.
+    """
+
+    decoder: Callable[..., Decoder] = RecurrentDecoder
+    embedding: Embedding = field(default_factory=Embedding)
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.smoothing < 1:
+            raise ConfigError(f"smoothing: {self.smoothing} came, a share from 0 to below 1 is needed")
+
+    def build(self, size: int, weights: np.ndarray | None = None) -> Generator:
+        """A new model.
+
+        Args:
+            size: V, tokens.
+            weights: [V] how much each token says (its idf), for a decoder that weighs tokens.
+        """
+        settings = self.embedding
+        decoder = self.decoder(settings.size)
+        embed = Tokens(size, settings.size, dropout=settings.dropout)
+        head = Categorical(
+            decoder.size, size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
+        )
+        return Generator(embed, decoder, head)
+
+
+def grows(model: Generator) -> bool:
+    """Whether a model's state holds everything that it has read, so that it cannot be carried for ever."""
+    state = model.start(None, torch.ones(2, 1, dtype=torch.bool))
+    _, after = model.step(torch.zeros(2, dtype=torch.int64), state)
+
+    def shapes(one: object) -> list[torch.Size]:
+        return [leaf.shape for leaf in tree.leaves(one) if isinstance(leaf, Tensor)]
+
+    return shapes(state) != shapes(after)

@@ -1,0 +1,278 @@
+"""A trained language model at work: it goes on with texts, scores them, and says what may come next.
+
+Read next: step.py, what a search sees of it; ../../search/sampling.py.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+
+from weft.errors import ConfigError
+from weft.models import Generator
+from weft.search.beam import beam
+from weft.search.greedy import greedy
+from weft.search.hypotheses import Hypotheses
+from weft.search.sampling import sample
+from weft.tasks.prose.data import Batching
+from weft.tasks.prose.mixture import mixed, ngram_logp
+from weft.tasks.prose.scoring import token_logp
+from weft.tasks.prose.step import Mixed, Reader
+from weft.tasks.prose.stream import Stream
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+
+WINDOW = 512  # lines of like length that are looked for together
+_LEAST = {
+    "beam": 1,
+    "nbest": 1,
+    "length_penalty": 0,
+    "top_k": 0,
+    "seed": 0,
+    "max_tokens": 0,
+    "max_lines": 1,
+    "stride": 0,
+    "order": 0,
+    "batch_rows": 1,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """How a text is gone on with, and how it is scored: a recipe's section `decoding`.
+
+    Args:
+        search: sample, greedy or beam.
+        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 leave every token in.
+        seed: of sampling.
+        nbest: continuations of each line.
+        beam, length_penalty: of beam search.
+        max_tokens: written at most; 0 writes nothing.
+        max_lines: line ends after which writing stops.
+        stop: texts before which writing stops.
+        batch_rows: lines written at once.
+        mixture: weight of an n-gram model of the training text beside the neural one, 0 to 1, or "tuned": the
+            weight that suits the validation text (each half of it has that of the other half).
+        order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
+        stride: of windows, when a text is scored; 0 takes their length. A smaller one gives more context.
+    """
+
+    search: Literal["sample", "greedy", "beam"] = "sample"
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+    nbest: int = 1
+    beam: int = 5
+    length_penalty: float = 1.0
+    max_tokens: int = 100
+    max_lines: int = 1
+    stop: tuple[str, ...] = ()
+    batch_rows: int = 32
+    mixture: float | Literal["tuned"] = 0.0
+    order: int = 0
+    stride: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if not self.temperature > 0:
+            raise ConfigError(f"temperature: {self.temperature} came, a number above 0 is needed")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p: {self.top_p} came, a number above 0 and at most 1 is needed")
+        if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
+            raise ConfigError(f"mixture: {self.mixture} came, a weight from 0 to 1 or tuned is needed")
+        if self.search == "beam" and self.nbest > self.beam:
+            raise ConfigError(
+                f"nbest: {self.nbest} of a beam of {self.beam} came; raise beam to {self.nbest}"
+            )
+        if self.search == "greedy" and self.nbest > 1:
+            raise ConfigError(f"nbest: greedy search gives 1, {self.nbest} came; sample, or use beam")
+
+
+class Written(NamedTuple):
+    """A text that was gone on with."""
+
+    text: str  # what was given and what was written
+    added: str  # what was written
+    logp: float  # nats, of what was written, before temperature and the like
+
+
+class Scored(NamedTuple):
+    """What the model gives each token of a text; the last one is its end."""
+
+    pieces: list[str]
+    logp: list[float]
+
+    @property
+    def total(self) -> float:
+        """Nats."""
+        return sum(self.logp)
+
+
+class Alternative(NamedTuple):
+    """A token that may come next."""
+
+    piece: str
+    prob: float
+
+
+class Writer:
+    """Goes on with texts.
+
+    Args:
+        model: in evaluation mode, on its device.
+        vocabulary: its tokens.
+        decoding: how to write.
+        batching, length: what a token was read in, in training.
+        mixed: an n-gram model and its weight, or None.
+    """
+
+    def __init__(
+        self,
+        model: Generator,
+        vocabulary: Vocabulary,
+        decoding: Writing,
+        *,
+        batching: Batching,
+        length: int,
+        mixed: Mixed | None = None,
+    ) -> None:
+        self.model = model
+        self.vocabulary = vocabulary
+        self.decoding = decoding
+        self.batching: Batching = batching
+        self.length = length
+        self.mixed = mixed
+        self.reader = Reader(model, length if batching == "windows" else None, mixed)
+
+    def predict(self, text: str) -> str:
+        """The text and what comes after it."""
+        if not isinstance(text, str):
+            raise TypeError(f"one text is needed, {type(text).__name__} came; for many: write(lines)")
+        return next(self.write([text]))[0].text
+
+    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written]]:
+        """For each text, in order, its continuations.
+
+        Args:
+            texts: read `window` at a time; those with equally many tokens are written side by side.
+            window: 1 answers each at once.
+        """
+        chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
+        texts = iter(texts)
+        while some := list(islice(texts, window)):
+            rows = [self.tokens(text) for text in some]
+            found: list[list[Written]] = [[] for _ in some]
+            lengths: dict[int, list[int]] = {}
+            for number, row in enumerate(rows):
+                lengths.setdefault(len(row), []).append(number)
+            for numbers in lengths.values():
+                for at in range(0, len(numbers), self.decoding.batch_rows):
+                    part = numbers[at : at + self.decoding.batch_rows]
+                    written = self._search([rows[number] for number in part], chance)
+                    for place, number in enumerate(part):
+                        found[number] = [self._text(rows[number], *one) for one in written[place]]
+            yield from found
+
+    def score(self, text: str) -> Scored:
+        """How likely each token of a text is, after a line end, and its own line end after it."""
+        tokens = self.tokens(text)
+        stream = Stream(np.array([EOS, *tokens, EOS], np.int32), 1, 0, 0)
+        logp = token_logp(self.model, stream, self.batching, length=self.length, stride=self.decoding.stride)
+        if self.mixed is not None:
+            logp = mixed(logp, ngram_logp(self.mixed.counted, stream), self.mixed.weight)
+        return Scored(self._pieces([*tokens, EOS]), logp.tolist())
+
+    def next(self, text: str, k: int = 10) -> list[Alternative]:
+        """The k likeliest tokens after a text, best first."""
+        with torch.inference_mode():
+            state, first = self.reader.start([self.tokens(text)])
+            logp, _ = self.reader.step(first, state)
+        best = logp[0].topk(min(k, logp.shape[1]))
+        pieces = self._pieces(best.indices.tolist())
+        return [Alternative(*pair) for pair in zip(pieces, best.values.exp().tolist(), strict=True)]
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text; a line end in it is </s>."""
+        rows = self.vocabulary.encode_batch(text.split("\n"))
+        return [token for row in rows for token in (EOS, *row)][1:]
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _pieces(self, tokens: Sequence[int]) -> list[str]:
+        return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
+
+    def _text(self, given: list[int], added: list[int], logp: float) -> Written:
+        whole, before = self._decoded([*given, *added]), self._decoded(given)
+        before = before if whole.startswith(before) else ""
+        new = whole[len(before) :]
+        for stop in self.decoding.stop:
+            new = new.partition(stop)[0]
+        return Written(before + new, new, logp)
+
+    def _decoded(self, tokens: list[int]) -> str:
+        lines: list[list[int]] = [[]]
+        for token in tokens:
+            if token == EOS:
+                lines.append([])
+            else:
+                lines[-1].append(token)
+        return "\n".join(self.vocabulary.decode(line) for line in lines)
+
+    def _search(self, rows: list[list[int]], chance: torch.Generator) -> list[list[tuple[list[int], float]]]:
+        how = self.decoding
+        if not how.max_tokens:
+            return [[([], 0.0)] for _ in rows]
+        # With several lines to write, a line end ends nothing: padding, which is never chosen, would.
+        end = EOS if how.max_lines == 1 else PAD
+        banned = (PAD, UNK, SOS)
+        with torch.inference_mode():
+            state, first = self.reader.start(rows)
+            step, most = self.reader.step, how.max_tokens
+            if how.search == "greedy":
+                found = greedy(step, state, first, eos=end, max_length=most, banned=banned)
+            elif how.search == "beam":
+                found = beam(
+                    step,
+                    state,
+                    first,
+                    eos=end,
+                    max_length=most,
+                    width=how.beam,
+                    nbest=how.nbest,
+                    length_penalty=how.length_penalty,
+                    banned=banned,
+                )
+            else:
+                found = sample(
+                    step,
+                    state,
+                    first,
+                    eos=end,
+                    max_length=most,
+                    temperature=how.temperature,
+                    top_k=how.top_k or None,
+                    top_p=how.top_p if how.top_p < 1 else None,
+                    count=how.nbest,
+                    banned=banned,
+                    generator=chance,
+                )
+        return self._cut(found)
+
+    def _cut(self, found: Hypotheses) -> list[list[tuple[list[int], float]]]:
+        """What was written up to the last line end that is wanted, without it."""
+        made = []
+        for texts, lengths, logps in zip(*(part.tolist() for part in found[:3]), strict=True):
+            row = []
+            for tokens, length, logp in zip(texts, lengths, logps, strict=True):
+                ends = [place for place, token in enumerate(tokens[:length]) if token == EOS]
+                stop = ends[self.decoding.max_lines - 1] if len(ends) >= self.decoding.max_lines else length
+                row.append((tokens[:stop], logp))
+            made.append(row)
+        return made

@@ -1,0 +1,71 @@
+"""C11, truncated back-propagation: the state that one batch leaves to the next, and into the checkpoint.
+
+A task with `streams` cuts a text into pieces; the model reads a piece from the state that it had after the
+piece before. Gradients stay inside a piece. What is carried stands in the checkpoint, so that a resumed run
+is the unbroken one. Read next: update.py, ../models.py (`Generator.carry_on`).
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import CheckpointError, ConfigError
+from weft.train.settings import Settings
+from weft.tree import State, leaves, tree_map
+
+
+def check(task: Any, settings: Settings) -> None:
+    """See that a carried state and the other settings go together.
+
+    Raises:
+        ConfigError: several batches an update, or own words fed, beside a carried state.
+    """
+    if not getattr(task, "streams", False):
+        return
+    if settings.accumulate > 1:
+        raise ConfigError(
+            f"training.accumulate: {settings.accumulate} came, but each batch begins with the state of "
+            "the one before, so there is one batch an update; set it to 1 and raise data.rows instead"
+        )
+    if settings.feeding.probability(0, 0) < 1 or settings.feeding.probability(10**9, 10**6) < 1:
+        raise ConfigError(
+            "training.feeding: a probability below 1 came, but a carried state reads the true text only; "
+            "leave it out or set data.batches: lines"
+        )
+
+
+def named(state: State) -> dict[str, Tensor]:
+    """The tensors of a state, numbered depth first, for a file."""
+    return {str(number): leaf.contiguous() for number, leaf in enumerate(leaves(state))}
+
+
+def restored(task: Any, checkpoints: Any, position: Any, model: nn.Module, device: torch.device) -> State:
+    """The state that the checkpoint of a position carries, or None.
+
+    Args:
+        task: says whether a state is carried.
+        checkpoints: of the run.
+        position: where it stands.
+        model: its `start` gives the form of a state.
+        device: where the state is needed.
+
+    Raises:
+        CheckpointError: the state is that of another model.
+    """
+    if not getattr(task, "streams", False) or position.update not in checkpoints.updates():
+        return None
+    found = checkpoints.load(position.update).carried
+    if not found:
+        return None
+    mask = torch.ones(len(found["0"]), 1, dtype=torch.bool, device=device)
+    form = model.start(None, mask)  # type: ignore[operator]
+    count = sum(1 for _ in leaves(form))
+    if count != len(found):
+        raise CheckpointError(
+            f"{checkpoints.path(position.update)}: carries a state of {len(found)} tensors, the model has "
+            f"{count}; use the recipe it was trained with, or another --run"
+        )
+    numbers = iter(range(count))
+    filled: State = tree_map(lambda _: found[str(next(numbers))].to(device), form)
+    return filled
