@@ -17,7 +17,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.pools.pool import Pool
 from weft.randomness import open_generator
 from weft.shapes import check_choice
-from weft.tree import State, tree_map
+from weft.tree import State, detach
 
 Prompt = Literal["ignored", "read", "learnt"]
 
@@ -134,7 +134,7 @@ class Generator(nn.Module):
             state = self.start(batch.source, batch.source_mask)
         h, state = self.decoder(self.embed(batch.target_in), state)
         loss = self.head.loss(h, batch.target_out, batch.target_mask)
-        return loss, tree_map(lambda leaf: leaf.detach(), state)
+        return loss, detach(state)
 
     def _continued(self, source: Any, mask: Tensor) -> tuple[Tensor | None, State]:
         """The decoder's output on the prompt [B, S, D] and its state after it."""
