@@ -1,0 +1,166 @@
+"""The memory problems as a task: generated, learnt, scored beside their floor, answered line by line."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError, DataError
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.pools.queries import Queries
+from weft.tasks.memories.data import Fresh, MemoryData
+from weft.tasks.memories.evaluation import evaluate
+from weft.tasks.memories.model import MemoryModel
+from weft.tasks.memories.rememberer import Rememberer
+from weft.tasks.memories.squared import Squared
+from weft.tasks.memory import MemoryTask
+
+
+def small(problem: str, **changes: Any) -> MemoryTask:
+    data = MemoryData(problem=problem, **{"length": 7, "symbols": 3, "valid": 11, "test": 13, **changes})
+    model = MemoryModel(encoder=lambda size: RecurrentEncoder(size, sizes=(5,)), embedding=5)
+    return MemoryTask(data=data, model=model)
+
+
+class Knows(nn.Module):
+    """Looks at the input: adds what is marked, says again what was said."""
+
+    def __init__(self, data: MemoryData, off: float = 0.0) -> None:
+        super().__init__()
+        self.data, self.off = data, off
+        self.weight = nn.Parameter(torch.zeros(1))
+
+    def best(self, source: Tensor, mask: Tensor) -> Tensor:
+        if self.data.problem == "adding":
+            return (source[..., 0] * source[..., 1]).sum(1, keepdim=True) + self.off
+        return torch.cat([source[:, : self.data.symbols]] * 9, 1)
+
+    def forward(self, source: Tensor, mask: Tensor) -> Tensor:
+        return torch.full((*source.shape, 10), -np.log(10.0))
+
+
+def test_epochs_have_new_examples_each_seen_once() -> None:
+    plan = Fresh(11, 4)
+    seen = np.concatenate([batch for epoch in range(3) for batch in plan.epoch(epoch)])
+    assert seen.tolist() == list(range(33))
+    assert [len(batch) for batch in plan.epoch(1)] == [4, 4, 3]
+
+
+def test_splits_share_no_example_and_training_lengths_vary_where_asked() -> None:
+    task = small("adding", length=29, shortest=5)
+    lengths = {task.collate(np.arange(at, at + 2)).source.shape[1] for at in range(0, 200, 2)}
+    assert min(lengths) >= 5 and max(lengths) <= 29 and len(lengths) > 10
+    valid, test = (task.data.batch(split, np.arange(3)) for split in ("valid", "test"))
+    assert valid.source.shape == (3, 29, 2) and not torch.equal(valid.source, test.source)
+
+
+@pytest.mark.parametrize("problem", ["adding", "copying"])
+def test_rows_are_the_same_in_a_part_of_their_batch(problem: str) -> None:
+    task = small(problem, shortest=2)
+    whole, part = task.collate(np.arange(8, 13)), task.collate(np.arange(8, 10))
+    assert torch.equal(whole.source[:2], part.source) and torch.equal(whole.target[:2], part.target)
+
+
+def test_who_answers_one_reaches_the_floor_and_who_knows_beats_it() -> None:
+    data = MemoryData(length=9, test=4001)
+    model = Knows(data)
+    perfect = evaluate(Rememberer(model, data), "test", data.test)
+    assert perfect.value == pytest.approx(0, abs=1e-12) and perfect.accuracy == 1
+    assert "BELOW" not in perfect.text() and "floor: without remembering 0.1667" in perfect.text()
+    model.best = lambda source, mask: torch.ones(len(source), 1)  # type: ignore[method-assign]
+    guess = evaluate(Rememberer(model, data), "test", data.test)
+    assert guess.value == pytest.approx(1 / 6, abs=0.01) and guess.low < guess.value < guess.high
+    off = evaluate(Rememberer(Knows(data, 0.5), data), "test", 101)
+    assert off.value == pytest.approx(0.25, rel=1e-5) and off.accuracy == 0
+    assert "BELOW this floor" in off.text()
+    assert "problem:adding|length:9|seed:1|split:test|n:101" in off.signature
+    assert json.loads(off.json())["value"] == off.value
+
+
+def test_a_copy_is_scored_by_its_symbols() -> None:
+    data = MemoryData(problem="copying", length=4, symbols=3, test=500)
+    perfect = evaluate(Rememberer(Knows(data), data), "test", 17)
+    assert (perfect.name, perfect.value, perfect.floor) == ("accuracy", 1.0, 1 / 8)
+    model = Knows(data)
+    model.best = lambda source, mask: torch.zeros_like(source)  # type: ignore[method-assign]
+    guess = evaluate(Rememberer(model, data), "test", 500)
+    assert guess.value == pytest.approx(1 / 8, abs=0.03)
+    assert set("".join(guess.outputs)) == {"a"}
+
+
+def test_lines_are_answered_and_wrong_ones_refused_in_a_sentence() -> None:
+    task = small("adding")
+    knows = Knows(task.data)
+    rememberer = Rememberer(knows, task.data)
+    assert rememberer.predict("0.25 0.5* 0.125 0.75*") == "1.2500"
+    for wrong in ("", "0.1 0.2*", "0.1* 2.0*", "a* b*", "nan* 0.1*"):
+        with pytest.raises(DataError, match="two of them marked with a star"):
+            rememberer.predict(wrong)
+    copying = small("copying")
+    letters = Rememberer(Knows(copying.data), copying.data)
+    assert letters.predict("hab") == "hab"
+    assert letters.read("hab").tolist() == [[7, 0, 1, *[8] * 6, 9, 8, 8, 8]]
+    for wrong in ("ha", "habc", "hax", ""):
+        with pytest.raises(DataError, match="3 letters from a to h are needed, such as: abc"):
+            letters.predict(wrong)
+
+
+def test_a_file_s_wrong_line_is_named() -> None:
+    task = small("copying")
+    model = task.model().eval()
+    answers = task.answers(model, io.BytesIO(b"abc\nabx\n"), {})
+    assert len(next(answers).text) == 3
+    with pytest.raises(DataError, match="standard input:2: 'abx' came"):
+        next(answers)
+
+
+def test_files_cannot_be_evaluated() -> None:
+    task = small("adding")
+    with pytest.raises(ConfigError, match=r"--data x\.tsv: memory problems are generated"):
+        task.evaluate(task.model(), data=Path("x.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"length": 1}, "length: 1 came, adding needs at least 2"),
+        ({"problem": "sorting"}, "'sorting' came, adding or copying is needed"),
+        ({"shortest": 300}, "shortest: 300 came, 0 or a length from 2 to 200"),
+        ({"batch_rows": 0}, "batch_rows: 0 came, at least 1"),
+        ({"seed": -1}, "seed: -1 came"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        MemoryData(**wrong)
+
+
+def test_the_head_sums_squares_over_real_positions() -> None:
+    torch.manual_seed(1)
+    head = Squared(3).double()
+    h, target = torch.randn(2, 5, 3).double(), torch.randn(2, 5).double()
+    mask = torch.arange(5)[None] < torch.tensor([5, 1])[:, None]
+    weight, bias = (part.detach().numpy() for part in (head.out.weight, head.out.bias))
+    expected = (((h.numpy() @ weight[0] + bias - target.numpy()) ** 2) * mask.numpy()).sum()
+    with torch.no_grad():
+        loss = head.loss(h, target, mask)
+    assert loss.total.item() == pytest.approx(float(expected), rel=1e-12) and int(loss.count) == 6
+
+
+def test_every_part_that_reads_can_remember() -> None:
+    attention = MemoryModel(
+        encoder=lambda size: TransformerEncoder(size, size=8, num_layers=1, num_heads=2),
+        pool=lambda size: Queries(size, num_queries=2),
+    )
+    for problem in ("adding", "copying"):
+        task = MemoryTask(data=MemoryData(problem=problem, length=5, symbols=3), model=attention)
+        task.look()
+        assert task.rehearse().total.isfinite()
+        found = task.validate(task.model().eval())
+        assert set(found.scores) == {"loss", "accuracy"} and len(found.samples) == 3

@@ -1,0 +1,132 @@
+"""M15, the synthetic memory problems: add two numbers far apart, or say symbols again after a delay.
+
+What a network cannot hold over `length` steps it cannot solve, so they measure memory and nothing else.
+Read next: ../data/memory.py, which makes the examples; memories/model.py, memories/evaluation.py.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal
+
+import numpy as np
+from torch import nn
+
+from weft.data.lines import read_lines
+from weft.errors import ConfigError, DataError, ShapeError
+from weft.models import Predictor
+from weft.nn.heads.head import Loss
+from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.memories.data import Fresh, MemoryData
+from weft.tasks.memories.evaluation import MemoryEvaluation, evaluate, measure
+from weft.tasks.memories.model import MemoryModel
+from weft.tasks.memories.rememberer import Rememberer
+from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
+
+SAMPLES = 3
+
+
+class MemoryTask(Task):
+    """Generated sequences to what is to be remembered of them.
+
+    Args:
+        data: which problem, and how long.
+        model: what remembers.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
+    note: ClassVar[str] = (
+        "Of the adding problem loss is the mean squared error (1/6 without remembering) and accuracy the "
+        "share of sums off by less than 0.04; of the copying problem loss is nats a position and accuracy "
+        "the share of recalled symbols (1/8 without remembering)."
+    )
+
+    def __init__(self, *, data: MemoryData, model: MemoryModel) -> None:
+        self.data = data
+        self.parts = model
+
+    def about(self) -> str:
+        """The problem and its length."""
+        return f"the {self.data.problem} problem, length {self.data.length}"
+
+    def has(self, split: Split) -> bool:
+        """Every split is generated."""
+        return True
+
+    def look(self) -> None:
+        """See that the parts fit together."""
+        try:
+            self.parts.build(self.data.problem)
+        except (ConfigError, ShapeError) as error:
+            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
+
+    def rehearse(self) -> Loss:
+        """Two examples of length 5."""
+        small = replace(self.data, length=5, shortest=0)
+        return self.parts.build(self.data.problem).loss(small.batch("train", np.arange(2)))
+
+    def prepare(self, run: Path, progress: Progress) -> None:
+        """Nothing has to be made ready."""
+
+    def open(self, run: Path) -> None:
+        """Nothing has to be read."""
+
+    def model(self) -> Predictor:
+        """A new model."""
+        return self.parts.build(self.data.problem)
+
+    def plan(self, seed: int) -> Fresh:
+        """New examples in every epoch, whatever the seed of the training: theirs is data.seed."""
+        return Fresh(self.data.examples, self.data.batch_rows)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        """Training examples by number."""
+        return self.data.batch("train", numbers)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """The error and how much was right, at full length."""
+        found = measure(self.predictor(model), "valid", self.data.valid)
+        shown = zip(found.references[:SAMPLES], found.outputs[:SAMPLES], strict=True)
+        samples = [Sample(f"example {n}", right, ours) for n, (right, ours) in enumerate(shown)]
+        return Validation(
+            {"loss": float(found.errors.mean()), "accuracy": float(found.right.mean())}, samples
+        )
+
+    def predictor(self, model: nn.Module) -> Rememberer:
+        """The trained model at work: `predict("0.3 0.7* 0.1 0.9*")` gives the sum."""
+        assert isinstance(model, Predictor)
+        return Rememberer(model, self.data)
+
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """A sum, or the letters that are remembered, for each line."""
+        rememberer = self.predictor(model)
+        name = source if isinstance(source, Path) else "standard input"
+        for number, line in enumerate(read_lines(source), 1):
+            try:
+                yield Answer(rememberer.predict(line))
+            except DataError as error:
+                raise DataError(f"{name}:{number}: {error}") from None
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> MemoryEvaluation:
+        """The error of sums or the accuracy of copies, beside what is reached without remembering.
+
+        Raises:
+            ConfigError: files were given.
+        """
+        if data is not None:
+            raise ConfigError(
+                f"--data {data}: memory problems are generated; leave it out, "
+                "or answer lines with weft predict"
+            )
+        count = {"train": self.data.examples, "valid": self.data.valid, "test": self.data.test}[split]
+        return evaluate(self.predictor(model), split, count)
