@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from weft import masks
 from weft.diagnose.jacobian import flat, products, shown_block
@@ -48,7 +49,8 @@ def reach(model: nn.Module, batch: Any) -> list[Reach]:
 
     Source: Pascanu, Mikolov & Bengio 2013, "On the difficulty of training recurrent neural networks", (5).
     """
-    return [measured(trace(run)) for run in seen(model, batch)]
+    with parametrize.cached():  # an orthogonal matrix is made once, not at every step
+        return [measured(trace(run)) for run in seen(model, batch)]
 
 
 def seen(model: nn.Module, batch: Any) -> list[Run]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 from weft.diagnose.gates import KEEPING, gates, half_life, saturation
 from weft.diagnose.reach import LAGS, reach_at, seen
@@ -62,7 +63,8 @@ class Monitors:
             return
         begun = time.perf_counter()
         try:
-            values = self._measure(group, taken)
+            with parametrize.cached():  # an orthogonal matrix is made once, not at every step
+                values = self._measure(group, taken)
         except Exception as error:  # noqa: BLE001  a user's own cell or task may do what it likes
             self._every = 0
             self._report.warned(f"monitors: nothing more is measured ({type(error).__name__}: {error})")

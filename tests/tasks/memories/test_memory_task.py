@@ -18,7 +18,6 @@ from weft.tasks.memories.data import Fresh, MemoryData
 from weft.tasks.memories.evaluation import evaluate
 from weft.tasks.memories.model import MemoryModel
 from weft.tasks.memories.rememberer import Rememberer
-from weft.tasks.memories.squared import Squared
 from weft.tasks.memory import MemoryTask
 
 
@@ -139,18 +138,6 @@ def test_files_cannot_be_evaluated() -> None:
 def test_sizes_that_cannot_be_are_refused(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         MemoryData(**wrong)
-
-
-def test_the_head_sums_squares_over_real_positions() -> None:
-    torch.manual_seed(1)
-    head = Squared(3).double()
-    h, target = torch.randn(2, 5, 3).double(), torch.randn(2, 5).double()
-    mask = torch.arange(5)[None] < torch.tensor([5, 1])[:, None]
-    weight, bias = (part.detach().numpy() for part in (head.out.weight, head.out.bias))
-    expected = (((h.numpy() @ weight[0] + bias - target.numpy()) ** 2) * mask.numpy()).sum()
-    with torch.no_grad():
-        loss = head.loss(h, target, mask)
-    assert loss.total.item() == pytest.approx(float(expected), rel=1e-12) and int(loss.count) == 6
 
 
 def test_every_part_that_reads_can_remember() -> None:

@@ -12,11 +12,11 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.point import Point
 from weft.nn.kernels.linear import Linear
 from weft.nn.pools.pool import Pool
 from weft.nn.pools.summary import Summary
 from weft.tasks.memories.data import Problem
-from weft.tasks.memories.squared import Squared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,4 +46,4 @@ class MemoryModel:
         embed = Linear(2, self.embedding) if self.embedding else nn.Identity()
         encoder = self.encoder(self.embedding or 2)
         pool = self.pool(encoder.size)
-        return Predictor(embed, encoder, Squared(pool.size), pool=pool)
+        return Predictor(embed, encoder, Point(pool.size), pool=pool)
