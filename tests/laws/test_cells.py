@@ -18,6 +18,7 @@ from tests.laws.members import (
     close,
     every_parameter_reached,
     gradcheck,
+    near,
     normal,
     ready,
     source,
@@ -139,6 +140,21 @@ def test_law_7_fast_kernel_equals_plain_loop(
         gradients.append((*ends, *torch.autograd.grad(total, wanted, materialize_grads=True)))
     for one, other in zip(*gradients, strict=True):  # a sum of large terms may be small: the largest counts
         close(one, other, tolerance * max(1.0, float(other.detach().abs().max())))
+
+
+@every_cell
+@pytest.mark.parametrize("masked", [False, True])
+def test_bfloat16_autocast_stays_near_float32(make: Make, masked: bool) -> None:
+    cell = cell_of(make, torch.float32)
+    x, mask = source(torch.float32)
+    mask = mask if masked else None
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y, state = cell(x, cell.start(x), mask)
+    want, last = cell(x, cell.start(x), mask)
+    near(y.float(), want, 0.1)  # bfloat16 keeps 8 bits: 1/256 an operation, dozens of them in a row
+    for got, wanted in zip(tree.leaves(state), tree.leaves(last), strict=True):
+        near(got.float(), wanted, 0.1)
+    every_parameter_reached(cell, (y.float(), state))
 
 
 @every_cell
