@@ -110,7 +110,9 @@ class Classify(Task):
                     "needs two classes or more"
                 )
             progress("learning the vocabulary", 0, None)
-            vocabulary = self.data.vocabulary.learn(self._train[0])
+            given = self.parts.embedding.vectors if self.parts.bag is None else None
+            more = list(read_vectors(given)[0]) if given is not None else []
+            vocabulary = self.data.vocabulary.learn([*self._train[0], *more])
             vocabulary.save(run / "tokenizer.json")
             reader = Reader.learn(
                 vocabulary, *self._train, bag=self.parts.bag, max_length=self.data.max_length

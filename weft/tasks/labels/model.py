@@ -31,7 +31,8 @@ class Embedding:
     Args:
         size: features of a token's vector.
         dropout: share of features set to zero in training.
-        vectors: a text file of word2vec or GloVe that the table begins with; it decides the size.
+        vectors: a text file of word2vec or GloVe that the table begins with, of this size; its words join
+            the vocabulary, so that texts may hold words that training never saw.
     """
 
     size: int = 128
