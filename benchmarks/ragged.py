@@ -55,7 +55,8 @@ def main(rounds: int) -> None:
                 print(
                     f"{name:4} {(steps, rows, inside, size)} real {lengths.float().mean() / steps:.2f} "
                     f"{'train' if train else 'infer'} packed {ours_packed:.1f} ms: "
-                    f"{padded / ours_packed:.2f}x torch padded, {theirs_packed / ours_packed:.2f}x torch packed, "
+                    f"{padded / ours_packed:.2f}x torch padded, "
+                    f"{theirs_packed / ours_packed:.2f}x torch packed, "
                     f"{ours_padded / ours_packed:.2f}x ours padded",
                     flush=True,
                 )
