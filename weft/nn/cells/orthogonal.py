@@ -15,15 +15,18 @@ Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu"]
 class Orthogonal(Cell):
     """Elman's h_t = g(W_xh x_t + W_hh h_{t-1} + b_h) with W_hh^T W_hh = I all through training.
 
-    W_hh = Q exp(A - A^T): torch.nn.utils.parametrizations.orthogonal trains A and keeps the start Q. To
-    start only from an orthogonal matrix and leave it free, take the Elman cell: it does.
+    W_hh = Q (I + A/2) (I - A/2)^-1 with A = X - X^T: torch.nn.utils.parametrizations.orthogonal trains X
+    and keeps the start Q. To start only from an orthogonal matrix and leave it free, take the Elman cell:
+    it does. Made once for a whole sequence, but anew at every step of a loop: in a decoder let attention
+    enter late.
 
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
         activation: g; maxout has two matrices and is left out.
 
-    Source: Lezcano-Casado & Martinez-Rubio 2019, "Cheap orthogonal constraints in neural networks".
+    Source: Helfrich, Willmott & Ye 2018, "Orthogonal recurrent neural networks with scaled Cayley
+    transform", without their scaling.
 
     Example:
         >>> import torch
@@ -36,7 +39,8 @@ class Orthogonal(Cell):
         super().__init__(in_size, size)
         check_choice("activation", activation, Activation)
         self.cell = Elman(in_size, size, activation=activation)
-        orthogonal(self.cell, "weight_h", orthogonal_map="matrix_exp")
+        # [384, 384] with its gradient took 10 ms of a core by Cayley's map, 107 by the matrix exponential
+        orthogonal(self.cell, "weight_h", orthogonal_map="cayley")
 
     @property
     def weight_h(self) -> Tensor:

@@ -20,7 +20,8 @@ class Projected(Cell):
     """y_t = r_t = R h_t, and the recurrent matrices of the wrapped cell read r_{t-1} instead of h_{t-1}.
 
     With an LSTM inside it is LSTMP: i, f, o, c^ read W_r r_{t-1} + W_x x_t + b, while c and o tanh(c)
-    keep `inner` features. The cell's W_h is the product W_r R, so every kernel of the cell serves.
+    keep `inner` features. The cell's W_h is the product W_r R, so every kernel of the cell serves: it saves
+    parameters, not products.
 
     Args:
         in_size: D, features of the input.
