@@ -13,7 +13,7 @@ PYTEST_ARGS ?=
 
 VENV := .venv
 RUN := $(VENV)/bin/python
-NEEDS := pyproject.toml constraints.txt
+NEEDS := pyproject.toml constraints.txt hatch_build.py weft/nn/kernels/native/cells.cpp
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
 

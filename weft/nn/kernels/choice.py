@@ -94,6 +94,12 @@ def stepwise() -> bool:
     return watching() or forced("cells") == "steps"
 
 
+def traced() -> bool:
+    """Whether torch records or transforms what runs here: then its own operations must serve."""
+    active = getattr(torch._C, "_are_functorch_transforms_active", None)
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or active is None or bool(active())
+
+
 def choose(key: str, ways: Mapping[str, Callable[[], object]]) -> str:
     """The fastest way for a key; measured the first time.
 

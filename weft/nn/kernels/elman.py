@@ -1,13 +1,17 @@
-"""An Elman network over all time steps by torch's own operation, activation tanh or ReLU.
+"""An Elman network over all time steps, activation tanh or ReLU; torch's own operation is one way.
 
-Nothing can hold h at padding here, so h is taken from the last real step. Its plain twin is the loop
+Nothing can hold h at padding in it, so h is taken from the last real step. Its plain twin is the loop
 over cells/elman.py's `step`.
 """
+
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from weft.nn.kernels.choice import Cells
 from weft.nn.kernels.held import hold_last
+from weft.nn.kernels.layer import Given, run
 
 
 def elman(
@@ -18,6 +22,8 @@ def elman(
     bias: Tensor,
     activation: str,
     mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor]:
     """h_t = activation(W_x x_t + W_h h_{t-1} + b).
 
@@ -26,11 +32,32 @@ def elman(
         weight_x: [H, D]; weight_h: [H, H]; bias: [H].
         activation: "tanh" or "relu".
         mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
 
     Returns:
         y [B, T, H] (zero at padding), h [B, H].
     """
-    run = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
+    given = Given(x, h, None, weight_x, weight_h, bias, None, mask)
+    cell = {"tanh": "elman", "relu": "relu"}[activation]
+    return run(cell, given, partial(operation, activation), backend)[:2]
+
+
+def operation(
+    activation: str,
+    x: Tensor,
+    h: Tensor,
+    _: Tensor | None,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    __: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, None]:
+    """`elman` by torch's own operation."""
+    function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
     weights = [weight_x, weight_h, bias, torch.zeros_like(bias)]
-    y, last = run(x, h[None], weights, True, 1, 0.0, False, False, True)
-    return (y, last[0]) if mask is None else hold_last(y, h, mask)
+    y, last = function(x, h[None], weights, True, 1, 0.0, False, False, True)
+    if mask is None:
+        return y, last[0], None
+    y, held = hold_last(y, h, mask)
+    return y, held, None

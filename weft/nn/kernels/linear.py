@@ -108,15 +108,10 @@ def _suits(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
         return False
     if bias is not None and (bias.dtype != torch.float32 or bias.shape != weight.shape[:1]):
         return False
-    return not (torch.compiler.is_compiling() or torch.jit.is_tracing() or _transformed())
+    return not choice.traced()
 
 
 PLAIN = (Tensor, nn.Parameter)
-
-
-def _transformed() -> bool:
-    active = getattr(torch._C, "_are_functorch_transforms_active", None)
-    return bool(active is None or active())
 
 
 class _Product(torch.autograd.Function):

@@ -1,0 +1,208 @@
+"""Law 7 for recurrent layers: compiled code, torch's operations and those written by hand are the loop."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.laws.members import close, normal
+from weft import masks
+from weft.errors import ConfigError
+from weft.nn.kernels import choice, layer, native, rows, written
+from weft.nn.kernels.coupled import coupled
+from weft.nn.kernels.elman import elman
+from weft.nn.kernels.gru import gru
+from weft.nn.kernels.lstm import lstm
+from weft.nn.kernels.peephole import peephole
+
+T = 7
+GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3, "elman": 1, "relu": 1}
+WITH_C = ("lstm", "peephole", "coupled")
+OPERATIONS = ("lstm", "coupled", "gru", "elman", "relu")
+needs_native = pytest.mark.skipif(native.loaded().library is None, reason=native.loaded().reason)
+
+Call = Callable[..., Any]
+
+
+def call(cell: str, given: list[Tensor], mask: Tensor | None, backend: Any) -> tuple[Tensor, ...]:
+    if cell in ("elman", "relu"):
+        return elman(*given, "tanh" if cell == "elman" else "relu", mask, backend=backend)
+    if cell == "gru_before":
+        return gru(*given, None, mask, backend=backend)
+    functions: dict[str, Call] = {"lstm": lstm, "peephole": peephole, "coupled": coupled, "gru": gru}
+    return functions[cell](*given, mask, backend=backend)
+
+
+def inputs(cell: str, shape: tuple[int, int, int, int], dtype: torch.dtype) -> list[Tensor]:
+    count, steps, read, size = shape
+    gates = GATES[cell]
+    shapes = [(count, steps, read), (count, size)]
+    shapes += [(count, size)] if cell in WITH_C else []
+    shapes += [(gates * size, read), (gates * size, size), (gates * size,)]
+    shapes += {"peephole": [(3, size)], "gru": [(size,)]}.get(cell, [])
+    scale = 1.0 if size < 20 else 0.2
+    return [scale * normal(*s, seed=k, dtype=dtype).div_(1 + (k > 2)) for k, s in enumerate(shapes)]
+
+
+def everything(cell: str, given: list[Tensor], mask: Tensor | None, backend: str) -> tuple[Tensor, ...]:
+    """Results without and with gradients, and the gradients of a random combination of them."""
+    with torch.no_grad():
+        plain = call(cell, given, mask, backend)
+    leaves = [t.clone().requires_grad_() for t in given]
+    outs = call(cell, leaves, mask, backend)
+    total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+    return (*plain, *outs, *torch.autograd.grad(total, leaves))
+
+
+LENGTHS = {"whole": None, "ragged": [7, 4, 1, 6, 2], "empty row": [3, 0, 7, 0, 5], "one": [1, 1, 1, 1, 1]}
+
+
+def mask_of(lengths: list[int] | None) -> Tensor | None:
+    return None if lengths is None else masks.from_lengths(torch.tensor(lengths), T)
+
+
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("cell", GATES)
+def test_law_7_written_and_operation_are_the_loop_in_float64(cell: str, lengths: list[int] | None) -> None:
+    given, mask = inputs(cell, (5, T, 3, 13), torch.float64), mask_of(lengths)
+    want = everything(cell, given, mask, "steps")
+    for backend in ("written", "operation"):
+        known = written.CELLS if backend == "written" else OPERATIONS
+        if cell in known:
+            close(everything(cell, given, mask, backend), want)
+
+
+@needs_native
+@pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
+@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        count = 5 if lengths else 23
+        given, mask = inputs(cell, (count, T, 3, 13), torch.float32), mask_of(lengths)
+        close(everything(cell, given, mask, "native"), everything(cell, given, mask, "steps"), 2e-5)
+        given, mask = inputs(cell, (11, T, 3, 13), torch.float32), mask_of([7, 7, 1, 2, 6, 0, 5, 4, 3, 7, 2])
+        close(everything(cell, given, mask, "native"), everything(cell, given, mask, "steps"), 2e-5)
+    finally:
+        torch.set_num_threads(before)
+
+
+@needs_native
+@pytest.mark.parametrize("cell", native.CELLS)
+@pytest.mark.parametrize("shape", [(1, 3, 5, 67), (2, 2, 131, 17), (13, 2, 1, 1), (3, 1, 7, 131)], ids=str)
+def test_every_tile_of_rows_and_units(cell: str, shape: tuple[int, int, int, int]) -> None:
+    given = inputs(cell, shape, torch.float32)
+    close(everything(cell, given, None, "native"), everything(cell, given, None, "steps"), 2e-5)
+
+
+@needs_native
+def test_few_rows_with_large_weights_multiply_the_inputs_beforehand() -> None:
+    given = [0.05 * t for t in inputs("lstm", (3, 5, 660, 211), torch.float32)]
+    assert given[3].numel() >= layer.compiled.APART
+    close(everything("lstm", given, None, "native"), everything("lstm", given, None, "steps"), 2e-5)
+
+
+@pytest.mark.parametrize("cell", written.CELLS)
+def test_law_5_gradcheck_of_what_is_written(cell: str) -> None:
+    given = [t.requires_grad_() for t in inputs(cell, (3, 4, 2, 5), torch.float64)]
+    mask = masks.from_lengths(torch.tensor([4, 1, 2]), 4)
+    assert torch.autograd.gradcheck(lambda *g: call(cell, list(g), mask, "written"), given, fast_mode=True)
+
+
+@pytest.mark.parametrize("cell", GATES)
+@pytest.mark.parametrize("backend", ["native", "written"])
+def test_a_second_derivative_is_that_of_the_loop(cell: str, backend: str) -> None:
+    if backend == "native" and native.loaded().library is None:
+        pytest.skip(native.loaded().reason)
+    if cell not in (native.CELLS if backend == "native" else written.CELLS):
+        pytest.skip("this cell has no such way")
+    found = []
+    for way in (backend, "steps"):
+        given = [t.requires_grad_() for t in inputs(cell, (3, 4, 2, 5), torch.float32)]
+        outs = call(cell, given, masks.from_lengths(torch.tensor([2, 4, 1]), 4), way)
+        grads = torch.autograd.grad(sum((out * out).sum() for out in outs), given, create_graph=True)
+        found.append(torch.autograd.grad(sum((grad * grad).sum() for grad in grads), given))
+    close(found[0], found[1], 1e-4)  # of second order
+
+
+@pytest.mark.parametrize("cell", GATES)
+@pytest.mark.parametrize("backend", ["auto", "written"])
+def test_bfloat16_autocast_is_near_float32(cell: str, backend: str) -> None:
+    if backend == "written" and cell not in written.CELLS:
+        pytest.skip("torch's operation serves")
+    given = inputs(cell, (5, T, 16, 32), torch.float32)
+    mask = mask_of([7, 4, 1, 6, 2])
+    want = everything(cell, given, mask, "steps")
+    with torch.autocast("cpu", torch.bfloat16):
+        got = everything(cell, given, mask, backend)
+    for one, other in zip(got, want, strict=True):
+        assert (one.float() - other).norm() < 0.05 * other.norm()  # bfloat16 keeps 8 bits
+
+
+@pytest.mark.parametrize("backend", ["native", "torch", "steps"])
+@pytest.mark.parametrize("cell", GATES)
+def test_a_nan_stays_in_its_row(cell: str, backend: str) -> None:
+    given = inputs(cell, (5, T, 3, 13), torch.float32)
+    if backend == "native" and layer.suits_native(cell, layer.Given(*given[:1] * 7, None)):
+        pytest.skip("not compiled")
+    given[0][2, 3] = torch.nan
+    y = call(cell, given, None, backend)[0]
+    assert y[2, 3:].isnan().all()
+    assert y[[0, 1, 3, 4]].isfinite().all() and y[2, :3].isfinite().all()
+
+
+def test_functional_transforms_go_step_by_step() -> None:
+    given = inputs("peephole", (2, 3, 2, 5), torch.float32)
+
+    def total(x: Tensor) -> Tensor:
+        return call("peephole", [x, *given[1:]], None, None)[0].square().sum()
+
+    x = given[0].clone().requires_grad_()
+    close(torch.func.grad(total)(given[0]), torch.autograd.grad(total(x), x)[0], 1e-4)
+
+
+def test_a_way_that_cannot_compute_this_is_refused() -> None:
+    given = inputs("lstm", (2, 3, 2, 5), torch.float64)
+    with pytest.raises(ConfigError, match=r"lstm: native came, but .*; force torch instead"):
+        call("lstm", given, None, "native")
+    with pytest.raises(ConfigError, match="'fast' came, one of auto, native, torch"):
+        call("lstm", given, None, "fast")
+    with choice.use(cells="written"), pytest.raises(ConfigError, match="lstm: written came"):
+        call("lstm", given, None, None)
+
+
+def test_without_compiled_code_torch_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "loaded", lambda: native.Loaded(None, "they were not compiled"))
+    for cell in GATES:
+        given = inputs(cell, (3, 4, 2, 5), torch.float32)
+        close(call(cell, given, None, None), call(cell, given, None, "steps"), 1e-5)
+        with pytest.raises(ConfigError, match="native came"):
+            call(cell, given, None, "native")
+
+
+def test_a_probe_leaves_random_numbers_and_gradients_alone() -> None:
+    before = choice.taken()
+    choice.keep({})
+    try:
+        given = [t.requires_grad_() for t in inputs("elman", (3, 4, 2, 5), torch.float32)]
+        state = torch.get_rng_state()
+        call("elman", given, None, None)
+        assert torch.equal(state, torch.get_rng_state())
+        assert [key for key in choice.taken() if key.startswith("elman inputs=2 size=5 rows<=4 steps<8")]
+        assert all(t.grad is None for t in given)
+    finally:
+        choice.keep(before)
+
+
+def test_rows_are_sorted_and_dealt_to_the_threads() -> None:
+    mask = masks.from_lengths(torch.tensor([2, 5, 0, 3, 5, 1, 4]), 5)
+    plan = rows.sort(torch.zeros(7, 5, 1), mask, 2)
+    assert plan.bounds.tolist() == [0, 4, 7]
+    assert plan.lengths.tolist() == [5, 4, 2, 0, 5, 3, 1]
+    assert plan.active.tolist() == [[3, 3, 2, 2, 1], [3, 2, 2, 1, 1]]
+    x = normal(7, 5, 1)
+    assert torch.equal(plan.give_back(plan.take(x)), x)

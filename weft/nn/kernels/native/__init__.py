@@ -1,0 +1,97 @@
+"""Loads the compiled cells (cells.cpp) by ctypes: no header of torch or Python, one file for all versions.
+
+Read next: ../compiled.py, which calls them.
+"""
+
+import ctypes
+import functools
+from ctypes import POINTER, Structure, c_longlong, c_void_p
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
+GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
+VERSION = 1  # of the structs below
+SETS = {"AVX512": "avx512", "AVX2": "avx2"}  # what torch found by cpuid, and our file's name
+
+
+class Forward(Structure):
+    """As struct Forward in cells.cpp."""
+
+    _fields_ = [
+        *(
+            (name, c_longlong)
+            for name in ["cell", "T", "B", "H", "I", "slabs", "training", "x_row", "x_step"]
+        ),
+        *((name, c_void_p) for name in ["bounds", "active", "x", "panel_x", "panel_h", "bias", "bias_n"]),
+        *((name, c_void_p) for name in ["peephole", "gates", "inner", "h", "c"]),
+    ]
+
+
+class Backward(Structure):
+    """As struct Backward in cells.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["cell", "T", "B", "H", "slabs"]),
+        *((name, c_void_p) for name in ["bounds", "active", "panel", "gates", "inner", "h", "c", "peephole"]),
+        *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole"]),
+    ]
+
+
+class Loaded(NamedTuple):
+    """library: the functions, None where there are none; reason: in words; width: floats in a register."""
+
+    library: Any
+    reason: str
+    width: int = 0
+    start: int | None = None
+
+
+@functools.cache
+def loaded() -> Loaded:
+    """The compiled cells for this processor, or why there are none."""
+    capability = torch.backends.cpu.get_cpu_capability()
+    name = SETS.get(capability)
+    if name is None:
+        return Loaded(None, f"the processor has neither AVX-512 nor AVX2 (torch says {capability})")
+    path = Path(__file__).parent / f"cells.{name}.so"
+    if not path.exists():
+        return Loaded(None, "they were not compiled when Weft was installed (is there a C++ compiler?)")
+    try:
+        library = ctypes.CDLL(str(path))
+        library.weft_version.restype = library.weft_width.restype = c_longlong
+        if library.weft_version() != VERSION:
+            return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
+        library.weft_forward.argtypes = [POINTER(Forward), c_void_p]
+        library.weft_backward.argtypes = [POINTER(Backward), c_void_p]
+        library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
+        library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
+        width = library.weft_width()
+    except (OSError, AttributeError) as error:
+        return Loaded(None, f"{path.name} cannot be loaded ({error})")
+    start = _openmp()
+    spoken = "AVX-512" if name == "avx512" else "AVX2"
+    threads = "" if start else ", on one thread: torch's OpenMP was not found"
+    return Loaded(library, f"{spoken}{threads}", width, start)
+
+
+def pointer(tensor: Tensor | None) -> int | None:
+    """Where a tensor's numbers begin; NULL for None."""
+    return None if tensor is None else tensor.data_ptr()
+
+
+def _openmp() -> int | None:
+    """GOMP_parallel of torch's own OpenMP: a second team of threads would fight the first."""
+    libraries = [None, *sorted((Path(torch.__file__).parent / "lib").glob("libgomp*"))]
+    folder = Path(torch.__file__).parent.parent / "torch.libs"
+    libraries += sorted(folder.glob("libgomp*")) if folder.is_dir() else []
+    for path in libraries:
+        try:
+            found = ctypes.CDLL(str(path) if path else None).GOMP_parallel
+        except (OSError, AttributeError):
+            continue
+        return ctypes.cast(found, c_void_p).value
+    return None

@@ -1,0 +1,68 @@
+"""Compiles cells.cpp, once for each instruction set; knows nothing but Python's standard library.
+
+The build of the package calls it (hatch_build.py); from a checkout:  python weft/nn/kernels/native/build.py
+Without a compiler there is nothing to load and the other ways serve.
+"""
+
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SOURCE = HERE / "cells.cpp"
+SETS = {
+    "avx512": ["-mavx512f", "-mfma", "-mprefer-vector-width=512"],
+    "avx2": ["-mavx2", "-mfma"],
+}
+FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"]
+COMPILERS = ("c++", "g++", "clang++")
+
+
+def file_name(name: str) -> str:
+    """The library of an instruction set."""
+    return f"cells.{name}.so"
+
+
+def compiler() -> list[str] | None:
+    """The C++ compiler's command: CXX, or the first one found."""
+    if os.environ.get("CXX"):
+        return shlex.split(os.environ["CXX"])
+    return next(([found] for name in COMPILERS if (found := shutil.which(name))), None)
+
+
+def build(folder: Path = HERE) -> tuple[list[Path], str]:
+    """Compile what is missing or older than its source.
+
+    Returns:
+        The libraries that are there, and why there are none, "" if there are.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64") or sys.platform not in ("linux", "darwin"):
+        return [], f"no compiled cells for {sys.platform} on {platform.machine()}"
+    command = compiler()
+    if command is None:
+        return [], "no C++ compiler was found when Weft was installed"
+    made: list[Path] = []
+    for name, flags in SETS.items():
+        target = folder / file_name(name)
+        if not target.exists() or target.stat().st_mtime < SOURCE.stat().st_mtime:
+            part = target.with_suffix(f".{os.getpid()}.part")
+            try:
+                subprocess.run(
+                    [*command, *FLAGS, *flags, str(SOURCE), "-o", str(part)], check=True, capture_output=True
+                )
+                part.replace(target)
+            except (OSError, subprocess.CalledProcessError) as error:
+                part.unlink(missing_ok=True)
+                said = getattr(error, "stderr", b"") or str(error).encode()
+                return made, f"{command[0]} failed: {said.decode(errors='replace').strip()[-300:]}"
+        made.append(target)
+    return made, ""
+
+
+if __name__ == "__main__":
+    libraries, reason = build()
+    print(*(path.name for path in libraries), reason)

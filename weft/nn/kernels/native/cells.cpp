@@ -1,0 +1,472 @@
+// Recurrent cells over all time steps on the CPU, forward and backward, in float32.
+//
+// A step multiplies the state by weights that were packed into panels, one panel for the gates of 16 units
+// (8 with AVX2), and applies the gates to the sums while they are in registers. Rows of the batch never meet,
+// so each thread takes a slab of rows through all steps without waiting for the others. Rows are sorted by
+// length: `active` says how many of a slab are still there at a step, and the rest costs nothing.
+//
+// Plain C interface, loaded by ctypes (__init__.py); no header of torch or Python. This file is compiled once
+// for AVX-512 and once for AVX2 (build.py), and the loader takes the one that the processor can run.
+#include <immintrin.h>
+
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+
+typedef long long Int;
+
+#if defined(_WIN32)
+#define API extern "C" __declspec(dllexport)
+#else
+#define API extern "C" __attribute__((visibility("default")))
+#endif
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int W = 16;  // floats in a register
+typedef __m512 V;
+typedef __mmask16 M;
+inline M lanes(Int n) { return n >= W ? 0xFFFF : (n <= 0 ? 0 : (M)((1u << n) - 1)); }
+inline V load(const float *p, M m) { return _mm512_maskz_loadu_ps(m, p); }
+inline void store(float *p, M m, V v) { _mm512_mask_storeu_ps(p, m, v); }
+inline V whole(const float *p) { return _mm512_loadu_ps(p); }
+inline V set(float x) { return _mm512_set1_ps(x); }
+inline V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
+inline V fnma(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); }
+inline V mul(V a, V b) { return _mm512_mul_ps(a, b); }
+inline V add(V a, V b) { return _mm512_add_ps(a, b); }
+inline V sub(V a, V b) { return _mm512_sub_ps(a, b); }
+inline V div(V a, V b) { return _mm512_div_ps(a, b); }
+inline V least(V a, V b) { return _mm512_min_ps(a, b); }  // of a NaN and a number the second operand comes,
+inline V most(V a, V b) { return _mm512_max_ps(a, b); }   // so x stands second and a NaN stays
+inline V nearest(V a) { return _mm512_roundscale_ps(a, 0); }
+inline V times_power(V p, V n) { return _mm512_scalef_ps(p, n); }
+inline V positive(V x, V y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, set(0), _CMP_GT_OQ), y); }
+inline __m512i bits(V x) { return _mm512_castps_si512(x); }
+inline V without_sign(V x) { return _mm512_castsi512_ps(_mm512_and_epi32(bits(x), _mm512_set1_epi32(0x7fffffff))); }
+inline V with_sign(V x, V of) {
+  __m512i sign = _mm512_and_epi32(bits(of), _mm512_set1_epi32((int)0x80000000));
+  return _mm512_castsi512_ps(_mm512_or_epi32(bits(x), sign));
+}
+constexpr int max_rows(int vectors) { return vectors == 4 ? 6 : 8; }
+#else
+constexpr int W = 8;
+typedef __m256 V;
+typedef __m256i M;
+inline M lanes(Int n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n > W ? W : (int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline V load(const float *p, M m) { return _mm256_maskload_ps(p, m); }
+inline void store(float *p, M m, V v) { _mm256_maskstore_ps(p, m, v); }
+inline V whole(const float *p) { return _mm256_loadu_ps(p); }
+inline V set(float x) { return _mm256_set1_ps(x); }
+inline V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+inline V fnma(V a, V b, V c) { return _mm256_fnmadd_ps(a, b, c); }
+inline V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+inline V add(V a, V b) { return _mm256_add_ps(a, b); }
+inline V sub(V a, V b) { return _mm256_sub_ps(a, b); }
+inline V div(V a, V b) { return _mm256_div_ps(a, b); }
+inline V least(V a, V b) { return _mm256_min_ps(a, b); }
+inline V most(V a, V b) { return _mm256_max_ps(a, b); }
+inline V nearest(V a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline V times_power(V p, V n) {
+  __m256i e = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+  return mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(e, 23)));
+}
+inline V positive(V x, V y) { return _mm256_and_ps(_mm256_cmp_ps(x, set(0), _CMP_GT_OQ), y); }
+inline V without_sign(V x) { return _mm256_andnot_ps(set(-0.f), x); }
+inline V with_sign(V x, V of) { return _mm256_or_ps(x, _mm256_and_ps(set(-0.f), of)); }
+constexpr int max_rows(int vectors) { return vectors == 4 ? 3 : vectors == 3 ? 4 : 6; }
+#endif
+
+// e^x - 1 = (p + 1) 2^n - 1 with p = e^r - 1 and |r| <= log(2) / 2, as in Cephes; a rational tanh was too
+// inexact near 1, where its slope 1 - y^2 is a small difference.
+struct Power {
+  V p, scale;
+  explicit Power(V x) {
+    V n = nearest(mul(x, set(1.44269504f)));
+    V r = fnma(n, set(-2.12194440e-4f), fnma(n, set(0.693359375f), x));
+    V q = fma(set(1.9875691500e-4f), r, set(1.3981999507e-3f));
+    q = fma(q, r, set(8.3334519073e-3f));
+    q = fma(q, r, set(4.1665795894e-2f));
+    q = fma(q, r, set(1.6666665459e-1f));
+    q = fma(q, r, set(5.0000001201e-1f));
+    p = fma(q, mul(r, r), r);
+    scale = times_power(set(1.f), n);
+  }
+};
+inline V sigmoid(V x) {
+  Power e(sub(set(0.f), least(set(87.f), most(set(-87.f), x))));
+  return div(set(1.f), add(set(1.f), fma(e.p, e.scale, e.scale)));
+}
+inline V tangent(V x) {  // the hyperbolic one: (e^2|x| - 1) / (e^2|x| + 1) with the sign of x
+  V magnitude = least(set(20.f), without_sign(x));
+  Power e(add(magnitude, magnitude));
+  V less = fma(e.p, e.scale, sub(e.scale, set(1.f)));
+  return with_sign(div(less, add(less, set(2.f))), x);
+}
+inline V slope_sigmoid(V y) { return mul(y, sub(set(1.f), y)); }
+inline V slope_tangent(V y) { return fnma(y, y, set(1.f)); }
+
+// acc += a [MR, K] times a panel [K, NV, W].
+template <int MR, int NV>
+inline void product(V (&acc)[MR][NV], const float *a, Int lda, const float *panel, Int K) {
+  Int k = 0;
+  if constexpr (MR * NV <= 8) {  // few sums: split K, or each would wait for the one before
+    constexpr int S = MR * NV <= 4 ? 4 : 2;
+    V part[S][MR][NV];
+    for (int s = 0; s < S; s++)
+      for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++) part[s][r][v] = set(0.f);
+    for (; k + S <= K; k += S)
+      for (int s = 0; s < S; s++)
+        for (int r = 0; r < MR; r++) {
+          V x = set(a[r * lda + k + s]);
+          for (int v = 0; v < NV; v++)
+            part[s][r][v] = fma(x, whole(panel + ((k + s) * NV + v) * W), part[s][r][v]);
+        }
+    for (int s = 0; s < S; s++)
+      for (int r = 0; r < MR; r++)
+        for (int v = 0; v < NV; v++) acc[r][v] = add(acc[r][v], part[s][r][v]);
+  }
+  for (; k < K; k++) {
+    V b[NV];
+    for (int v = 0; v < NV; v++) b[v] = whole(panel + (k * NV + v) * W);
+    for (int r = 0; r < MR; r++) {
+      V x = set(a[r * lda + k]);
+      for (int v = 0; v < NV; v++) acc[r][v] = fma(x, b[v], acc[r][v]);
+    }
+  }
+}
+
+// Calls f(height, row) for tiles of nearly equal height that cover the rows.
+template <int MAX, class F> inline void tiles(Int first, Int last, const F &f) {
+  Int n = last - first, count = (n + MAX - 1) / MAX, row = first;
+  for (Int i = 0; i < count; i++) {
+    Int height = n / count + (i < n % count);
+    switch (height) {
+#define TILE(h) case h: if constexpr (h <= MAX) f(std::integral_constant<int, h>(), row); break;
+      TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6) TILE(7) TILE(8)
+#undef TILE
+    }
+    row += height;
+  }
+}
+
+// Blocks of up to four registers that cover n units, as even as can be.
+struct Blocks {
+  Int registers, count;
+  explicit Blocks(Int n) : registers((n + W - 1) / W), count((registers + 3) / 4) {}
+  Int first(Int j) const { return registers * j / count; }
+};
+
+enum Cell { LSTM, PEEPHOLE, COUPLED, GRU, ELMAN, RELU };
+constexpr int gates(int cell) { return cell <= PEEPHOLE ? 4 : cell <= GRU ? 3 : 1; }
+
+}  // namespace
+
+// Gates are stacked i, f, candidate, o (LSTM, PEEPHOLE); f, candidate, o (COUPLED); r, u, candidate (GRU).
+struct Forward {
+  Int cell, T, B, H, I, slabs, training, x_row, x_step;
+  const Int *bounds;    // [slabs + 1] rows of each slab
+  const Int *active;    // [slabs, T] rows of the slab that are still there
+  const float *x;        // rows and steps by their strides; NULL if its product stands in `gates`
+  const float *panel_x;  // packed W_x
+  const float *panel_h;  // packed W_h
+  const float *bias;     // [G H], added where x is multiplied here
+  const float *bias_n;   // [H], GRU's inner bias
+  const float *peephole; // [3, H] for i, f, o
+  float *gates;          // [T, B, G H]: W_x x + b comes in, activations go out in training; or NULL
+  float *inner;          // [T, B, H] GRU in training: W_h h + b_n of the candidate
+  float *h;              // [T + 1, B, H], the first is the state before
+  float *c;              // training: [T + 1, B, H]; else [B, H], in place
+};
+
+struct Backward {
+  Int cell, T, B, H, slabs;
+  const Int *bounds, *active;
+  const float *panel;    // packed W_h for the way back
+  const float *gates, *inner, *h, *c, *peephole;
+  const float *dy;       // [T, B, H] or NULL
+  const float *dh_last;  // [B, H] or NULL
+  float *dc;             // [B, H]: by the last c, becomes that by the first
+  float *dh;             // [B, H]: by the first h
+  float *carry;          // [B, H] GRU: room for u dh
+  float *d;              // [T, B, G H] by the sums before activation; GRU [T, B, 4 H]: candidate's W_x side,
+                         // r, u, candidate's W_h side
+  float *dpeephole;      // [slabs, 3, H], zeros come in
+};
+
+namespace {
+
+template <int CELL, int NV, int MR>
+inline void tile_forward(const Forward &f, Int t, Int row, const float *ph, const float *px, Int u) {
+  constexpr bool plain = CELL >= ELMAN;  // a register is a block of units, not a gate
+  const Int H = f.H, at = t * f.B + row, next = f.training ? f.B * H : 0, GH = gates(CELL) * H;
+  const Int apart = plain ? W : H;
+  const float *h = f.h + at * H;
+  float *y = f.h + (at + f.B) * H, *kept = f.gates ? f.gates + at * GH : nullptr;
+  V acc[MR][NV], xn[MR];
+  M m[NV];
+  for (int v = 0; v < NV; v++) m[v] = lanes(H - u - (plain ? v * W : 0));
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++)
+      acc[r][v] = load((f.x ? f.bias : kept + r * GH) + u + v * apart, m[v]);
+  if (f.x) product<MR, NV>(acc, f.x + row * f.x_row + t * f.x_step, f.x_row, px, f.I);
+  if constexpr (CELL == GRU)
+    for (int r = 0; r < MR; r++) {
+      xn[r] = acc[r][2];
+      acc[r][2] = load(f.bias_n + u, m[2]);
+    }
+  product<MR, NV>(acc, h, H, ph, H);
+  for (int r = 0; r < MR; r++) {
+    float *out = y + r * H + u, *save = kept + r * GH + u;
+    if constexpr (plain) {
+      for (int v = 0; v < NV; v++)
+        store(out + v * W, m[v], CELL == ELMAN ? tangent(acc[r][v]) : most(set(0.f), acc[r][v]));
+    } else if constexpr (CELL == GRU) {
+      V R = sigmoid(acc[r][0]), U = sigmoid(acc[r][1]), Q = acc[r][2], N = tangent(fma(R, Q, xn[r]));
+      store(out, m[0], fma(U, sub(load(h + r * H + u, m[0]), N), N));
+      if (f.training) {
+        store(save, m[0], R), store(save + H, m[0], U), store(save + 2 * H, m[0], N);
+        store(f.inner + (at + r) * H + u, m[0], Q);
+      }
+    } else {
+      float *cell = f.c + (f.training ? at + r : row + r) * H + u;
+      V c = load(cell, m[0]), I, F, G, O;
+      if constexpr (CELL == COUPLED) {
+        F = sigmoid(acc[r][0]), G = tangent(acc[r][1]), O = sigmoid(acc[r][2]);
+        c = fma(F, sub(c, G), G);
+      } else {
+        V i = acc[r][0], g = acc[r][1], o = acc[r][3];
+        if constexpr (CELL == PEEPHOLE) {
+          i = fma(c, load(f.peephole + u, m[0]), i);
+          g = fma(c, load(f.peephole + H + u, m[0]), g);
+        }
+        I = sigmoid(i), F = sigmoid(g), G = tangent(acc[r][2]);
+        c = fma(F, c, mul(I, G));
+        if constexpr (CELL == PEEPHOLE) o = fma(c, load(f.peephole + 2 * H + u, m[0]), o);
+        O = sigmoid(o);
+      }
+      store(cell + next, m[0], c);
+      store(out, m[0], mul(O, tangent(c)));
+      if (f.training) {
+        if constexpr (CELL != COUPLED) store(save, m[0], I), save += H;
+        store(save, m[0], F), store(save + H, m[0], G), store(save + 2 * H, m[0], O);
+      }
+    }
+  }
+}
+
+template <int CELL, int NV>
+inline void block_forward(const Forward &f, Int t, Int first, Int last, Int u, Int offset) {
+  const float *ph = f.panel_h + offset * f.H, *px = f.panel_x + (f.x ? offset * f.I : 0);
+  tiles<max_rows(NV)>(first, last, [&](auto height, Int row) {
+    tile_forward<CELL, NV, decltype(height)::value>(f, t, row, ph, px, u);
+  });
+}
+
+template <int CELL> void slab_forward(const Forward &f, Int slab) {
+  const Int first = f.bounds[slab], registers = (f.H + W - 1) / W;
+  const Blocks blocks(f.H);
+  for (Int t = 0; t < f.T; t++) {
+    const Int last = first + f.active[slab * f.T + t], n = CELL >= ELMAN ? blocks.count : registers;
+    for (Int i = 0; i < n; i++) {
+      const Int j = t & 1 ? n - 1 - i : i;  // back and forth: the panels used last are still in the cache
+      if constexpr (CELL < ELMAN) {
+        constexpr int NV = gates(CELL);
+        block_forward<CELL, NV>(f, t, first, last, j * W, j * NV * W);
+      } else {
+        const Int at = blocks.first(j) * W;
+        switch (blocks.first(j + 1) - blocks.first(j)) {
+          case 1: block_forward<CELL, 1>(f, t, first, last, at, at); break;
+          case 2: block_forward<CELL, 2>(f, t, first, last, at, at); break;
+          case 3: block_forward<CELL, 3>(f, t, first, last, at, at); break;
+          case 4: block_forward<CELL, 4>(f, t, first, last, at, at); break;
+        }
+      }
+    }
+  }
+}
+
+// One register of units of one row: from dh to the gradients of the sums.
+template <int CELL> inline void cell_backward(const Backward &f, Int at, Int row, Int slab, Int u, M m, V dh) {
+  const Int H = f.H, GH = gates(CELL) * H, o = at * H + u, next = o + f.B * H;
+  float *d = f.d + at * (CELL == GRU ? 4 * H : GH) + u;
+  const float *a = f.gates + at * GH + u;
+  const V one = set(1.f);
+  if constexpr (CELL == ELMAN) {
+    store(d, m, mul(dh, slope_tangent(load(f.h + next, m))));
+  } else if constexpr (CELL == RELU) {
+    store(d, m, positive(load(f.h + next, m), dh));
+  } else if constexpr (CELL == GRU) {
+    V R = load(a, m), U = load(a + H, m), N = load(a + 2 * H, m), Q = load(f.inner + o, m), h = load(f.h + o, m);
+    V dn = mul(mul(dh, sub(one, U)), slope_tangent(N));
+    store(d, m, dn);
+    store(d + H, m, mul(mul(dn, Q), slope_sigmoid(R)));
+    store(d + 2 * H, m, mul(mul(dh, sub(h, N)), slope_sigmoid(U)));
+    store(d + 3 * H, m, mul(dn, R));
+    store(f.carry + row * H + u, m, mul(dh, U));
+  } else {
+    float *carry = f.dc + row * H + u;
+    V c = load(f.c + next, m), before = load(f.c + o, m), tc = tangent(c), dc = load(carry, m);
+    if constexpr (CELL == COUPLED) {
+      V F = load(a, m), G = load(a + H, m), O = load(a + 2 * H, m);
+      dc = fma(mul(dh, O), slope_tangent(tc), dc);
+      store(d, m, mul(mul(dc, sub(before, G)), slope_sigmoid(F)));
+      store(d + H, m, mul(mul(dc, sub(one, F)), slope_tangent(G)));
+      store(d + 2 * H, m, mul(mul(dh, tc), slope_sigmoid(O)));
+      store(carry, m, mul(dc, F));
+    } else {
+      V I = load(a, m), F = load(a + H, m), G = load(a + 2 * H, m), O = load(a + 3 * H, m);
+      V dO = mul(mul(dh, tc), slope_sigmoid(O));
+      dc = fma(mul(dh, O), slope_tangent(tc), dc);
+      const float *p = f.peephole + u;
+      if constexpr (CELL == PEEPHOLE) dc = fma(dO, load(p + 2 * H, m), dc);
+      V dI = mul(mul(dc, G), slope_sigmoid(I)), dF = mul(mul(dc, before), slope_sigmoid(F));
+      store(d, m, dI), store(d + H, m, dF), store(d + 3 * H, m, dO);
+      store(d + 2 * H, m, mul(mul(dc, I), slope_tangent(G)));
+      V rest = mul(dc, F);
+      if constexpr (CELL == PEEPHOLE) {
+        rest = fma(dF, load(p + H, m), fma(dI, load(p, m), rest));
+        float *g = f.dpeephole + slab * 3 * H + u;
+        store(g, m, fma(dI, before, load(g, m)));
+        store(g + H, m, fma(dF, before, load(g + H, m)));
+        store(g + 2 * H, m, fma(dO, c, load(g + 2 * H, m)));
+      }
+      store(carry, m, rest);
+    }
+  }
+}
+
+template <int CELL, int NV, int MR>
+inline void tile_backward(const Backward &f, Int t, Int row, Int slab, Int u, bool begun) {
+  const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
+  V acc[MR][NV];
+  M m[NV];
+  for (int v = 0; v < NV; v++) m[v] = lanes(H - u - v * W);
+  if (begun) {
+    for (int r = 0; r < MR; r++)
+      for (int v = 0; v < NV; v++)
+        acc[r][v] = CELL == GRU ? load(f.carry + (row + r) * H + u + v * W, m[v]) : set(0.f);
+    product<MR, NV>(acc, f.d + ((t + 1) * f.B + row) * D + (CELL == GRU ? H : 0), D, f.panel + u * K, K);
+  } else {  // the row ends here
+    for (int r = 0; r < MR; r++)
+      for (int v = 0; v < NV; v++)
+        acc[r][v] = f.dh_last ? load(f.dh_last + (row + r) * H + u + v * W, m[v]) : set(0.f);
+  }
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++) {
+      const Int at = t * f.B + row + r, x = u + v * W;
+      if (t < 0)
+        store(f.dh + (row + r) * H + x, m[v], acc[r][v]);
+      else {
+        V dh = f.dy ? add(acc[r][v], load(f.dy + at * H + x, m[v])) : acc[r][v];
+        cell_backward<CELL>(f, at, row + r, slab, x, m[v], dh);
+      }
+    }
+}
+
+template <int CELL, int NV>
+inline void block_backward(const Backward &f, Int t, Int first, Int last, Int slab, Int u, bool begun) {
+  tiles<max_rows(NV)>(first, last, [&](auto height, Int row) {
+    tile_backward<CELL, NV, decltype(height)::value>(f, t, row, slab, u, begun);
+  });
+}
+
+template <int CELL> void slab_backward(const Backward &f, Int slab) {
+  const Int first = f.bounds[slab], rows = f.bounds[slab + 1] - first, *active = f.active + slab * f.T;
+  const Blocks blocks(f.H);
+  for (Int t = f.T - 1; t >= -1; t--) {
+    const Int begun = first + (t + 1 < f.T ? active[t + 1] : 0), last = first + (t < 0 ? rows : active[t]);
+    for (Int i = 0; i < blocks.count; i++) {
+      const Int j = t & 1 ? blocks.count - 1 - i : i, u = blocks.first(j) * W;
+      switch (blocks.first(j + 1) - blocks.first(j)) {
+#define BLOCK(n) case n: block_backward<CELL, n>(f, t, first, begun, slab, u, true); \
+                         block_backward<CELL, n>(f, t, begun, last, slab, u, false); break;
+        BLOCK(1) BLOCK(2) BLOCK(3) BLOCK(4)
+#undef BLOCK
+      }
+    }
+  }
+}
+
+inline void slab(const Forward &f, Int s) {
+  switch (f.cell) {
+    case LSTM: return slab_forward<LSTM>(f, s);
+    case PEEPHOLE: return slab_forward<PEEPHOLE>(f, s);
+    case COUPLED: return slab_forward<COUPLED>(f, s);
+    case GRU: return slab_forward<GRU>(f, s);
+    case ELMAN: return slab_forward<ELMAN>(f, s);
+    case RELU: return slab_forward<RELU>(f, s);
+  }
+}
+
+inline void slab(const Backward &f, Int s) {
+  switch (f.cell) {
+    case LSTM: return slab_backward<LSTM>(f, s);
+    case PEEPHOLE: return slab_backward<PEEPHOLE>(f, s);
+    case COUPLED: return slab_backward<COUPLED>(f, s);
+    case GRU: return slab_backward<GRU>(f, s);
+    case ELMAN: return slab_backward<ELMAN>(f, s);
+    case RELU: return slab_backward<RELU>(f, s);
+  }
+}
+
+template <class Work> struct Job {
+  const Work *work;
+  std::atomic<Int> next;
+  static void run(void *self) {
+    Job *job = (Job *)self;
+    for (Int s; (s = job->next++) < job->work->slabs;) slab(*job->work, s);
+  }
+};
+
+// How OpenMP starts a team (GOMP_parallel of the library that torch brought), or NULL for one thread.
+typedef void (*Start)(void (*)(void *), void *, unsigned, unsigned);
+
+template <class Work> void run(const Work *work, Start start) {
+  Job<Work> job{work, {0}};
+  if (start && work->slabs > 1)
+    start(Job<Work>::run, &job, (unsigned)work->slabs, 0);
+  else
+    Job<Work>::run(&job);
+}
+
+}  // namespace
+
+API Int weft_version() { return 1; }  // of the structs above, as __init__.py expects it
+API Int weft_width() { return W; }
+API void weft_forward(const Forward *f, Start start) { run(f, start); }
+API void weft_backward(const Backward *f, Start start) { run(f, start); }
+
+// Weights [G H, K] as panels for the way forward; gated cells [blocks, K, G, W], else [blocks, K, NV, W].
+API void weft_pack_forward(Int cell, Int H, Int K, const float *w, float *panel) {
+  const Int G = gates((int)cell), registers = (H + W - 1) / W;
+  const Blocks blocks(H);
+  for (Int j = 0, n = G > 1 ? registers : blocks.count; j < n; j++) {
+    const Int from = G > 1 ? j : blocks.first(j), NV = G > 1 ? G : blocks.first(j + 1) - from;
+    float *p = panel + from * (G > 1 ? G : 1) * W * K;
+    for (Int k0 = 0; k0 < K; k0 += 16)
+      for (Int v = 0; v < NV; v++)
+        for (Int l = 0; l < W; l++) {
+          const Int u = (G > 1 ? j : from + v) * W + l, end = k0 + 16 < K ? k0 + 16 : K;
+          const float *row = w + ((G > 1 ? v * H : 0) + u) * K;
+          for (Int k = k0; k < end; k++) p[(k * NV + v) * W + l] = u < H ? row[k] : 0.f;
+        }
+  }
+}
+
+// Weights [K, H] as panels [blocks, K, NV, W] for the way back.
+API void weft_pack_backward(Int H, Int K, const float *w, float *panel) {
+  const Blocks blocks(H);
+  for (Int j = 0; j < blocks.count; j++) {
+    const Int u = blocks.first(j) * W, wide = blocks.first(j + 1) * W - u, n = H - u < wide ? H - u : wide;
+    for (Int k = 0; k < K; k++) {
+      float *p = panel + u * K + k * wide;
+      memcpy(p, w + k * H + u, n * sizeof(float));
+      if (n < wide) memset(p + n, 0, (wide - n) * sizeof(float));
+    }
+  }
+}

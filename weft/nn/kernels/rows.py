@@ -1,0 +1,65 @@
+"""Rows of different lengths inside a kernel: sorted, so that those still there at a step come first.
+
+Read next: compiled.py and written.py, which skip the padding in this way.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Sorted(NamedTuple):
+    """Rows in the order of a kernel.
+
+    bounds: [K + 1], slab k holds rows bounds[k] to bounds[k + 1].
+    active: [K, T], how many rows of the slab are still there at step t.
+    order: [B], which row stands here; None where the order is the given one.
+    lengths: [B] in the kernel's order; None where no row is shorter than T.
+    """
+
+    bounds: Tensor
+    active: Tensor
+    order: Tensor | None
+    lengths: Tensor | None
+
+    def take(self, tensor: Tensor | None) -> Tensor | None:
+        """[B, ..] in the kernel's order."""
+        return tensor if tensor is None or self.order is None else tensor[self.order]
+
+    def give_back(self, tensor: Tensor | None) -> Tensor | None:
+        """[B, ..] in the given order."""
+        if tensor is None or self.order is None:
+            return tensor
+        back = torch.empty_like(self.order)
+        back[self.order] = torch.arange(len(back), device=back.device)
+        return tensor[back]
+
+    def real(self) -> Tensor | None:
+        """The real positions of [T, B] as numbers of [T * B]; None for all."""
+        if self.lengths is None:
+            return None
+        steps = torch.arange(self.active.shape[1], device=self.lengths.device)
+        return (steps[:, None] < self.lengths).flatten().nonzero()[:, 0]
+
+
+def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
+    """The rows by length, the longest first, dealt out so that each slab gets its share of every length.
+
+    Args:
+        x: [B, T, ..].
+        mask: [B, T] bool, real positions first, or None.
+        slabs: K.
+    """
+    rows, steps = x.shape[:2]
+    sizes = [len(range(slab, rows, slabs)) for slab in range(slabs)]
+    bounds = torch.tensor([0, *sizes]).cumsum(0)
+    lengths = None if mask is None else mask.sum(1)
+    if lengths is None or bool((lengths == steps).all()):
+        return Sorted(bounds, torch.tensor(sizes)[:, None].expand(slabs, steps).contiguous(), None, None)
+    falling = lengths.argsort(descending=True, stable=True)
+    order = torch.cat([falling[slab::slabs] for slab in range(slabs)])
+    lengths = lengths[order]
+    at = torch.arange(steps, device=lengths.device)
+    active = torch.stack([(part[:, None] > at).sum(0) for part in lengths.split(sizes)])
+    return Sorted(bounds, active, order, lengths)
