@@ -16,6 +16,8 @@ from weft.nn.kernels.elman import elman
 from weft.nn.kernels.gru import gru
 from weft.nn.kernels.lstm import lstm
 from weft.nn.kernels.peephole import peephole
+from weft.nn.kernels.recurrence import recurrence
+from weft.nn.scan import sequence
 
 T = 7
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3, "elman": 1, "relu": 1}
@@ -206,3 +208,18 @@ def test_rows_are_sorted_and_dealt_to_the_threads() -> None:
     assert plan.active.tolist() == [[3, 3, 2, 2, 1], [3, 2, 2, 1, 1]]
     x = normal(7, 5, 1)
     assert torch.equal(plan.give_back(plan.take(x)), x)
+
+
+def test_law_7_the_elementwise_recurrence_is_its_plain_twin() -> None:
+    found = []
+    for function in (recurrence, sequence):
+        a, b, c = (normal(5, T, 13), normal(5, T, 13, seed=2), normal(5, 13, seed=3))
+        given = [t.requires_grad_() for t in (a, b, c)]
+        out = function(*given)
+        grads = torch.autograd.grad((out * out).sum(), given, create_graph=True)
+        again = torch.autograd.grad(sum((grad * grad).sum() for grad in grads), given)
+        with torch.no_grad():
+            plain = function(*given)
+        first = torch.autograd.grad((function(*given) * normal(5, T, 13, seed=4)).sum(), given)
+        found.append((out, plain, *grads, *(grad / grad.norm() for grad in again), *first))
+    close(found[0], found[1])

@@ -1,11 +1,14 @@
 """c_t = a_t c_{t-1} + b_t over all steps, elementwise: what the cells of C10 have in common.
 
-`sequence` goes step by step, one operation each: on a CPU a scan over logarithms took five times as long.
+`recurrence` goes step by step, one operation each: on a CPU a scan over logarithms took five times as long.
 `scan` combines neighbours, ceil(log2 T) operations on everything: for a GPU. Read next: cells/mingru.py.
 """
 
 import torch
 from torch import Tensor
+
+from weft.nn.kernels import choice
+from weft.nn.kernels.recurrence import recurrence
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -21,11 +24,13 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
     """
     if mask is not None:
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
-    return sequence(a, b, c) if a.device.type == "cpu" else scan(a, b, c)
+    if a.device.type != "cpu":
+        return scan(a, b, c)
+    return sequence(a, b, c) if choice.traced() or choice.forced("cells") == "steps" else recurrence(a, b, c)
 
 
 def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """One operation a step."""
+    """One operation a step: the plain twin of kernels/recurrence.py."""
     cs = []
     for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
         c = torch.addcmul(b_t, a_t, c)

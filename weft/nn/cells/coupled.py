@@ -7,6 +7,7 @@ from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels.coupled import coupled
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
 from weft.shapes import check_choice
@@ -73,3 +74,13 @@ class Coupled(Cell):
             for name, value in zip(names, (f, candidate, o, c, h), strict=True):
                 record(name, value)
         return h, (h, c)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """All steps at once, by the kernel; a probe sees the gates, step by step."""
+        if watching() or self.normalised or self.candidate == "sigmoid":
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        y, h, c = coupled(x, *state, self.weight_x, self.weight_h, self.bias, mask)
+        return y, (h, c)

@@ -20,8 +20,8 @@ Reset = Literal["after", "before"]
 class GRU(Cell):
     """u, r = sigmoid(W h_{t-1} + W x_t + b), h_t = u h_{t-1} + (1 - u) h^.
 
-    reset = "after" (torch, cuDNN): h^ = tanh(W_x x_t + b_x + r (W_h h_{t-1} + b_h)), at full speed.
-    reset = "before" (Cho 2014): h^ = tanh(W_h (r h_{t-1}) + W_x x_t + b), a loop over steps.
+    reset = "after" (torch, cuDNN): h^ = tanh(W_x x_t + b_x + r (W_h h_{t-1} + b_h)).
+    reset = "before" (Cho 2014): h^ = tanh(W_h (r h_{t-1}) + W_x x_t + b).
 
     Args:
         in_size: D, features of the input.
@@ -110,8 +110,9 @@ class GRU(Cell):
         self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once, by the kernel where it knows the form."""
-        if self.reset == "before" or self.candidate == "sigmoid" or self.normalised or watching():
+        if self.candidate == "sigmoid" or self.normalised or watching():
             return super().forward(x, state, mask)
         self.check(x, state, mask)
-        y, h = gru(x, state[0], self.weight_x, self.weight_h, self.bias, self.bias_n, mask)
+        bias_n = self.bias_n if self.reset == "after" else None
+        y, h = gru(x, state[0], self.weight_x, self.weight_h, self.bias, bias_n, mask)
         return y, (h,)

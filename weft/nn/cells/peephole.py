@@ -11,6 +11,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.kernels.linear import linear
+from weft.nn.kernels.peephole import peephole
 from weft.probe import record, watching
 from weft.shapes import check_choice
 
@@ -99,6 +100,24 @@ class Peephole(Cell):
             for name, value in zip(names, (i, f, candidate, o, c, h), strict=True):
                 record(name, value)
         return h, (h, c)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """All steps at once, by the kernel where it knows the form; a probe sees the gates, step by step."""
+        if watching() or self.normalised or self.candidate == "sigmoid" or self.form == "full":
+            return super().forward(x, state, mask)
+        self.check(x, state, mask)
+        y, h, c = peephole(x, *state, self.weight_x, self.weight_h, self.bias, self._three(), mask)
+        return y, (h, c)
+
+    def _three(self) -> Tensor:
+        """The weights of all three gates; zeros where one does not look."""
+        if len(self.gates) == 3:
+            return self.weight_c
+        given = dict(zip(self.gates, self.weight_c, strict=True))
+        zeros = self.weight_c.new_zeros(self.size)
+        return torch.stack([given.get(gate, zeros) for gate in ("input", "forget", "output")])
 
     def _seen(self, c: Tensor) -> dict[str, Tensor]:
         """What each gate that looks adds to its energy."""
