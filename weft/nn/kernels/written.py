@@ -10,11 +10,9 @@ Its plain twin is the loop over a cell's `step`. Read next: rows.py.
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from weft.nn.kernels import steps
-from weft.nn.kernels.linear import linear
+from weft.nn.kernels.products import Products, graph_or, plain_forward
 from weft.nn.kernels.rows import Sorted, sort
 
 CELLS = ("elman", "relu", "gru", "gru_before", "peephole")
@@ -50,94 +48,13 @@ def run(
     return back(y.transpose(0, 1)), back(h), back(rest[0]) if rest else None  # type: ignore[return-value]
 
 
-class _Products:
-    """The products of a layer, in autocast's dtype if there is one, and what all layers have in common."""
-
-    def __init__(self, rows: Sorted, low: torch.dtype | None, wide: torch.dtype) -> None:
-        self.counts = rows.active[0].tolist()
-        self.rows = rows
-        self.low = low
-        self.wide = wide
-
-    def cast(self, tensor: Tensor) -> Tensor:
-        return tensor if self.low is None else tensor.to(self.low)
-
-    def inputs(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """W x + b for all steps, [T, B, G H]."""
-        return linear(self.cast(x), self.cast(weight), self.cast(bias)).to(self.wide)
-
-    def times(self, a: Tensor, weight: Tensor) -> Tensor:
-        """a W^T, W as `cast` gave it."""
-        return F.linear(self.cast(a), weight).to(self.wide)
-
-    def states(self, before: Tensor, steps: int) -> Tensor:
-        """[T + 1, B, H], the first filled; zeros where steps may be skipped."""
-        make = before.new_empty if self.rows.lengths is None else before.new_zeros
-        states = make(steps + 1, *before.shape)
-        states[0] = before
-        return states
-
-    def last(self, states: Tensor) -> Tensor:
-        """Each row's last state."""
-        if self.rows.lengths is None:
-            return states[-1].clone()
-        return states[self.rows.lengths, torch.arange(states.shape[1], device=states.device)]
-
-    def clear(self, *grads: Tensor) -> None:
-        """Zeros at padding."""
-        if self.rows.lengths is not None:
-            at = torch.arange(grads[0].shape[0], device=grads[0].device)
-            padding = (at[:, None] >= self.rows.lengths)[..., None]
-            for grad in grads:
-                grad.masked_fill_(padding, 0.0)
-
-    def gradient(self, d: Tensor, a: Tensor) -> Tensor:
-        """Sum over steps and rows of d a^T."""
-        d, a = self.cast(d.flatten(0, 1)), self.cast(a.flatten(0, 1))
-        return linear(d.mT, a.mT).to(self.wide)
-
-    def back(self, d: Tensor, weight: Tensor) -> Tensor:
-        """d W for all steps."""
-        return linear(self.cast(d), self.cast(weight).mT).to(self.wide)
-
-
-def _plain(function: Any) -> Any:
-    """Without autocast, which would touch the operations in place; without a graph."""
-
-    def inside(ctx: Any, *arguments: Any) -> Any:
-        device = next(t for t in arguments if isinstance(t, Tensor)).device.type
-        with torch.autocast(device, enabled=False):
-            return function(ctx, *arguments)
-
-    return inside
-
-
-def _backward(function: Any) -> Any:
-    """Without autocast; step by step if the gradients are to be derived again."""
-
-    def inside(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        if not torch.is_grad_enabled():
-            with torch.autocast(grads[0].device.type, enabled=False):
-                return function(ctx, *grads)
-        with_c, with_extra = ctx.cell == "peephole", ctx.cell in ("peephole", "gru")
-        x, h, *rest = ctx.saved_tensors[: 5 + with_c + with_extra]  # what came into `forward`, in its order
-        given = (x.transpose(0, 1), h, *(rest if with_c else [None, *rest]), *(() if with_extra else (None,)))
-        by = (grads[0].transpose(0, 1), grads[1], grads[2] if with_c else None)
-        found = steps.derived(ctx.cell, ctx.p.rows, given, by)
-        dx = None if found[0] is None else found[0].transpose(0, 1)
-        after = [grad for grad, tensor in zip(found, given, strict=True) if tensor is not None][1:]
-        return None, None, None, dx, *after
-
-    return inside
-
-
 class _Elman(torch.autograd.Function):
     @staticmethod
-    @_plain
+    @plain_forward
     def forward(  # type: ignore[override]
         ctx: Any, rows: Sorted, low: Any, cell: str, x: Tensor, h: Tensor, wx: Tensor, wh: Tensor, b: Tensor
     ) -> tuple[Tensor, Tensor]:
-        p = _Products(rows, low, wh.dtype)
+        p = Products(rows, low, wh.dtype)
         gates, hs, weight = p.inputs(x, wx, b), p.states(h, len(x)), p.cast(wh)
         for n, g, before, after in zip(
             p.counts, gates.unbind(), hs[:-1].unbind(), hs[1:].unbind(), strict=True
@@ -151,12 +68,12 @@ class _Elman(torch.autograd.Function):
                 torch.clamp(g, min=0.0, out=after[:n])
             else:
                 torch.tanh(g, out=after[:n])
-        ctx.save_for_backward(x, h, wx, wh, b, hs)
+        ctx.save_forgraph_or(x, h, wx, wh, b, hs)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs)
 
     @staticmethod
-    @_backward
+    @graph_or
     def backward(ctx: Any, dy: Tensor, dh: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         x, _, wx, wh, _, hs = ctx.saved_tensors
         p, dh = ctx.p, dh.clone()
@@ -175,7 +92,7 @@ class _Elman(torch.autograd.Function):
 
 class _GRU(torch.autograd.Function):
     @staticmethod
-    @_plain
+    @plain_forward
     def forward(  # type: ignore[override]
         ctx: Any,
         rows: Sorted,
@@ -188,7 +105,7 @@ class _GRU(torch.autograd.Function):
         b: Tensor,
         bn: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        p, size = _Products(rows, low, wh.dtype), h.shape[1]
+        p, size = Products(rows, low, wh.dtype), h.shape[1]
         gates, hs, weight = p.inputs(x, wx, b), p.states(h, len(x)), p.cast(wh)
         inner = hs.new_zeros(len(x), *h.shape)
         for t, n in enumerate(p.counts):
@@ -199,21 +116,21 @@ class _GRU(torch.autograd.Function):
             r, z, candidate = g.chunk(3, 1)
             candidate.addcmul_(r, q).tanh_()
             torch.lerp(candidate, before, z, out=hs[t + 1, :n])
-        ctx.save_for_backward(x, h, wx, wh, b, bn, hs, inner, gates)
+        ctx.save_forgraph_or(x, h, wx, wh, b, bn, hs, inner, gates)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs)
 
     @staticmethod
-    @_backward
+    @graph_or
     def backward(ctx: Any, dy: Tensor, dh: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         x, _, wx, wh, _, _, hs, inner, gates = ctx.saved_tensors
         p, dh, size = ctx.p, dh.clone(), hs.shape[2]
         r, z, candidate = gates.chunk(3, 2)
         d = torch.empty_like(gates)  # by dh at first, times dh in the loop: r, z and the candidate's W_h side
         dr, dz, dn = d.chunk(3, 2)
-        before_n = torch.ops.aten.tanh_backward(1 - z, candidate)  # the candidate's W_x side
+        before_n = torch.ops.aten.tanhgraph_or(1 - z, candidate)  # the candidate's W_x side
         sigmoid_slope(hs[:-1] - candidate, z, grad_input=dz)
-        torch.mul(torch.ops.aten.sigmoid_backward(inner, r), before_n, out=dr)
+        torch.mul(torch.ops.aten.sigmoidgraph_or(inner, r), before_n, out=dr)
         torch.mul(before_n, r, out=dn)
         weight = p.cast(wh).mT
         for t in reversed(range(len(dy))):
@@ -233,11 +150,11 @@ class _GRU(torch.autograd.Function):
 
 class _GRUBefore(torch.autograd.Function):
     @staticmethod
-    @_plain
+    @plain_forward
     def forward(  # type: ignore[override]
         ctx: Any, rows: Sorted, low: Any, cell: str, x: Tensor, h: Tensor, wx: Tensor, wh: Tensor, b: Tensor
     ) -> tuple[Tensor, Tensor]:
-        p, size = _Products(rows, low, wh.dtype), h.shape[1]
+        p, size = Products(rows, low, wh.dtype), h.shape[1]
         gates, hs = p.inputs(x, wx, b), p.states(h, len(x))
         weight_g, weight_n = p.cast(wh).split([2 * size, size])
         read = hs.new_zeros(len(x), *h.shape)  # r h
@@ -248,12 +165,12 @@ class _GRUBefore(torch.autograd.Function):
             torch.mul(r, before, out=rh)
             candidate.add_(p.times(rh, weight_n)).tanh_()
             torch.lerp(candidate, before, z, out=hs[t + 1, :n])
-        ctx.save_for_backward(x, h, wx, wh, b, hs, read, gates)
+        ctx.save_forgraph_or(x, h, wx, wh, b, hs, read, gates)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs)
 
     @staticmethod
-    @_backward
+    @graph_or
     def backward(ctx: Any, dy: Tensor, dh: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         x, _, wx, wh, _, hs, read, gates = ctx.saved_tensors
         p, dh, size = ctx.p, dh.clone(), hs.shape[2]
@@ -280,12 +197,12 @@ class _GRUBefore(torch.autograd.Function):
 
 class _Peephole(torch.autograd.Function):
     @staticmethod
-    @_plain
+    @plain_forward
     def forward(  # type: ignore[override]
         ctx: Any, rows: Sorted, low: Any, cell: str, x: Tensor, h: Tensor, c: Tensor, wx: Tensor, wh: Tensor,
         b: Tensor, peep: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-        p = _Products(rows, low, wh.dtype)
+        p = Products(rows, low, wh.dtype)
         gates, hs, cs, weight = p.inputs(x, wx, b), p.states(h, len(x)), p.states(c, len(x)), p.cast(wh)
         size = h.shape[1]
         for t, n in enumerate(p.counts):
@@ -299,12 +216,12 @@ class _Peephole(torch.autograd.Function):
             torch.mul(f, before, out=now).addcmul_(i, candidate)
             o.addcmul_(now, peep[2]).sigmoid_()
             torch.mul(o, now.tanh(), out=hs[t + 1, :n])
-        ctx.save_for_backward(x, h, c, wx, wh, b, peep, hs, cs, gates)
+        ctx.save_forgraph_or(x, h, c, wx, wh, b, peep, hs, cs, gates)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs), p.last(cs)
 
     @staticmethod
-    @_backward
+    @graph_or
     def backward(ctx: Any, dy: Tensor, dh: Tensor, dc: Tensor) -> tuple[Any, ...]:  # type: ignore[override]
         x, _, _, wx, wh, _, peep, hs, cs, gates = ctx.saved_tensors
         p, dh, dc = ctx.p, dh.clone(), dc.clone()
@@ -316,7 +233,7 @@ class _Peephole(torch.autograd.Function):
         sigmoid_slope(cs[:-1], f, grad_input=df)
         tanh_slope(i, candidate, grad_input=dn)
         sigmoid_slope(shown, o, grad_input=do)
-        into = torch.ops.aten.tanh_backward(o, shown).addcmul_(do, peep[2])  # dc by dh
+        into = torch.ops.aten.tanhgraph_or(o, shown).addcmul_(do, peep[2])  # dc by dh
         weight = p.cast(wh).mT
         for t in reversed(range(len(dy))):
             n = p.counts[t]
