@@ -163,6 +163,45 @@ def test_it_predicts_and_learns_on(imported: Any, tmp_path: Path, capsys: pytest
         close(after[name], tensor, 1e-6)
 
 
+@torch.no_grad()
+def test_gpt2_becomes_a_language_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torch.manual_seed(3)
+    made = tokenizer()
+    config = transformers.GPT2Config(
+        vocab_size=311, n_positions=101, n_embd=12, n_layer=2, n_head=3, bos_token_id=2, eos_token_id=2
+    )
+    theirs = transformers.GPT2LMHeadModel(config).eval()
+    for parameter in theirs.parameters():
+        parameter.data += 0.2 * torch.randn(parameter.shape)
+    theirs.save_pretrained(tmp_path / "checkpoint")
+    made.save(str(tmp_path / "checkpoint" / "tokenizer.json"))
+    with pytest.raises(SystemExit) as leave:
+        cli.main(["import", str(tmp_path / "checkpoint"), "--run", str(tmp_path / "run")])
+    assert leave.value.code == 0
+    opened = open_run(tmp_path / "run", device="cpu")
+    order = torch.tensor(opened.task.vocabulary._order)
+    for line in LINES:
+        ids = made.encode(line).ids
+        want = theirs(torch.tensor([[2, *ids]])).logits.log_softmax(-1)[0]
+        state = opened.model.start(None, torch.ones(1, 1, dtype=torch.bool))
+        numbers = torch.tensor([[3, *opened.task.vocabulary.encode(line)]])
+        got = opened.model.head(opened.model.decoder(opened.model.embed(numbers), state)[0])[0]
+        kept = [place for place in range(len(order)) if got[0, place] > -1000]
+        close(got[:, kept], want[:, order[kept]], 1e-5)
+        assert sorted(order[kept].tolist()) == list(range(311))
+        writes = theirs.generate(
+            torch.tensor([[2, *ids]]), do_sample=False, max_new_tokens=9, suppress_tokens=[3], pad_token_id=1
+        )[0, 1:].tolist()
+        writes = writes[: writes.index(2)] if 2 in writes else writes
+        (tmp_path / "prompt").write_text(line + "\n", "utf-8")
+        changes = ["--set", "max_tokens=9", "--set", "search=greedy"]
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as leave:
+            cli.main(["predict", str(tmp_path / "run"), str(tmp_path / "prompt"), *changes])
+        assert leave.value.code == 0
+        assert capsys.readouterr().out.strip() == made.decode(writes).strip()
+
+
 def test_what_becomes_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refused(*arguments: str) -> str:
         with pytest.raises(SystemExit) as leave:
@@ -174,5 +213,8 @@ def test_what_becomes_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "model.safetensors: is missing" in refused(str(tmp_path), "--run", str(tmp_path / "run"))
     (tmp_path / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     said = refused(str(tmp_path), "--run", str(tmp_path / "run"))
-    assert "model_type: vit came, marian and bart become runs" in said
+    assert "model_type: vit came, marian, bart, gpt2 become runs" in said
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart"}), "utf-8")
+    said = refused(str(tmp_path), "--run", str(tmp_path / "run"), "--source", "en")
+    assert "a bart needs --source and --target; en and None came" in said
     assert not (tmp_path / "run").exists()

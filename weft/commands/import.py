@@ -11,21 +11,27 @@ from weft.commands.program import program
 @click.command(short_help="Turn a checkpoint of the transformers library into a run.")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--run", type=click.Path(path_type=Path), required=True, help="The run directory to make.")
-@click.option("--source", default="source", show_default=True, help="Language code of what it reads.")
-@click.option("--target", default="target", show_default=True, help="Language code of what it writes.")
+@click.option("--source", help="Language code of what a translator reads.")
+@click.option("--target", help="Language code of what a translator writes.")
 @click.option(
-    "--train", "training", default="train", show_default=True, help="Prefix of files to train it on later."
+    "--train",
+    "training",
+    default="train",
+    show_default=True,
+    help="Text to train on later, or its prefix.",
 )
-@click.option(
-    "--valid", default="valid", show_default=True, help="Prefix of files to validate it with later."
-)
-def command(directory: Path, run: Path, source: str, target: str, training: str, valid: str) -> None:
-    """Make a run of DIRECTORY (config.json, model.safetensors, tokenizer.json) of a Marian or BART model.
+@click.option("--valid", default="valid", show_default=True, help="Text to validate it with, or its prefix.")
+def command(
+    directory: Path, run: Path, source: str | None, target: str | None, training: str, valid: str
+) -> None:
+    """Make a run of DIRECTORY, which holds config.json, model.safetensors and tokenizer.json.
+
+    Marian and BART models become translators, GPT-2 a language model.
 
     \b
-    weft import opus-mt-en-de --run runs/opus --source en --target de
-    weft predict runs/opus < text.en
-    weft evaluate runs/opus --data test
+    weft import bart-en-de --run runs/bart --source en --target de
+    weft predict runs/bart < text.en
+    weft import gpt2 --run runs/gpt2
     """  # noqa: D301  click reads the \b
     from weft.importing.runs import import_run
 

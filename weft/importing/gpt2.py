@@ -1,5 +1,7 @@
 """GPT-2: a decoder without an encoder, learned positions, norms before, tied embeddings (M5)."""
 
+from typing import Any
+
 import torch
 
 from weft.importing.checkpoint import Foreign, Origin, fill
@@ -26,20 +28,7 @@ def gpt2(foreign: Foreign) -> Generator:
     foreign.need("add_cross_attention", False)
     size, tokens = foreign.setting("n_embd"), foreign.setting("vocab_size")
     embed = Tokens(tokens, size, dropout=foreign.setting("embd_pdrop", default=0.1), scaled=False)
-    decoder = TransformerDecoder(
-        size,
-        None,
-        size=size,
-        num_layers=foreign.setting("n_layer"),
-        num_heads=foreign.setting("n_head"),
-        inner=foreign.setting("n_inner", default=4 * size),
-        norm_epsilon=foreign.setting("layer_norm_epsilon", default=1e-5),
-        activation=activation(foreign, "activation_function"),
-        positions="learned",
-        max_length=foreign.setting("n_positions"),
-        dropout=foreign.setting("resid_pdrop", default=0.1),
-        attention_dropout=foreign.setting("attn_pdrop", default=0.1),
-    )
+    decoder = TransformerDecoder(size, None, **settings(foreign))
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
     prefix = "transformer." if any(name.startswith("transformer.") for name in foreign.tensors) else ""
     origins: dict[str, Origin] = {
@@ -54,6 +43,23 @@ def gpt2(foreign: Foreign) -> Generator:
         origins |= _block(f"decoder.blocks.{layer}", f"{prefix}h.{layer}", size)
     fill(model, foreign, origins, spare=SPARE)
     return model.eval()
+
+
+def settings(foreign: Foreign) -> dict[str, Any]:
+    """Of our decoder, as a recipe writes them."""
+    size = foreign.setting("n_embd")
+    return {
+        "size": size,
+        "num_layers": foreign.setting("n_layer"),
+        "num_heads": foreign.setting("n_head"),
+        "inner": foreign.setting("n_inner", default=4 * size),
+        "norm_epsilon": foreign.setting("layer_norm_epsilon", default=1e-5),
+        "activation": activation(foreign, "activation_function"),
+        "positions": "learned",
+        "max_length": foreign.setting("n_positions"),
+        "dropout": foreign.setting("resid_pdrop", default=0.1),
+        "attention_dropout": foreign.setting("attn_pdrop", default=0.1),
+    }
 
 
 def _block(ours: str, theirs: str, size: int) -> dict[str, Origin]:

@@ -1,6 +1,7 @@
 """A checkpoint directory becomes a run: recipe, vocabularies, weights; used and trained like any other.
 
-Encoder-decoders (Marian, BART) become translators. Read next: translators.py, ../text/imported.py.
+Encoder-decoders (Marian, BART) become translators, GPT-2 a language model.
+Read next: translators.py, ../text/imported.py.
 """
 
 import tempfile
@@ -15,6 +16,7 @@ from weft.config import dump, read_recipe
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign, read
 from weft.importing.families import FAMILIES
+from weft.importing.gpt2 import settings as gpt2_settings
 from weft.importing.translators import sides
 from weft.models import Generator
 from weft.run import FORMAT, check
@@ -24,58 +26,68 @@ from weft.train import files, weights
 NEVER = -1e4
 """Logit of a symbol that the imported model lacks, or has under another number already."""
 
-TRANSLATORS = ("marian", "bart")
+RUNS = ("marian", "bart", "gpt2")
 
 
-def import_run(directory: Path, run: Path, *, source: str, target: str, train: str, valid: str) -> str:
+def import_run(
+    directory: Path,
+    run: Path,
+    *,
+    source: str | None = None,
+    target: str | None = None,
+    train: str = "train",
+    valid: str = "valid",
+) -> str:
     """Turn a checkpoint directory (config.json, model.safetensors, tokenizer.json) into a run.
 
     Args:
         directory: of the transformers library.
         run: the run directory to make.
-        source, target: language codes.
-        train, valid: prefixes of files to train on, should it be trained on.
+        source, target: language codes, for a translator and for nothing else.
+        train, valid: files to train on, should it be trained on; prefixes of them for a translator.
 
     Returns:
         What was made, in a sentence.
 
     Raises:
         CheckpointError: files or tensors are missing, extra or damaged.
-        ConfigError: a family that makes no run, or the run is there already.
+        ConfigError: a family that makes no run, languages that it needs or has not, or a run that is there.
     """
     foreign = read(directory)
     family = foreign.setting("model_type")
-    if family not in TRANSLATORS:
+    if family not in RUNS:
         raise ConfigError(
-            f"{directory / 'config.json'}: model_type: {family} came, {' and '.join(TRANSLATORS)} become "
-            "runs; from Python weft.importing.families.import_model gives the model of " + ", ".join(FAMILIES)
+            f"{directory / 'config.json'}: model_type: {family} came, {', '.join(RUNS)} become runs; from "
+            "Python weft.importing.families.import_model gives the model of " + ", ".join(FAMILIES)
         )
+    if (family == "gpt2") != (source is None and target is None) or (source is None) != (target is None):
+        need = "takes neither --source nor --target" if family == "gpt2" else "needs --source and --target"
+        raise ConfigError(f"{directory}: a {family} {need}; {source} and {target} came")
     if run.exists():
         raise ConfigError(f"{run}: is there already; choose another directory with --run")
     theirs = FAMILIES[family](foreign)
     assert isinstance(theirs, Generator)
+    end = foreign.setting("eos_token_id")
     content, order = renumbered(
         directory / "tokenizer.json",
         foreign.setting("vocab_size"),
         pad=foreign.config.get("pad_token_id"),
-        start=foreign.setting("decoder_start_token_id"),
-        end=foreign.setting("eos_token_id"),
+        start=foreign.setting("decoder_start_token_id", "bos_token_id", default=end),
+        end=end,
     )
-    longest = min(128, foreign.setting("max_position_embeddings") - 1)  # tokens; <sos> takes a position too
-    data = {"source": source, "target": target, "train": train, "valid": valid, "max_length": longest}
-    plain = {
-        "task": "translate",
-        "data": {**data, "vocabulary": {"shared": False}},
-        "model": _model_section(foreign, entry_norm=family == "bart"),
-        "training": {"max_epochs": 3},
-    }
+    files_of = {"train": train, "valid": valid}
+    if family == "gpt2":
+        plain, vocabularies = _language(foreign, files_of), {"tokenizer.json": False}
+    else:
+        plain = _translate(foreign, {"source": source, "target": target, **files_of}, bart=family == "bart")
+        vocabularies = {"tokenizer.source.json": True, "tokenizer.target.json": False}
     run.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=run.absolute().parent, prefix=".importing-") as name:
         made = Path(name)
         (made / "recipe.yaml").write_bytes(dump(plain).encode())
         begun = check(read_recipe(made / "recipe.yaml"))
-        Imported(content, order, framed=True).save(made / "tokenizer.source.json")
-        Imported(content, order, framed=False).save(made / "tokenizer.target.json")
+        for file, framed in vocabularies.items():
+            Imported(content, order, framed=framed).save(made / file)
         begun.task.open(made)
         model = begun.task.model()
         weights.restore(model, _renumbered(theirs.state_dict(), order), str(directory))
@@ -87,23 +99,41 @@ def import_run(directory: Path, run: Path, *, source: str, target: str, train: s
             "recipe.yaml": dump(begun.plain).encode(),
             "model.safetensors": packed,
             weights.START: packed,
-        } | {path.name: path.read_bytes() for path in made.glob("tokenizer*.json")}
+        } | {file: (made / file).read_bytes() for file in vocabularies}
     files.write_directory(run, contents)
     count = sum(parameter.numel() for parameter in model.parameters())
-    return f"{run}: a {family} of {count:,} parameters and {len(order):,} tokens, {source} to {target}"
+    return (
+        f"{run}: a {family} of {count:,} parameters and {len(order):,} tokens, for the task {plain['task']}"
+    )
 
 
-def _model_section(foreign: Foreign, *, entry_norm: bool) -> dict[str, Any]:
-    parts = sides(foreign, entry_norm=entry_norm)
+def _translate(foreign: Foreign, data: dict[str, Any], *, bart: bool) -> dict[str, Any]:
+    longest = min(128, foreign.setting("max_position_embeddings") - 1)  # tokens; <sos> takes a position too
+    parts = sides(foreign, entry_norm=bart)
+    scaled = bool(foreign.config.get("scale_embedding", False))
+    embedding = {"size": foreign.setting("d_model"), "dropout": 0.0, "shared": False, "scaled": scaled}
     return {
-        **{side: {"use": "transformer", **settings} for side, settings in parts.items()},
-        "embedding": {
-            "size": foreign.setting("d_model"),
-            "dropout": 0.0,
-            "shared": False,
-            "tied": True,
-            "scaled": bool(foreign.config.get("scale_embedding", False)),
+        "task": "translate",
+        "data": {**data, "vocabulary": {"shared": False}, "max_length": longest},
+        "model": {
+            **{side: {"use": "transformer", **settings} for side, settings in parts.items()},
+            "embedding": embedding,
         },
+        "training": {"max_epochs": 3},
+    }
+
+
+def _language(foreign: Foreign, data: dict[str, Any]) -> dict[str, Any]:
+    decoder = gpt2_settings(foreign)
+    dropout = foreign.setting("embd_pdrop", default=0.1)
+    return {
+        "task": "language",
+        "data": {**data, "batches": "lines", "length": min(128, decoder["max_length"])},
+        "model": {
+            "decoder": {"use": "transformer", **decoder},
+            "embedding": {"size": decoder["size"], "dropout": dropout, "scaled": False},
+        },
+        "training": {"max_epochs": 3},
     }
 
 

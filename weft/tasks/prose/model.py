@@ -24,11 +24,13 @@ class Embedding:
         size: features of a token's vector.
         dropout: share of features set to zero in training.
         tied: the output layer uses the same table (Press & Wolf 2017).
+        scaled: vectors are multiplied by the square root of their size; see `Tokens`.
     """
 
     size: int = 200
     dropout: float = 0.1
     tied: bool = True
+    scaled: bool = True
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -64,7 +66,7 @@ class ProseModel:
         """
         settings = self.embedding
         decoder = self.decoder(settings.size)
-        embed = Tokens(size, settings.size, dropout=settings.dropout)
+        embed = Tokens(size, settings.size, dropout=settings.dropout, scaled=settings.scaled)
         head = Categorical(
             decoder.size, size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
         )
