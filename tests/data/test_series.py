@@ -1,0 +1,105 @@
+"""Series from CSV: wide and long, with holes and without dates; what is wrong is named by file and line."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weft.data.series import after, read_series
+from weft.data.windows import Windows, covariates
+from weft.errors import ConfigError, DataError
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_a_wide_table_is_a_series_a_column(tmp_path: Path) -> None:
+    text = "date,a,b\n2024-01-01 00:00,1,2\n2024-01-01 01:00,NA,3.5\n2024-01-01 02:00,4,\n"
+    table = read_series(write(tmp_path / "x.csv", text))
+    assert table.columns == ("a", "b") and not table.long
+    np.testing.assert_array_equal(table.series[0].values, [[1, 2], [np.nan, 3.5], [4, np.nan]])
+    assert table.series[0].times[-1] == np.datetime64("2024-01-01T02")
+
+
+def test_compressed_and_without_a_header(tmp_path: Path) -> None:
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"1,2\n3,4\n"))
+    table = read_series(tmp_path / "x.csv.gz")
+    assert table.columns == ("1", "2") and table.series[0].times.tolist() == [0, 1]
+
+
+def test_a_long_table_is_a_series_an_id(tmp_path: Path) -> None:
+    text = "unique_id,ds,y\nB,2024-01,1\nB,2024-02,2\nA,2024-01,7\n"
+    table = read_series(write(tmp_path / "x.csv", text))
+    assert table.long and [series.name for series in table.series] == ["B", "A"]
+    assert table.series[0].values[:, 0].tolist() == [1, 2]
+
+
+def test_a_time_that_is_left_out_becomes_a_hole(tmp_path: Path) -> None:
+    text = "ds,y\n" + "".join(f"2024-01-{day:02d},{day}\n" for day in (1, 2, 3, 5, 6))
+    series = read_series(write(tmp_path / "x.csv", text)).series[0]
+    np.testing.assert_array_equal(series.values[:, 0], [1, 2, 3, np.nan, 5, 6])
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ("2024-01-02,1\n2024-01-01,2\n", r"x\.csv:3: 2024-01-01 comes after 2024-01-02"),
+        ("2024-01-02,1\n2024-01-02,2\n", r"x\.csv:3: 2024-01-02 stands twice"),
+        ("2024-01-02,inf\n", r"x\.csv:2: inf in column y is infinite"),
+        ("2024-01-02,one\n", r"x\.csv:2: 'one' in column y is no number"),
+        ("soon,1\n", r"x\.csv:2: 'soon' is no time"),
+        ("2024-01-02,1,9\n", r"x\.csv:2: 3 cells, need 2"),
+        ("", "no row of numbers"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_by_line(tmp_path: Path, rows: str, sentence: str) -> None:
+    with pytest.raises(DataError, match=sentence):
+        read_series(write(tmp_path / "x.csv", "ds,y\n" + rows))
+
+
+def test_a_column_that_is_not_there(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv", "ds,y\n2024-01-02,1\n")
+    with pytest.raises(ConfigError, match="has no column 'z'; it has ds, y"):
+        read_series(path, targets=["z"])
+
+
+def test_months_go_on_as_months() -> None:
+    times = np.array(["2023-10-01", "2023-11-01", "2023-12-01"], dtype="datetime64[s]")
+    assert [str(time)[:10] for time in after(times, 3)] == ["2024-01-01", "2024-02-01", "2024-03-01"]
+    assert after(np.arange(4), 2).tolist() == [4, 5]
+
+
+def windows(rows: int = 20, lookback: int = 3, horizon: int = 2, split: tuple = (10, 4, 6)) -> Windows:
+    from weft.data.series import Series, Table
+
+    values = np.stack([np.arange(rows) * 1.0, np.ones(rows)], 1)
+    table = Table([Series("", np.arange(rows), values, np.zeros((rows, 0)))], ("a", "b"), (), False)
+    return Windows(table, split=split, lookback=lookback, horizon=horizon, calendar=False)
+
+
+def test_windows_stay_in_their_part_and_none_is_dropped() -> None:
+    found = windows()
+    starts = [found.of(part)[:, 1][found.of(part)[:, 0] == 0].tolist() for part in range(3)]
+    # Rows 0-9 train, 10-13 validation, 14-19 test; the future of a window lies in its part alone.
+    assert starts == [[3, 4, 5, 6, 7, 8], [10, 11, 12], [14, 15, 16, 17, 18]]
+    past, future, _ = found.take(np.array([[0, 14]]))
+    mean, std = np.arange(10).mean(), np.arange(10).std()
+    np.testing.assert_allclose(past[0] * std + mean, [11, 12, 13])
+    np.testing.assert_allclose(future[0] * std + mean, [14, 15])
+    assert found.take(np.array([[1, 14]]))[0].tolist() == [[0, 0, 0]]  # a constant series has scale 1
+
+
+def test_a_series_that_is_too_short_is_refused() -> None:
+    with pytest.raises(DataError, match="10 rows of training came, lookback 9 and horizon 2 need 11"):
+        windows(lookback=9)
+    with pytest.raises(ConfigError, match="21 rows in all came, the data has 20"):
+        windows(split=(10, 5, 6))
+
+
+def test_the_calendar_is_numbers_around_zero() -> None:
+    times = np.array(["2024-01-01T00", "2024-12-31T12"], dtype="datetime64[s]")  # a Monday, a Tuesday
+    got = covariates(times, np.zeros((2, 0)), True)
+    np.testing.assert_allclose(got, [[-0.5, -0.5, -0.5, -0.5], [0, 1 / 6 - 0.5, 0.5, 0.5]])

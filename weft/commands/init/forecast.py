@@ -1,0 +1,38 @@
+"""weft init forecast: look at a table of series and write a commented recipe for it."""
+
+import shlex
+from pathlib import Path
+
+import click
+
+from weft.commands.program import program
+
+
+@click.command("forecast", short_help="A forecaster for series in CSV or Parquet.")
+@click.option("--file", type=click.Path(path_type=Path), required=True, help="Wide, or unique_id, ds, y.")
+@click.option("--horizon", type=int, required=True, help="Rows to forecast.")
+@click.option("--target", "targets", multiple=True, help="A column to forecast; all by default.")
+@click.option("--known", multiple=True, help="A column that is known ahead, such as a holiday.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="Recipe to write; or forecast.yaml.")
+def command(
+    file: Path, horizon: int, targets: tuple[str, ...], known: tuple[str, ...], output: Path | None
+) -> None:
+    """A forecaster for series.
+
+    \b
+    weft init forecast --file sales.csv --horizon 28
+    """  # noqa: D301  click reads the \b
+    from weft.commands import outputs
+    from weft.errors import ConfigError
+    from weft.tasks.series.recipe import recipe
+
+    output = output or Path("forecast.yaml")
+    if output.exists():
+        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
+    outputs.check(output)
+    text = recipe(file, horizon, targets, known)
+    outputs.write(output, text)
+    click.echo(text)
+    steps = ["data", "check", str(file)], ["train", str(output)]
+    shown = "".join(f"  {shlex.join([program(), *step])}\n" for step in steps)
+    click.echo(f"written to {output}\nnext:\n{shown}", nl=False)

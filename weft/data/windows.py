@@ -1,0 +1,135 @@
+"""What a forecaster sees of series: windows of a past and a future, in three parts of time.
+
+Every value column of every series is a series of its own; a window is (which one, where its future begins).
+The parts follow each other in time; validation and test windows look back into the part before theirs, and
+no window is ever dropped, not that of an incomplete last batch either. Read next: series.py.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.data.series import Series, Table
+from weft.errors import ConfigError, DataError
+
+
+class Scale(NamedTuple):
+    """Mean and standard deviation of each series over its training part."""
+
+    mean: np.ndarray  # [N]
+    std: np.ndarray  # [N]
+
+
+class Windows:
+    """Scaled values of all series, and where windows are.
+
+    Args:
+        table: the series.
+        split: three shares or three numbers of rows: training, validation, test.
+        lookback, horizon: rows of a past and of a future.
+        calendar: whether hour, weekday, day and month join the known covariates.
+
+    Attributes:
+        names: of the N series.
+        scale: see Scale.
+        known_size: G, known covariates at each time.
+
+    Raises:
+        DataError: a series that is too short, with both numbers; one without any value in training.
+        ConfigError: a split that cannot be.
+    """
+
+    def __init__(
+        self, table: Table, *, split: Sequence[float], lookback: int, horizon: int, calendar: bool
+    ) -> None:
+        self.table = table
+        self.lookback = lookback
+        self.horizon = horizon
+        self.names: list[str] = []
+        self._values: list[np.ndarray] = []  # [T] scaled, NaN where missing
+        self._filled: list[np.ndarray] = []  # [T] the same, the last value repeated where missing
+        self._known: list[np.ndarray] = []  # [T, G]
+        self._ends: list[tuple[int, int, int]] = []
+        means, stds = [], []
+        for series in table.series:
+            ends = _ends(series, split)
+            if ends[0] < lookback + horizon:
+                called = f"series {series.name!r}" if series.name else "the series"
+                raise DataError(
+                    f"{called}: {ends[0]} rows of training came, lookback {lookback} and horizon {horizon} "
+                    f"need {lookback + horizon}; shorten them, or give more data"
+                )
+            known = covariates(series.times, series.known, calendar)
+            for column, name in enumerate(table.columns):
+                raw = series.values[:, column]
+                if not np.isfinite(raw[: ends[0]]).any():
+                    raise DataError(f"column {name}: no value in the training rows; leave it out")
+                mean, std = float(np.nanmean(raw[: ends[0]])), float(np.nanstd(raw[: ends[0]]))
+                scaled = (raw - mean) / (std or 1.0)
+                self.names.append(series.name or name)
+                self._values.append(scaled)
+                self._filled.append(filled(scaled))
+                self._known.append(known)
+                self._ends.append(ends)
+                means.append(mean)
+                stds.append(std or 1.0)
+        self.scale = Scale(np.array(means), np.array(stds))
+        self.known_size = self._known[0].shape[1]
+
+    def of(self, part: int) -> np.ndarray:
+        """[N, 2] (series, first row of its future) of a part: 0 training, 1 validation, 2 test."""
+        found = []
+        for number, ends in enumerate(self._ends):
+            begin = self.lookback if part == 0 else max(self.lookback, ends[part - 1])
+            starts = np.arange(begin, ends[part] - self.horizon + 1)
+            found.append(np.stack([np.full(len(starts), number), starts], 1))
+        return np.concatenate(found).astype(np.int64)
+
+    def take(self, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Past [B, L] without holes, future [B, H] with NaN where missing, covariates [B, L + H, G]."""
+        past = [self._filled[n][start - self.lookback : start] for n, start in windows.tolist()]
+        future = [self._values[n][start : start + self.horizon] for n, start in windows.tolist()]
+        known = [
+            self._known[n][start - self.lookback : start + self.horizon] for n, start in windows.tolist()
+        ]
+        return np.stack(past), np.stack(future), np.stack(known)
+
+
+def filled(values: np.ndarray) -> np.ndarray:
+    """The last value repeated where one is missing, 0 before the first.
+
+    Example:
+        >>> filled(np.array([np.nan, 2.0, np.nan, 3.0])).tolist()
+        [0.0, 2.0, 2.0, 3.0]
+    """
+    places = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), -1))
+    return np.where(places >= 0, values[np.maximum(places, 0)], 0.0)
+
+
+def covariates(times: np.ndarray, known: np.ndarray, calendar: bool) -> np.ndarray:
+    """[T, G]: what a user knows ahead, and the calendar as numbers from -0.5 to 0.5."""
+    parts = [np.nan_to_num(known)]
+    if calendar and times.dtype.kind == "M":
+        days = times.astype("datetime64[D]")
+        month = times.astype("datetime64[M]").astype(np.int64) % 12
+        parts += [
+            ((times - days).astype(np.int64) / 86400 - 0.5)[:, None],
+            (((days.astype(np.int64) + 3) % 7) / 6 - 0.5)[:, None],
+            ((days - days.astype("datetime64[M]")).astype(np.int64) / 30 - 0.5)[:, None],
+            (month / 11 - 0.5)[:, None],
+        ]
+    return np.concatenate(parts, 1)
+
+
+def _ends(series: Series, split: Sequence[float]) -> tuple[int, int, int]:
+    rows = len(series.times)
+    if len(split) != 3 or any(one < 0 for one in split) or not split[0]:
+        raise ConfigError(f"split: {list(split)} came, three shares or three numbers of rows are needed")
+    if sum(split) <= 1 + 1e-9:
+        bounds = np.cumsum(split)
+        return int(rows * bounds[0] + 0.5), int(rows * bounds[1] + 0.5), int(rows * bounds[2] + 0.5)
+    counts = [int(one) for one in split]
+    if sum(counts) > rows:
+        raise ConfigError(f"split: {sum(counts)} rows in all came, the data has {rows}; take fewer")
+    return counts[0], counts[0] + counts[1], sum(counts)

@@ -1,0 +1,51 @@
+"""A forecast after its past, with bands where the model says how sure it is."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from weft.inspect.alignment import save
+from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.looks.look import Look
+from weft.tasks.series import predictor
+
+
+class ForecastLook(Look):
+    """One picture a series."""
+
+    def see(self, look: Any) -> None:
+        """Draw a forecast; rows of a table but the last of each series carry nothing to draw."""
+        if look is None or self.plot is None or self.drawn >= self.limit:
+            return
+        self.drawn += 1
+        for suffix in ("png", "svg"):
+            save(draw(look), self.plot / f"{self.drawn}.{suffix}")
+
+
+def draw(look: predictor.Look) -> Figure:
+    """The past in ink, the forecast in colour, from the outer quantiles inwards ever darker."""
+    figure = Figure(figsize=(8, 3.4), dpi=120, facecolor="white", layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(look.past_times, look.past, color=INK, linewidth=1.2, label="measured")
+    if look.quantiles is not None:
+        levels = look.levels
+        for outer in range(len(levels) // 2):
+            low, high = look.quantiles[:, outer], look.quantiles[:, -1 - outer]
+            share = levels[-1 - outer] - levels[outer]
+            axes.fill_between(
+                look.times,
+                low,
+                high,
+                color=BARS[0],
+                alpha=0.2,
+                linewidth=0,
+                label=f"{100 * share:.0f} % band",
+            )
+    axes.plot(look.times, look.best, color=BARS[0], linewidth=1.8, label="forecast")
+    axes.axvline(look.past_times[-1], color=FAINT, linewidth=0.8, linestyle=":")
+    axes.set_title(look.name, color=INK, fontsize=11, parse_math=False)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=FAINT, labelsize=8)
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left")
+    return figure

@@ -1,0 +1,51 @@
+"""The error of a forecaster at each step ahead, beside its floors, and one window of the data."""
+
+from typing import ClassVar
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.reports.report import ReportPicture
+from weft.tasks.series.evaluation import ForecastEvaluation
+
+
+class ForecastReport(ReportPicture):
+    """How far ahead a model is better than what needs no model."""
+
+    shows: ClassVar[str] = "errors by steps ahead, and one window"
+
+    def draw(self, name: str, evaluation: ForecastEvaluation) -> Figure:
+        """Two panels."""
+        figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")
+        above, below = figure.subplots(2, 1)
+        steps = np.arange(1, len(evaluation.model.by_step) + 1)
+        above.plot(steps, evaluation.model.by_step, color=BARS[0], linewidth=2, label=name)
+        for number, (floor, errors) in enumerate(evaluation.floors.items()):
+            above.plot(
+                steps,
+                errors.by_step,
+                color=INK,
+                linewidth=1,
+                linestyle=("-", "--", ":")[number % 3],
+                label=floor,
+            )
+        above.set_xlabel("steps ahead", color=INK)
+        above.set_ylabel("mean squared error (scaled)", color=INK)
+        above.set_ylim(bottom=0)
+        above.set_title(evaluation.title, color=INK, fontsize=10, parse_math=False)
+        past, future, best, quantiles = evaluation.example
+        below.plot(np.arange(-len(past), 0), past, color=INK, linewidth=1, label="past")
+        below.plot(np.arange(len(future)), future, color=INK, linewidth=1, linestyle=":", label="what came")
+        below.plot(np.arange(len(best)), best, color=BARS[0], linewidth=1.8, label="forecast")
+        if quantiles is not None:
+            below.fill_between(
+                np.arange(len(best)), quantiles[:, 0], quantiles[:, -1], color=BARS[0], alpha=0.2, linewidth=0
+            )
+        below.set_xlabel("steps from the origin of one window", color=INK)
+        for axes in (above, below):
+            axes.grid(color=GRID, linewidth=0.6)
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.tick_params(colors=FAINT, labelsize=8)
+            axes.legend(frameon=False, fontsize=8, labelcolor=INK)
+        return figure

@@ -1,0 +1,51 @@
+"""Every step of the future as a weighted sum of the past; with a trend apart, DLinear."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from weft.nn.forecasters.forecaster import Forecaster, Past, Say
+from weft.nn.kernels.linear import Linear
+
+
+class LinearForecaster(Forecaster):
+    """y_{t+k} = w_k x + b_k; with `trend`, the moving average and the rest have weights of their own.
+
+    Args:
+        lookback, horizon, known_size, num_series: see Forecaster.
+        size: D, features of each step.
+        trend: steps of the moving average; 0 for none.
+
+    Source: Zeng et al. 2023 (DLinear, NLinear).
+    """
+
+    def __init__(
+        self,
+        lookback: int,
+        horizon: int,
+        known_size: int = 0,
+        num_series: int = 1,
+        *,
+        size: int = 4,
+        trend: int = 0,
+    ) -> None:
+        super().__init__()
+        self.size, self.horizon, self.trend = size, horizon, trend
+        self.weight = Linear(lookback, horizon * size)
+        self.of_trend = Linear(lookback, horizon * size) if trend else None
+        self.of_known = Linear(known_size, size, bias=False) if known_size else None
+
+    def forward(
+        self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
+    ) -> Tensor:
+        """See Forecaster.forward."""
+        x = past.values
+        if self.of_trend is None:
+            h = self.weight(x)
+        else:
+            left = (self.trend - 1) // 2
+            ends = [x[:, :1].expand(-1, left), x, x[:, -1:].expand(-1, self.trend - 1 - left)]
+            trend = functional.avg_pool1d(torch.cat(ends, 1)[:, None], self.trend, 1)[:, 0]
+            h = self.weight(x - trend) + self.of_trend(trend)
+        h = h.view(len(x), self.horizon, self.size)
+        return h if self.of_known is None else h + self.of_known(past.known[:, -self.horizon :])

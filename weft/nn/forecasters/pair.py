@@ -1,0 +1,49 @@
+"""Any encoder reads the past, any decoder writes the future, with attention between them."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.forecasters.forecaster import Forecaster, Past, Say
+from weft.nn.forecasters.stepwise import write
+
+
+class PairForecaster(Forecaster):
+    """The encoder-decoder of translation on numbers: the decoder starts on the last observation.
+
+    Args:
+        lookback, horizon, known_size, num_series: see Forecaster.
+        encoder, decoder: parts of their rooms.
+
+    Source: Bahdanau et al. 2014; Salinas et al. 2020 for values fed back.
+    """
+
+    def __init__(
+        self,
+        lookback: int,
+        horizon: int,
+        known_size: int = 0,
+        num_series: int = 1,
+        *,
+        encoder: Callable[..., Encoder] = RecurrentEncoder,
+        decoder: Callable[..., Decoder] = RecurrentDecoder,
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder(1 + known_size)
+        self.decoder = decoder(1 + known_size, self.encoder)
+        self.size = self.decoder.size
+
+    def forward(
+        self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
+    ) -> Tensor:
+        """See Forecaster.forward."""
+        rows, lookback = past.values.shape
+        x = torch.cat([past.values[..., None], past.known[:, :lookback]], -1)
+        mask = torch.ones(rows, lookback, dtype=torch.bool, device=x.device)
+        state = self.decoder.start(self.encoder(x, mask), rows)
+        return write(self.decoder, state, past, say, future, true)

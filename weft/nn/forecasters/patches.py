@@ -1,0 +1,69 @@
+"""Patches of the past as the words of an encoder, all of the future from all of its outputs (PatchTST)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.forecasters.forecaster import Forecaster, Past, Say
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
+
+
+class PatchForecaster(Forecaster):
+    """Overlapping patches, an encoder over them, and one product from all its states to the future.
+
+    Args:
+        lookback, horizon, known_size, num_series: see Forecaster.
+        encoder: a Transformer by default.
+        patch: steps of a patch.
+        stride: steps from one patch to the next; the last value is repeated to fill the last patch.
+        size: D, features of each step.
+        dropout: before the last product.
+
+    Raises:
+        ConfigError: a patch longer than the past.
+
+    Source: Nie et al. 2023. Covariates of the future are added through a product of their own.
+    """
+
+    def __init__(
+        self,
+        lookback: int,
+        horizon: int,
+        known_size: int = 0,
+        num_series: int = 1,
+        *,
+        encoder: Callable[..., Encoder] = TransformerEncoder,
+        patch: int = 16,
+        stride: int = 8,
+        size: int = 1,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if not 1 <= stride <= patch <= lookback:
+            raise ConfigError(
+                f"patch: {patch}, stride {stride} came; 1 <= stride <= patch <= lookback {lookback} is needed"
+            )
+        self.patch, self.stride, self.horizon, self.size = patch, stride, horizon, size
+        self.encoder = encoder(patch * (1 + known_size))
+        count = (lookback + stride - patch) // stride + 1
+        self.dropout = Dropout(dropout)
+        self.write = Linear(count * self.encoder.size, horizon * size)
+        self.of_known = Linear(known_size, size, bias=False) if known_size else None
+
+    def forward(
+        self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
+    ) -> Tensor:
+        """See Forecaster.forward."""
+        rows, lookback = past.values.shape
+        x = torch.cat([past.values[..., None], past.known[:, :lookback]], -1)
+        x = torch.cat([x, x[:, -1:].expand(-1, self.stride, -1)], 1)
+        x = x.unfold(1, self.patch, self.stride).flatten(2)  # [B, P, patch * (1 + G)]
+        mask = torch.ones(rows, x.shape[1], dtype=torch.bool, device=x.device)
+        states = self.encoder(x, mask).states
+        h: Tensor = self.write(self.dropout(states.flatten(1))).view(rows, self.horizon, self.size)
+        return h if self.of_known is None else h + self.of_known(past.known[:, lookback:])

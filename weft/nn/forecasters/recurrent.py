@@ -1,0 +1,58 @@
+"""One recurrent stack from the past into the future: each step reads the value before it (C0 to C10)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.lstm import LSTM
+from weft.nn.forecasters.forecaster import Forecaster, Past, Say
+from weft.nn.forecasters.stepwise import write
+from weft.nn.recurrent import Stack
+
+
+class RecurrentForecaster(Forecaster):
+    """h_t = cell([x_{t-1}; covariates of t], h_{t-1}), over the past and on into the future.
+
+    In training the true values are fed (one call over all steps), in use the forecaster's own. With
+    `cell: stepwise` it is the network that cannot use the past (C0), with elman C1, with jordan C2.
+
+    Args:
+        lookback, horizon, known_size, num_series: see Forecaster.
+        sizes: of the layers.
+        cell: the recurrence.
+        dropout: after every layer.
+    """
+
+    def __init__(
+        self,
+        lookback: int,
+        horizon: int,
+        known_size: int = 0,
+        num_series: int = 1,
+        *,
+        sizes: tuple[int, ...] = (64,),
+        cell: Callable[[int, int], Cell] = LSTM,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.horizon = horizon
+        self.stack = Stack(1 + known_size, sizes, cell=cell, dropout=dropout)
+        self.size = self.stack.size
+
+    def forward(
+        self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
+    ) -> Tensor:
+        """See Forecaster.forward."""
+        lookback = past.values.shape[1]
+        # The input at a time is the value before it and the covariates of the time itself.
+        x = torch.cat([past.values[:, :-1, None], past.known[:, 1:lookback]], -1)
+        _, finals = self.stack(x)
+        state = tuple(layer[0] for layer in finals)
+
+        def step(inputs: Tensor, layers: tuple) -> tuple[Tensor, tuple]:
+            h, finals = self.stack(inputs, layers)
+            return h, tuple(layer[0] for layer in finals)
+
+        return write(step, state, past, say, future, true)

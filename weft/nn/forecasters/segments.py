@@ -1,0 +1,85 @@
+"""A recurrent network over segments instead of points, every segment of the future at once (SegRNN)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.gru import GRU
+from weft.nn.forecasters.forecaster import Forecaster, Past, Say
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
+from weft.tree import fan
+
+
+class SegmentForecaster(Forecaster):
+    """The past in segments of w values, each projected to a vector; a cell reads them; then from its last
+    state one step a future segment, whose input is the segment's number and the series' own vector.
+
+    Args:
+        lookback, horizon, known_size, num_series: see Forecaster.
+        segment: w; must divide lookback and horizon.
+        hidden: size of the cell.
+        cell: the recurrence.
+        size: D, features of each step.
+        dropout: before the last projection.
+
+    Raises:
+        ConfigError: a segment that does not divide lookback and horizon.
+
+    Source: Lin et al. 2023, SegRNN, with parallel multi-step forecasting. Known covariates, which the paper
+    does not have, join the input of both segments.
+    """
+
+    def __init__(
+        self,
+        lookback: int,
+        horizon: int,
+        known_size: int = 0,
+        num_series: int = 1,
+        *,
+        segment: int = 48,
+        hidden: int = 256,
+        cell: Callable[[int, int], Cell] = GRU,
+        size: int = 1,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if lookback % segment or horizon % segment:
+            raise ConfigError(
+                f"segment: {segment} came, it must divide lookback {lookback} and horizon {horizon}"
+            )
+        self.segment, self.size, self.horizon = segment, size, horizon
+        self.read = Linear(segment * (1 + known_size), hidden)
+        self.cell = cell(hidden, hidden)
+        self.place = nn.Parameter(torch.randn(horizon // segment, hidden // 2) * 0.02)
+        self.series = nn.Parameter(torch.randn(num_series, hidden - hidden // 2) * 0.02)
+        self.of_known = Linear(segment * known_size, hidden, bias=False) if known_size else None
+        self.write = nn.Sequential(Dropout(dropout), Linear(hidden, segment * size))
+
+    def forward(
+        self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
+    ) -> Tensor:
+        """See Forecaster.forward."""
+        rows, lookback = past.values.shape
+        x = torch.cat([past.values[..., None], past.known[:, :lookback]], -1)
+        x = torch.relu(self.read(x.reshape(rows, lookback // self.segment, -1)))
+        _, state = self.cell(x, self.cell.start(x[:, 0]))
+        steps = len(self.place)
+        inputs = torch.cat(
+            [
+                self.place[None].expand(rows, -1, -1),
+                self.series[past.which][:, None].expand(-1, steps, -1),
+            ],
+            -1,
+        )
+        if self.of_known is not None:
+            ahead = past.known[:, lookback:].reshape(rows, steps, -1)
+            inputs = inputs + self.of_known(ahead)
+        # Every future segment is a row: one step of the cell from the same state.
+        spread = fan(state, steps)
+        y, _ = self.cell.step(inputs.reshape(rows * steps, -1), spread)
+        h: Tensor = self.write(y)
+        return h.view(rows, self.horizon, self.size)

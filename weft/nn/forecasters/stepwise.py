@@ -1,0 +1,37 @@
+"""What forecasters that write step by step share: the true values fed, their own, or some of each."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from weft.nn.forecasters.forecaster import Past, Say
+from weft.tree import State
+
+Step = Callable[[Tensor, State], tuple[Tensor, State]]
+"""Inputs [B, T, 1 + G] and a state to features [B, T, D] and the next state."""
+
+
+def write(
+    step: Step, state: State, past: Past, say: Say, future: Tensor | None, true: Tensor | None
+) -> Tensor:
+    """Features of the H future steps; each reads the value before it and the covariates of its own time.
+
+    Args:
+        step: of the network.
+        state: after the past, but for its last value.
+        past, say, future, true: see Forecaster.forward.
+    """
+    ahead = past.known[:, past.values.shape[1] :]  # [B, H, G]
+    value = past.values[:, -1:]  # [B, 1]: a real-valued writer starts on the last observation (D1)
+    if future is not None and true is None:
+        before = torch.cat([value, future[:, :-1]], 1)
+        return step(torch.cat([before[..., None], ahead], -1), state)[0]
+    hs = []
+    for t in range(ahead.shape[1]):
+        h, state = step(torch.cat([value[..., None], ahead[:, t : t + 1]], -1), state)
+        hs.append(h)
+        value = say(h).detach().to(value.dtype)
+        if future is not None and true is not None:
+            value = torch.where(true[:, t : t + 1], future[:, t : t + 1], value)
+    return torch.cat(hs, 1)

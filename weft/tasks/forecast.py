@@ -1,0 +1,200 @@
+"""M10, forecasting: the past of a series becomes its future, as numbers or as distributions.
+
+Read next: series/data.py, series/model.py; ../nn/forecasters, the models; ../metrics/series.py, the floors.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from weft.data.check import Report
+from weft.data.windows import Windows
+from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
+from weft.nn.forecasters.forecaster import Past
+from weft.nn.heads.head import Loss
+from weft.tasks.series.check import check
+from weft.tasks.series.data import SeriesData
+from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squared, tensors
+from weft.tasks.series.model import Forecast, ForecastModel, SeriesBatch
+from weft.tasks.series.plan import WindowPlan
+from weft.tasks.series.predictor import Horizon, SeriesForecaster
+from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
+
+PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
+
+
+class ForecastTask(Task):
+    """Series to forecasts.
+
+    Args:
+        data: which series, which windows.
+        model: which forecaster, which head.
+        decoding: which quantiles are written.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
+    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores", "plot")}
+    note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
+    suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")
+
+    def __init__(self, *, data: SeriesData, model: ForecastModel, decoding: Horizon) -> None:
+        self.data = data
+        self.parts = model
+        self.decoding = decoding
+        self.windows: Windows
+        self.about_series: dict[str, Any]
+
+    def about(self) -> str:
+        """The series and the horizon."""
+        return f"{self.data.horizon} steps ahead, on {self.data.name}"
+
+    def has(self, split: Split) -> bool:
+        """See Task.has."""
+        return self.data.split[PARTS[split]] > 0
+
+    def rehearse(self) -> Loss:
+        """Three windows of two series, without covariates."""
+        model = self._built(2, 0)
+        generator = torch.Generator().manual_seed(1)
+        values = torch.randn(3, self.data.lookback, generator=generator)
+        future = torch.randn(3, self.data.horizon, generator=generator)
+        known = values.new_zeros(3, self.data.lookback + self.data.horizon, 0)
+        past = Past(values, known, torch.tensor([0, 1, 1]))
+        return model.loss(
+            SeriesBatch(past, future, torch.ones_like(future, dtype=torch.bool), future.numel())
+        )
+
+    def look(self) -> None:
+        """See that the file is there and the parts fit."""
+        try:
+            self._built(1, 0)
+        except (ConfigError, ShapeError) as error:
+            raise ConfigError(f"model: {error}") from error
+        if self.data.file is not None and not (self.data.folder / self.data.file).exists():
+            raise DataError(f"{self.data.folder / self.data.file}: there is no such file; see data.file")
+
+    def prepare(self, run: Path, progress: Progress) -> None:
+        """Read the series; their names and scales are kept in the run."""
+        progress("reading the series", 0, None)
+        table = self.data.table()
+        self.windows = self.data.windows(table)
+        train, valid = self.windows.of(0), self.windows.of(1)
+        if not len(valid):
+            raise DataError(
+                f"{self.data.name}: no validation window of horizon {self.data.horizon} fits into the split "
+                f"{list(self.data.split)}; give it more rows"
+            )
+        scale = self.windows.scale
+        self.about_series = {
+            "names": self.windows.names,
+            "columns": list(table.columns),
+            "mean": scale.mean.tolist(),
+            "std": scale.std.tolist(),
+            "known": self.windows.known_size,
+        }
+        path = run / "series.json"
+        path.with_suffix(".part").write_text(json.dumps(self.about_series, indent=1) + "\n", "utf-8")
+        path.with_suffix(".part").replace(path)
+        names = len(self.windows.names)
+        progress(f"{names:,} series, {len(train):,} training and {len(valid):,} validation windows", 0, 0)
+
+    def open(self, run: Path) -> None:
+        """Read names and scales of the series."""
+        try:
+            self.about_series = json.loads((run / "series.json").read_text("utf-8"))
+            len(self.about_series["names"]), int(self.about_series["known"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{run / 'series.json'}: is missing or damaged ({error}); train the run anew"
+            ) from None
+
+    def model(self) -> Forecast:
+        """A new model for these series."""
+        return self._built(len(self.about_series["names"]), self.about_series["known"])
+
+    def plan(self, seed: int) -> WindowPlan:
+        """All training windows in a new order each epoch, or as many as an epoch shall have."""
+        return WindowPlan(
+            len(self.windows.of(0)), rows=self.data.batch_rows, most=self.data.windows_an_epoch, seed=seed
+        )
+
+    def collate(self, numbers: np.ndarray) -> SeriesBatch:
+        """Training windows by number."""
+        past, future = tensors(self.windows, self._train[numbers], torch.device("cpu"))
+        mask = np.isfinite(future)
+        values = torch.from_numpy(np.nan_to_num(future)).float()
+        return SeriesBatch(past, values, torch.from_numpy(mask), int(mask.sum()))
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Errors over all validation windows."""
+        assert isinstance(model, Forecast)
+        chosen = self.windows.of(1)
+        errors = mean_squared(model, self.windows, chosen)
+        return Validation({"mse": errors.squared, "mae": errors.absolute}, self._samples(model, chosen))
+
+    def predictor(self, model: nn.Module) -> SeriesForecaster:
+        """The trained model at work: `predict(values)` gives the next ones."""
+        assert isinstance(model, Forecast)
+        return SeriesForecaster(model, self.data, self.about_series, self.decoding)
+
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """A CSV with the next `horizon` rows of every series of the file; with --scores, quantiles too."""
+        if not isinstance(source, Path):
+            raise ConfigError(
+                "a file is needed, a table cannot be read as it comes: weft predict RUN FILE.csv"
+            )
+        yield from self.predictor(model).rows(self.data.table(source), bool(options.get("scores")))
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ForecastEvaluation:
+        """Errors over all windows of a split, beside repeat, seasonal and ridge; see Task.evaluate."""
+        assert isinstance(model, Forecast)
+        table = self.data.table(data)
+        windows = self.data.windows(table)
+        title = f"{data or self.data.name}, {split}"
+        return evaluate(model, windows, PARTS[split], title=title, season=self.data.season_of(table))
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Everything that is wrong with CSV files of series."""
+        return check(files)
+
+    @property
+    def _train(self) -> np.ndarray:
+        if not hasattr(self, "_windows"):
+            self._windows = self.windows.of(0)
+        return self._windows
+
+    def _built(self, series: int, known: int) -> Forecast:
+        return self.parts.build(self.data.lookback, self.data.horizon, known, series)
+
+    def _samples(self, model: Forecast, chosen: np.ndarray) -> list[Sample]:
+        shown = chosen[:: max(1, len(chosen) // 3)][:3]
+        past, future = tensors(self.windows, shown, next(model.parameters()).device)
+        best = model.best(past).cpu().numpy()
+
+        def told(values: np.ndarray) -> str:
+            return " ".join(f"{value:.2f}" for value in values[:8])
+
+        return [
+            Sample(
+                f"{self.windows.names[int(n)]} after {told(past.values[row, -4:].cpu().numpy())}",
+                told(future[row]),
+                told(best[row]),
+            )
+            for row, n in enumerate(shown[:, 0])
+        ]

@@ -1,0 +1,1 @@
+"""What the task forecast is made of: data, model, scores. Start with data.py."""

@@ -1,0 +1,45 @@
+"""Everything that is wrong with files of series, at once."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from weft.data.check import Report
+from weft.data.series import read_series
+from weft.data.sides import Finding
+from weft.errors import ConfigError, DataError
+
+
+def check(files: Sequence[Path]) -> Report:
+    """Files that cannot be read, and in those that can: holes, constant columns, irregular times."""
+    findings: list[Finding] = []
+    lines: dict[str, int] = {}
+    for file in files:
+        try:
+            table = read_series(file)
+        except (DataError, ConfigError) as error:
+            findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
+            continue
+        for series in table.series:
+            called = f"{file} {series.name}".strip()
+            lines[called] = len(series.times)
+            for column, name in enumerate(table.columns):
+                values = series.values[:, column]
+                holes = int(np.isnan(values).sum())
+                if holes == len(values):
+                    findings.append(Finding(str(file), 0, "empty", f"column {name} of {called} is empty"))
+                elif holes:
+                    what = f"column {name}: {holes:,} of {len(values):,} values are missing; no loss is there"
+                    findings.append(Finding(str(file), 0, "empty", what))
+                elif np.ptp(values) == 0:
+                    findings.append(Finding(str(file), 0, "same", f"column {name} never changes"))
+            if series.times.dtype.kind == "M" and len(series.times) > 2:
+                steps = np.diff(series.times).astype(np.int64)
+                usual = np.median(steps)
+                odd = int((np.abs(steps - usual) > 0.15 * usual).sum())
+                if odd:
+                    what = f"{odd:,} steps between times are not the usual {usual:g} seconds"
+                    findings.append(Finding(str(file), 0, "ratio", what))
+    return Report(findings, dict(Counter(one.kind for one in findings)), lines, 0)

@@ -1,0 +1,125 @@
+"""A recipe's section `model` for forecasts, and the model it makes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.forecasters.forecaster import Forecaster, Past
+from weft.nn.forecasters.segments import SegmentForecaster
+from weft.nn.heads.head import Head, Loss, RealHead
+from weft.nn.heads.point import Point
+from weft.randomness import open_generator
+
+Normalise = Literal["last", "mean", "mean_std", "none"]
+
+
+class SeriesBatch(NamedTuple):
+    """Windows of series, scaled."""
+
+    past: Past
+    future: Tensor  # [B, H], 0 where missing
+    mask: Tensor  # [B, H] bool, where a value was measured
+    target_tokens: int
+
+    def to(self, device: torch.device) -> "SeriesBatch":
+        """The same batch on a device."""
+        past = Past(*(part.to(device) for part in self.past))
+        return SeriesBatch(past, self.future.to(device), self.mask.to(device), self.target_tokens)
+
+
+class Forecast(nn.Module):
+    """A forecaster and what its features mean, with each window brought to a common level first.
+
+    Args:
+        forecaster: the past to features of the future.
+        head: features to numbers.
+        normalise: what is taken off a window and put back: its last value, its mean, mean and scale, nothing.
+    """
+
+    def __init__(self, forecaster: Forecaster, head: RealHead, *, normalise: Normalise) -> None:
+        super().__init__()
+        self.forecaster = forecaster
+        self.head = head
+        self.normalise = normalise
+
+    def level(self, past: Past) -> tuple[Tensor, Tensor]:
+        """What is taken off, and what is divided by, each [B, 1]."""
+        values = past.values
+        one = torch.ones_like(values[:, :1])
+        if self.normalise == "last":
+            return values[:, -1:], one
+        if self.normalise == "none":
+            return torch.zeros_like(one), one
+        mean = values.mean(1, keepdim=True)
+        if self.normalise == "mean":
+            return mean, one
+        return mean, (values.var(1, keepdim=True, unbiased=False) + 1e-5).sqrt()
+
+    def features(
+        self, past: Past, future: Tensor | None = None, true: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """h [B, H, D] in the levels of the windows, and these levels."""
+        level, scale = self.level(past)
+        leveled = past._replace(values=(past.values - level) / scale)
+        fed = None if future is None else (future - level) / scale
+        return self.forecaster(leveled, self._say, fed, true), level, scale
+
+    def loss(self, batch: SeriesBatch, *, feeding: float = 1.0, per_sequence: bool = False) -> Loss:
+        """The head's loss of the measured values, in the levels of their windows.
+
+        Args:
+            batch: windows.
+            feeding: D2, the probability that a true value is fed to a forecaster that writes step by step.
+            per_sequence: draw once a window.
+        """
+        true = None
+        if feeding < 1:
+            columns = 1 if per_sequence else batch.future.shape[1]
+            draw = torch.rand(len(batch.future), columns, generator=open_generator()) < feeding
+            true = draw.to(batch.future.device).expand(batch.future.shape)
+        h, level, scale = self.features(batch.past, batch.future, true)
+        return self.head.loss(h, (batch.future - level) / scale, batch.mask)
+
+    def best(self, past: Past) -> Tensor:
+        """The forecast [B, H], in the scale of the series."""
+        h, level, scale = self.features(past)
+        return self.head.best(h, torch.ones_like(h[..., 0], dtype=torch.bool)) * scale + level
+
+    def quantiles(self, past: Past, levels: Tensor) -> Tensor:
+        """Quantiles [B, H, Q] of the forecast; a forecaster that writes step by step feeds its means."""
+        h, level, scale = self.features(past)
+        return self.head.quantiles(h, levels) * scale[..., None] + level[..., None]
+
+    def _say(self, h: Tensor) -> Tensor:
+        return self.head.best(h, torch.ones_like(h[..., 0], dtype=torch.bool))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForecastModel:
+    """Which forecaster, which head.
+
+    Args:
+        forecaster: a part of nn/forecasters.
+        head: a head for numbers: point, normal, student or quantile.
+        normalise: what is taken off each window: last (its last value), mean, mean_std, none.
+    """
+
+    forecaster: Callable[..., Forecaster] = SegmentForecaster
+    head: Callable[..., Head] = Point
+    normalise: Normalise = "last"
+
+    def build(self, lookback: int, horizon: int, known_size: int, num_series: int) -> Forecast:
+        """A new model.
+
+        Raises:
+            ConfigError: parts that do not fit; a head that is not for numbers.
+        """
+        forecaster = self.forecaster(lookback, horizon, known_size, num_series)
+        head = self.head(forecaster.size)
+        if not isinstance(head, RealHead):
+            raise ConfigError("head: point, normal, student or quantile is needed, a forecast is a number")
+        return Forecast(forecaster, head, normalise=self.normalise)

@@ -1,0 +1,59 @@
+"""What `weft init forecast` writes: a recipe for a user's series, with the reasons as comments."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.data.series import read_series
+from weft.errors import DataError
+from weft.tasks.series.data import SeriesData
+
+
+def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str]) -> str:
+    """A recipe whose lookback, segment and season fit the file.
+
+    Raises:
+        DataError: the file cannot be read, or is too short for the horizon.
+    """
+    table = read_series(file, targets=targets, known=known)
+    rows = min(len(series.times) for series in table.series)
+    season = SeriesData(file=str(file)).season_of(table)
+    train = int(0.7 * rows)
+    lookback = max(horizon, 2 * season, 8)
+    while lookback > horizon and lookback + horizon > train // 2:
+        lookback -= 1
+    if lookback + horizon > train:
+        raise DataError(
+            f"{file}: {rows} rows came, a horizon of {horizon} needs {int(2 * horizon / 0.7) + 1} or more"
+        )
+    segment = next(
+        one for one in range(min(lookback, horizon, 48), 0, -1) if not (lookback % one or horizon % one)
+    )
+    count = len(table.series) * len(table.columns)
+    lines = [
+        f"# {count} series of {rows:,} rows in {file.name}; a season looks like {season} rows.",
+        "task: forecast",
+        "data:",
+        f"  file: {json.dumps(str(file), ensure_ascii=False)}",
+    ]
+    lines += [f"  targets: {json.dumps(list(targets), ensure_ascii=False)}"] if targets else []
+    lines += [f"  known: {json.dumps(list(known), ensure_ascii=False)}   # "] if known else []
+    dated = table.series[0].times.dtype.kind == "M"
+    lines += [
+        f"  lookback: {lookback}                # rows that are read",
+        f"  horizon: {horizon}                 # rows that are forecast",
+        f"  season: {season}                  # of the floor 'last season repeated'",
+        "  split: [0.7, 0.1, 0.2]       # training, validation, test, one after the other",
+        f"  calendar: {'true' if dated else 'false'}               # hour, weekday, day and month as inputs",
+        "model:",
+        f"  forecaster: {{use: segments, segment: {segment}, hidden: 128, dropout: 0.2}}",
+        "  head: quantile               # point, normal, student or quantile",
+        "  normalise: last              # each window without its last value",
+        "training:",
+        "  optimiser: {use: adam, lr: 0.001}",
+        "  schedule: {use: cosine}",
+        "  max_epochs: 30",
+        "  patience: 5",
+        "  metric: mse",
+    ]
+    return "\n".join(lines) + "\n"
