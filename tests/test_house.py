@@ -59,6 +59,7 @@ HOMES = {
     "zstandard": {"data"},
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},
+    "pyarrow": {"data"},
     "ruamel": {"config"},
     "safetensors": {"train", "run", "export", "importing"},
     "tensorboardX": {"train"},
