@@ -68,7 +68,7 @@ class _Elman(torch.autograd.Function):
                 torch.clamp(g, min=0.0, out=after[:n])
             else:
                 torch.tanh(g, out=after[:n])
-        ctx.save_forgraph_or(x, h, wx, wh, b, hs)
+        ctx.save_for_backward(x, h, wx, wh, b, hs)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs)
 
@@ -116,7 +116,7 @@ class _GRU(torch.autograd.Function):
             r, z, candidate = g.chunk(3, 1)
             candidate.addcmul_(r, q).tanh_()
             torch.lerp(candidate, before, z, out=hs[t + 1, :n])
-        ctx.save_forgraph_or(x, h, wx, wh, b, bn, hs, inner, gates)
+        ctx.save_for_backward(x, h, wx, wh, b, bn, hs, inner, gates)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs)
 
@@ -128,9 +128,9 @@ class _GRU(torch.autograd.Function):
         r, z, candidate = gates.chunk(3, 2)
         d = torch.empty_like(gates)  # by dh at first, times dh in the loop: r, z and the candidate's W_h side
         dr, dz, dn = d.chunk(3, 2)
-        before_n = torch.ops.aten.tanhgraph_or(1 - z, candidate)  # the candidate's W_x side
+        before_n = torch.ops.aten.tanh_backward(1 - z, candidate)  # the candidate's W_x side
         sigmoid_slope(hs[:-1] - candidate, z, grad_input=dz)
-        torch.mul(torch.ops.aten.sigmoidgraph_or(inner, r), before_n, out=dr)
+        torch.mul(torch.ops.aten.sigmoid_backward(inner, r), before_n, out=dr)
         torch.mul(before_n, r, out=dn)
         weight = p.cast(wh).mT
         for t in reversed(range(len(dy))):
@@ -165,7 +165,7 @@ class _GRUBefore(torch.autograd.Function):
             torch.mul(r, before, out=rh)
             candidate.add_(p.times(rh, weight_n)).tanh_()
             torch.lerp(candidate, before, z, out=hs[t + 1, :n])
-        ctx.save_forgraph_or(x, h, wx, wh, b, hs, read, gates)
+        ctx.save_for_backward(x, h, wx, wh, b, hs, read, gates)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs)
 
@@ -216,7 +216,7 @@ class _Peephole(torch.autograd.Function):
             torch.mul(f, before, out=now).addcmul_(i, candidate)
             o.addcmul_(now, peep[2]).sigmoid_()
             torch.mul(o, now.tanh(), out=hs[t + 1, :n])
-        ctx.save_forgraph_or(x, h, c, wx, wh, b, peep, hs, cs, gates)
+        ctx.save_for_backward(x, h, c, wx, wh, b, peep, hs, cs, gates)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs), p.last(cs)
 
@@ -233,7 +233,7 @@ class _Peephole(torch.autograd.Function):
         sigmoid_slope(cs[:-1], f, grad_input=df)
         tanh_slope(i, candidate, grad_input=dn)
         sigmoid_slope(shown, o, grad_input=do)
-        into = torch.ops.aten.tanhgraph_or(o, shown).addcmul_(do, peep[2])  # dc by dh
+        into = torch.ops.aten.tanh_backward(o, shown).addcmul_(do, peep[2])  # dc by dh
         weight = p.cast(wh).mT
         for t in reversed(range(len(dy))):
             n = p.counts[t]
