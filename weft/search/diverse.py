@@ -1,0 +1,89 @@
+"""Diverse beam search: groups that choose one after another, each away from what those before it chose."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.search.candidates import best_candidates
+from weft.search.grouped import Choices, grouped
+from weft.search.hypotheses import Hypotheses
+from weft.search.normalisation import Normalisation
+from weft.search.step import Step
+from weft.tree import State
+
+
+def diverse(
+    step: Step,
+    state: State,
+    first: Tensor,
+    *,
+    eos: int,
+    max_length: int | Tensor,
+    width: int,
+    groups: int,
+    strength: float = 0.5,
+    nbest: int = 1,
+    length_penalty: float = 1.0,
+    normalisation: Normalisation = "length",
+    banned: Sequence[int] = (),
+) -> Hypotheses:
+    """At each step group g ranks by Theta(y) + logp - lambda * (times the groups before it chose the token).
+
+    The penalty ranks and is forgotten: sums and scores are the model's own. One group is a beam search.
+
+    Args:
+        step, state, first, eos, max_length, width, nbest, length_penalty, normalisation, banned: as in
+            beam.py; the groups share the width.
+        groups: G; divides the width.
+        strength: lambda, in nats.
+
+    Raises:
+        ConfigError: groups that do not divide the width, a strength below 0, nbest out of its range.
+
+    Source: Vijayakumar et al. 2016, algorithm 1, with Hamming diversity (section 5.1).
+    """
+    if groups < 1 or width % groups:
+        raise ConfigError(
+            f"diverse: {groups} groups came for a beam of {width}; give a number that divides it"
+        )
+    if not 0 <= strength < float("inf"):
+        raise ConfigError(f"diversity: {strength} came; give 0 or more nats")
+    if not 1 <= nbest <= width:
+        raise ConfigError(f"nbest: {nbest} came with width {width}; give 1 to {width}, or widen the beam")
+    size = width // groups
+
+    def choose(logp: Tensor, base: Tensor, carried: Tensor) -> Choices:
+        sources, _, vocabulary = logp.shape
+        chosen = logp.new_zeros(sources, vocabulary)
+        parts = []
+        for group in range(groups):
+            own = logp[:, group * size : (group + 1) * size]
+            ranked = own if group == 0 or not strength else own - strength * chosen[:, None]
+            found = best_candidates(ranked.reshape(-1, vocabulary), base[:, group], 2 * size, banned)
+            real = own.flatten(1).gather(1, found.parent * vocabulary + found.token).double()
+            value = base[:, group].gather(1, found.parent) + real
+            value = value.masked_fill(found.value == -float("inf"), -float("inf"))
+            words = (found.token != eos) & (found.value > -float("inf"))
+            going = words & (words.long().cumsum(1) <= size)
+            chosen = chosen.scatter_add(1, found.token, going.to(logp.dtype))
+            parts.append((value, found.parent + group * size, found.token))
+        value, parent, token = (torch.stack(part, 1) for part in zip(*parts, strict=True))
+        return Choices(value, parent, token, torch.zeros_like(token))
+
+    every = torch.ones(groups, dtype=torch.bool, device=first.device)
+    return grouped(
+        step,
+        state,
+        first,
+        choose,
+        begin=every,
+        may_end=every,
+        size=size,
+        eos=eos,
+        max_length=max_length,
+        nbest=nbest,
+        length_penalty=length_penalty,
+        normalisation=normalisation,
+    )

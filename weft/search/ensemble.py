@@ -1,0 +1,53 @@
+"""Several models as one: the mean of what they say comes next. Read next: beam.py, which sees one step."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.search.step import Step
+from weft.tree import State
+
+Mean = Literal["probability", "log"]
+
+
+def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
+    """One step of several, whose states stand side by side in a tuple.
+
+    "probability": log of the mean of p_m (a mixture). "log": mean of log p_m (a product, which all members
+    must agree to; it is not normalised, so its scores are lower).
+
+    Args:
+        steps: of models with the same vocabulary.
+        mean: see above.
+
+    Raises:
+        ConfigError: no step, or vocabularies of different sizes.
+
+    Example:
+        >>> sure = lambda token, state: (torch.tensor([[1.0, 1e-9]]).log(), state)
+        >>> even = lambda token, state: (torch.tensor([[0.5, 0.5]]).log(), state)
+        >>> ensemble([sure, even])(torch.tensor([0]), (None, None))[0].exp()
+        tensor([[0.7500, 0.2500]])
+    """
+    if not steps:
+        raise ConfigError("ensemble: no model came; give at least one")
+    if mean not in ("probability", "log"):
+        raise ConfigError(f"ensemble: mean {mean!r} came; give 'probability' or 'log'")
+
+    def step(token: Tensor, states: tuple[State, ...]) -> tuple[Tensor, tuple[State, ...]]:
+        answers = [one(token, state) for one, state in zip(steps, states, strict=True)]
+        sizes = {logp.shape[1] for logp, _ in answers}
+        if len(sizes) > 1:
+            raise ConfigError(
+                f"ensemble: the members score {' and '.join(map(str, sorted(sizes)))} tokens; "
+                "they need one vocabulary"
+            )
+        every = torch.stack([logp for logp, _ in answers])
+        logp = every.mean(0) if mean == "log" else every.logsumexp(0) - math.log(len(steps))
+        return logp.clamp_(max=0.0), tuple(state for _, state in answers)
+
+    return step

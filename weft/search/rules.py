@@ -1,0 +1,107 @@
+"""Rules about what may come next, given what was written: a prefix, a least length, no n-gram twice.
+
+`ruled` wraps a step into another one, so that greedy search, sampling and every beam obey alike: a token
+that breaks a rule gets log-probability -inf, the others keep theirs. Read next: required.py for words that
+must come, which a rule of this kind cannot bring about.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.search.step import Step
+from weft.tree import State
+
+INFINITY = float("inf")
+Rule = Callable[[Tensor, Tensor], Tensor]
+"""logp [N, V] and what is written, [N, t], give logp with -inf for what may not come."""
+
+
+class Ruled(NamedTuple):
+    """The state of a step under rules."""
+
+    written: Tensor | None  # [N, t] int64; None before the first step
+    inner: State
+
+
+def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]:
+    """The step and its first state under these rules; untouched where there are none.
+
+    Example:
+        >>> uniform = lambda token, state: (torch.zeros(1, 3).log_softmax(1), state)
+        >>> step, state = ruled(uniform, None, [prefix([2])])
+        >>> step(torch.tensor([0]), state)[0].exp().tolist()
+        [[0.0, 0.0, 0.3333333432674408]]
+    """
+    if not rules:
+        return step, state
+
+    def under_rules(token: Tensor, state: Ruled) -> tuple[Tensor, Ruled]:
+        if state.written is None:
+            written = token.new_zeros(len(token), 0)
+        else:
+            written = torch.cat([state.written, token[:, None]], 1)
+        logp, inner = step(token, state.inner)
+        for rule in rules:
+            logp = rule(logp, written)
+        return logp, Ruled(written, inner)
+
+    return under_rules, Ruled(None, state)
+
+
+def prefix(tokens: Sequence[int]) -> Rule:
+    """The hypothesis begins with these tokens; their log-probabilities count as all do."""
+
+    def rule(logp: Tensor, written: Tensor) -> Tensor:
+        time = written.shape[1]
+        if time >= len(tokens):
+            return logp
+        only = torch.full_like(logp, -INFINITY)
+        only[:, tokens[time]] = logp[:, tokens[time]]
+        return only
+
+    return rule
+
+
+def least_length(tokens: int, eos: int) -> Rule:
+    """At least so many tokens come before eos.
+
+    Raises:
+        ConfigError: below 0.
+    """
+    if tokens < 0:
+        raise ConfigError(f"min_length: {tokens} came; give 0 or more tokens")
+
+    def rule(logp: Tensor, written: Tensor) -> Tensor:
+        if written.shape[1] >= tokens:
+            return logp
+        return logp.index_fill(1, torch.tensor([eos], device=logp.device), -INFINITY)
+
+    return rule
+
+
+def no_repeat(size: int) -> Rule:
+    """No n tokens in a row come twice in a hypothesis (n-gram blocking, Paulus et al. 2018, section 2.5).
+
+    Args:
+        size: n; 1 forbids any token twice.
+
+    Raises:
+        ConfigError: below 1.
+    """
+    if size < 1:
+        raise ConfigError(f"no_repeat_ngram: {size} came; give at least 1, or leave it out")
+
+    def rule(logp: Tensor, written: Tensor) -> Tensor:
+        if written.shape[1] < size:
+            return logp
+        grams = written.unfold(1, size, 1)  # [N, t - n + 1, n]
+        last = written[:, written.shape[1] - size + 1 :]  # the n - 1 tokens that the next would follow
+        again = (grams[..., :-1] == last[:, None]).all(2)
+        lowest = torch.where(again, -INFINITY, INFINITY).to(logp.dtype)
+        return logp.scatter_reduce(1, grams[..., -1], lowest, "amin")
+
+    return rule
