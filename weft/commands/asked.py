@@ -29,5 +29,14 @@ def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[
     return {key: value for key, value in found.items() if key in known}
 
 
+def with_members(options: dict[str, Any], device: str, plugins: Sequence[str]) -> dict[str, Any]:
+    """The options with the runs that `--ensemble` names opened."""
+    from weft.run import open_run
+
+    paths = options.get("ensemble", ())
+    opened = [open_run(path, device=device, plugins=plugins) for path in paths]
+    return {**options, "ensemble": opened} if paths else options
+
+
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")

@@ -21,6 +21,32 @@ COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "dev
 )
 @click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
+@click.option(
+    "--diverse", type=int, metavar="GROUPS", help="Groups of the beam that keep away from each other."
+)
+@click.option("--prefix", metavar="TEXT", help="What every answer begins with.")
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="WORDS",
+    help="What every answer holds; may be repeated.",
+)
+@click.option("--no-repeat-ngram", type=int, metavar="N", help="No N tokens in a row come twice.")
+@click.option("--min-length", type=int, metavar="N", help="At least N tokens.")
+@click.option("--coverage", type=float, help="Weight of the penalty for source words never looked at.")
+@click.option(
+    "--ensemble",
+    multiple=True,
+    metavar="RUN2",
+    type=click.Path(path_type=Path),
+    help="A run that searches along, with the same vocabulary; may be repeated.",
+)
+@click.option(
+    "--score",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Translate nothing: the log-probability of each line of FILE, as an answer to the data's sources.",
+)
 @click.option("--lowercase", is_flag=True, help="BLEU and chrF in small letters, as some papers have it.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the outputs here, a line each.")
 @click.option(
@@ -49,7 +75,7 @@ def command(**given: Any) -> None:
     weft evaluate runs/en-es --data more/newstest --beam 1
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.commands.asked import asked
+    from weft.commands.asked import asked, with_members
     from weft.errors import ConfigError
     from weft.run import open_run
 
@@ -59,7 +85,7 @@ def command(**given: Any) -> None:
         raise ConfigError(f"--plot {plot}: pictures are written as .png or .svg; name such a file")
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
-    options = asked(opened, "evaluate", given, COMMON)
+    options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
     picture = _picture(opened.name) if plot else None
     report = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
     click.echo(report.text())

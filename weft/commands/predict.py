@@ -35,6 +35,26 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins")
 @click.option("--seed", type=int, help="Of sampling.")
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
 @click.option(
+    "--diverse", type=int, metavar="GROUPS", help="Groups of the beam that keep away from each other."
+)
+@click.option("--prefix", metavar="TEXT", help="What every answer begins with.")
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="WORDS",
+    help="What every answer holds; may be repeated.",
+)
+@click.option("--no-repeat-ngram", type=int, metavar="N", help="No N tokens in a row come twice.")
+@click.option("--min-length", type=int, metavar="N", help="At least N tokens.")
+@click.option("--coverage", type=float, help="Weight of the penalty for source words never looked at.")
+@click.option(
+    "--ensemble",
+    multiple=True,
+    metavar="RUN2",
+    type=click.Path(path_type=Path),
+    help="A run that searches along, with the same vocabulary; may be repeated.",
+)
+@click.option(
     "--alignments", type=click.Path(path_type=Path), help="Write Pharaoh alignments of words (0-0 1-2)."
 )
 @click.option(
@@ -65,7 +85,7 @@ def command(**given: Any) -> None:
     echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
     weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
     """  # noqa: D301  click reads the \b
-    from weft.commands.asked import asked
+    from weft.commands.asked import asked, with_members
     from weft.errors import ConfigError
     from weft.run import open_run
 
@@ -74,7 +94,7 @@ def command(**given: Any) -> None:
         raise ConfigError(f"--plot {plot}: a directory is needed, one picture a line goes into it; name one")
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    options = asked(opened, "predict", given, COMMON)
+    options = with_members(asked(opened, "predict", given, COMMON), given["device"], given["plugins"])
     if file is None and sys.stdin.isatty():
         click.echo("type a line and press Enter; Ctrl-D ends", err=True)
     # As the input is read: UTF-8 and LF, whatever the terminal's or the system's own ways are.

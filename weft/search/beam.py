@@ -25,7 +25,7 @@ Read next: finished.py, trace.py.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -55,6 +55,7 @@ def beam(
     patience: float = 1.0,
     banned: Sequence[int] = (),
     trace: Trace | None = None,
+    penalty: Callable[[State], Tensor] | None = None,
 ) -> Hypotheses:
     """The best hypotheses that a beam of `width` finds.
 
@@ -75,6 +76,8 @@ def beam(
             its n best can no longer change.
         banned: tokens never chosen; the other probabilities stay as they are.
         trace: a new Trace, to keep every expanded candidate and its fate.
+        penalty: what the state adds to the score of a hypothesis that ends, [N] float64, never above 0
+            (coverage.py); a trace cannot replay it.
 
     Returns:
         Hypotheses in the order of the sources, best first.
@@ -90,6 +93,8 @@ def beam(
         ([[[2]]], 0.3)
     """
     enough = _check(width, nbest, patience)
+    if trace is not None and penalty is not None:
+        raise ConfigError("trace: a search with coverage cannot be replayed; leave out one of them")
     limits = source_limits(max_length, first)
     longest = int(limits.max()) if len(limits) else 0
     norm_of = norms(longest, length_penalty, normalisation).to(first.device)
@@ -111,6 +116,7 @@ def beam(
         logp, state = checked_step(step, token, state, eos, banned)
         found = best_candidates(logp, base, 2 * width, banned)
         check_best(found.value[:, 0], base[:, 0], time)
+        less = None if penalty is None else penalty(state).view(len(source), -1)  # of each parent
 
         is_eos = found.token == eos
         ending = is_eos & (found.value > -INFINITY)
@@ -119,6 +125,7 @@ def beam(
             value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)
             written = torch.full_like(found.parent[:, :width], time - 1)
             new = Finished(value / norm_of[time], value, written, found.parent[:, :width])
+            new = _penalised(new, less, found.parent[:, :width])
             table = merge_ended(table, new)
             num_finished = num_finished + ending.sum(1)
 
@@ -135,7 +142,7 @@ def beam(
             value = base.masked_fill(~at_limit[:, None], -INFINITY)
             slots = torch.arange(width, device=source.device).expand_as(parent)
             cut = Finished(value / norm_of[time], value, torch.full_like(parent, time), slots)
-            table = append_cut(table, cut)
+            table = append_cut(table, _penalised(cut, less, parent))
             done = done | at_limit
         if trace is not None:
             trace.record(time, source, found, logp, ending, order, base, done, limit, norm_of[time])
@@ -186,6 +193,10 @@ def _follow(state: State, parent: Tensor) -> State:
     stay = torch.arange(sources * width, device=parent.device).view(sources, width)
     rows = parent + stay[:, :1]
     return state if torch.equal(rows, stay) else reorder(state, rows.flatten())
+
+
+def _penalised(new: Finished, less: Tensor | None, parent: Tensor) -> Finished:
+    return new if less is None else new._replace(score=new.score + less.gather(1, parent))
 
 
 def _write(result: Finished, source: Tensor, table: Finished) -> Finished:

@@ -28,6 +28,7 @@ def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
         ConfigError: no step, or vocabularies of different sizes.
 
     Example:
+        >>> import torch
         >>> sure = lambda token, state: (torch.tensor([[1.0, 1e-9]]).log(), state)
         >>> even = lambda token, state: (torch.tensor([[0.5, 0.5]]).log(), state)
         >>> ensemble([sure, even])(torch.tensor([0]), (None, None))[0].exp()

@@ -31,10 +31,11 @@ def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]
     """The step and its first state under these rules; untouched where there are none.
 
     Example:
-        >>> uniform = lambda token, state: (torch.zeros(1, 3).log_softmax(1), state)
-        >>> step, state = ruled(uniform, None, [prefix([2])])
-        >>> step(torch.tensor([0]), state)[0].exp().tolist()
-        [[0.0, 0.0, 0.3333333432674408]]
+        >>> import torch
+        >>> even = lambda token, state: (torch.full((1, 4), 0.25).log(), state)
+        >>> step, state = ruled(even, None, [prefix([2])])
+        >>> step(torch.tensor([0]), state)[0].exp()
+        tensor([[0.0000, 0.0000, 0.2500, 0.0000]])
     """
     if not rules:
         return step, state

@@ -24,9 +24,11 @@ from weft.nn.heads.head import Loss
 from weft.tasks.cache import cache_directory
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.data import PairData
-from weft.tasks.pairs.decoding import Decoding
+from weft.tasks.pairs.decoding import SEARCHED, Decoding
 from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss, perplexity
+from weft.tasks.pairs.members import Member, joined
 from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.scoring import GivenScores, score_file
 from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
@@ -57,8 +59,9 @@ class Translate(Task):
             "length_penalty",
             "alignments",
             "plot",
+            *SEARCHED,
         ),
-        "evaluate": ("beam", "length_penalty", "lowercase"),
+        "evaluate": ("beam", "length_penalty", "lowercase", "score", *SEARCHED),
     }
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of the vocabulary."
@@ -164,16 +167,28 @@ class Translate(Task):
         samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
         return Validation(scores, samples)
 
-    def predictor(self, model: nn.Module, decoding: Decoding | None = None) -> Translator:
-        """The trained model at work: `predict(text)` answers with text."""
+    def predictor(
+        self, model: nn.Module, decoding: Decoding | None = None, members: Sequence[Member] = ()
+    ) -> Translator:
+        """The trained model at work: `predict(text)` answers with text.
+
+        Args:
+            model: trained.
+            decoding: how to search; the recipe's way by default.
+            members: opened runs that join the model, as an ensemble.
+
+        Raises:
+            ConfigError: a member with other vocabularies.
+        """
         assert isinstance(model, Generator)
-        return Translator(model, self.source, self.target, decoding or self.decoding)
+        others = [joined(member, self.source, self.target) for member in members]
+        return Translator(model, self.source, self.target, decoding or self.decoding, others=others)
 
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
     ) -> Iterator[Answer]:
         """A translation a line, or the n best ones, each on its own line."""
-        translator = self.predictor(model, self.decoding.asked(options))
+        translator = self.predictor(model, self.decoding.asked(options), options.get("ensemble", ()))
         typed = not isinstance(source, Path) and source.isatty()
         for line, found in translator.pairs(read_lines(source), **({"window": 1} if typed else {})):
             shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
@@ -186,19 +201,26 @@ class Translate(Task):
         split: Split = "test",
         data: Path | None = None,
         options: Mapping[str, Any] = {},
-    ) -> PairEvaluation:
+    ) -> PairEvaluation | GivenScores:
         """BLEU, chrF, METEOR and perplexity; see Task.evaluate.
+
+        With the option `score`, a file, nothing is translated: the log-probability of each of its lines.
 
         `data` is a prefix of files, or a .tsv. The floor "nearest training sentence" is left out where the
         training data is no longer there.
         """
         pairs = list(self.data.open(split) if data is None else self.data.at(data))
+        if "score" in options:
+            sources = [source for _, source, _ in pairs]
+            return score_file(
+                self.predictor(model), sources, options["score"], sorted({*options} - {"score"})
+            )
         train = None
         with suppress(DataError):
             memory = list(self.data.open("train"))
             train = [source for _, source, _ in memory], [target for _, _, target in memory]
         return evaluate(
-            self.predictor(model, self.decoding.asked(options)),
+            self.predictor(model, self.decoding.asked(options), options.get("ensemble", ())),
             [source for _, source, _ in pairs],
             [target for _, _, target in pairs],
             title=self.data.describe(split)

@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from weft.errors import ConfigError
+from weft.search.ensemble import Mean
+from weft.search.normalisation import Normalisation
 
 _LEAST = {
     "beam": 1,
@@ -19,7 +21,16 @@ _LEAST = {
     "max_extra": 1,
     "top_k": 0,
     "seed": 0,
+    "diverse": 1,
+    "diversity": 0,
+    "no_repeat_ngram": 0,
+    "min_length": 0,
+    "coverage": 0,
 }
+SEARCHED = ("diverse", "prefix", "require", "no_repeat_ngram", "min_length", "coverage", "ensemble")
+"""Options of predict and evaluate beside the usual ones."""
+
+_OF_BEAMS = {"diverse": 1, "require": (), "coverage": 0.0}  # and what leaves each of them out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +47,16 @@ class Decoding:
         temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 leave every token in.
         seed: of sampling.
         batch_rows: sources decoded at once.
+        normalisation: "length", or "gnmt" for Wu et al.'s gentler one (search/normalisation.py).
+        coverage: beta of Wu et al.'s coverage penalty; 0 is none.
+        diverse: groups of the beam that keep away from each other (Vijayakumar et al. 2016); 1 is none.
+        diversity: nats that a token costs for each earlier group that chose it at the same step.
+        prefix: what every translation begins with.
+        require: words or phrases that every translation holds (grid beam search, Hokamp & Liu 2017).
+        no_repeat_ngram: no so many tokens in a row come twice in a translation; 0 allows all.
+        min_length: tokens at least.
+        mean: how an ensemble joins its members: mean "probability", or mean "log" probability.
+        precision: "bfloat16" computes with weights that are rounded once.
     """
 
     search: Literal["beam", "greedy", "sample"] = "beam"
@@ -49,6 +70,16 @@ class Decoding:
     top_p: float = 1.0
     seed: int = 1
     batch_rows: int = 64
+    normalisation: Normalisation = "length"
+    coverage: float = 0.0
+    diverse: int = 1
+    diversity: float = 0.5
+    prefix: str = ""
+    require: tuple[str, ...] = ()
+    no_repeat_ngram: int = 0
+    min_length: int = 0
+    mean: Mean = "probability"
+    precision: Literal["float32", "bfloat16"] = "float32"
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -67,6 +98,20 @@ class Decoding:
         if self.search == "greedy" and self.nbest > 1:
             raise ConfigError(
                 f"nbest: greedy search gives 1 translation, {self.nbest} were asked for; use beam"
+            )
+
+        self._check_beams()
+
+    def _check_beams(self) -> None:
+        given = [name for name, without in _OF_BEAMS.items() if getattr(self, name) != without]
+        if given and self.search != "beam":
+            raise ConfigError(f"{given[0]}: needs a beam search, {self.search} came; use search: beam")
+        if len(given) > 1:
+            raise ConfigError(f"{given[0]} and {given[1]}: do not go together; leave out one of them")
+        if self.beam % self.diverse:
+            raise ConfigError(
+                f"diverse: {self.diverse} groups do not divide a beam of {self.beam}; "
+                f"set beam to {self.diverse * math.ceil(self.beam / self.diverse)}"
             )
 
     def asked(self, options: Mapping[str, Any]) -> "Decoding":
@@ -88,15 +133,27 @@ class Decoding:
             )
         if search == "sample" and "beam" in given:
             raise ConfigError("beam: sampling keeps no beam; leave out --beam or --sample")
-        if search != "sample" and ("beam" in given or given.get("nbest", 1) > 1):
+        wants_beam = "beam" in given or given.get("nbest", 1) > 1 or any(name in given for name in _OF_BEAMS)
+        if search != "sample" and wants_beam:
             given["search"] = "beam"
-            given.setdefault("beam", max(self.beam, given.get("nbest", 1)))
+            groups = max(1, given.get("diverse", self.diverse))
+            given.setdefault("beam", groups * math.ceil(max(self.beam, given.get("nbest", 1)) / groups))
         return replace(self, **given)
 
     def describe(self) -> str:
         """For signatures, such as "beam 5, length penalty 1.0"."""
         if self.search == "greedy" or (self.search == "beam" and self.beam == 1):
-            return "greedy"
+            return "greedy" + self._beside()
         if self.search == "beam":
-            return f"beam {self.beam}, length penalty {self.length_penalty:g}"
-        return f"sampled, temperature {self.temperature:g}, top_k {self.top_k}, top_p {self.top_p:g}"
+            return f"beam {self.beam}, length penalty {self.length_penalty:g}" + self._beside()
+        return (
+            f"sampled, temperature {self.temperature:g}, top_k {self.top_k}, top_p {self.top_p:g}"
+            + self._beside()
+        )
+
+    def _beside(self) -> str:
+        """Every other setting that changes what is found, where it is not the default."""
+        names = ("normalisation", "coverage", "diverse", "prefix", "require", "no_repeat_ngram", "min_length")
+        plain = {field.name: field.default for field in fields(self)}
+        said = [(name, getattr(self, name)) for name in (*names, "precision")]
+        return "".join(f", {name} {value}" for name, value in said if value != plain[name])

@@ -3,7 +3,6 @@
 Read next: ../search/beam.py for how a translation is found; ../inspect/alignment.py for where it looked.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, Protocol
@@ -14,13 +13,11 @@ import torch
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.probe import probe
-from weft.search.beam import beam
-from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses, to_lists
-from weft.search.sampling import sample
 from weft.search.trace import Trace
 from weft.tasks.pairs.batch import collate_pairs, pad
 from weft.tasks.pairs.decoding import Decoding
+from weft.tasks.pairs.searching import Searching
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 
 WINDOW = 2048  # lines that are sorted by length together
@@ -68,6 +65,7 @@ class Translator:
         source, target: the vocabularies.
         decoding: how to search.
         banned: numbers that are never written, beside the special symbols.
+        others: models that search along with the first, as an ensemble; same vocabularies, same device.
     """
 
     def __init__(
@@ -78,12 +76,14 @@ class Translator:
         decoding: Decoding,
         *,
         banned: Sequence[int] = (),
+        others: Sequence[Generator] = (),
     ) -> None:
         self.model = model
         self.source = source
         self.target = target
         self.decoding = decoding
         self.banned = (PAD, UNK, SOS, *banned)
+        self._searching = Searching([model, *others], target, decoding, self.banned)
 
     def translate(self, lines: Iterable[str]) -> Iterator[list[Translation]]:
         """For each line, in order, its n best translations; an empty line gives as many empty ones."""
@@ -171,47 +171,5 @@ class Translator:
             trace: records a beam search.
             chance: of sampling; begins with the seed unless given.
         """
-        how = self.decoding
         tokens, mask = pad([list(source) for source in sources])
-        tokens, mask = tokens.to(self._device), mask.to(self._device)
-        limits = torch.tensor([math.ceil(how.max_ratio * len(s)) + how.max_extra for s in sources])
-        first = torch.full((len(sources),), SOS, device=self._device)
-        banned = self.banned
-        with torch.inference_mode():
-            state = self.model.start(tokens, mask)
-            step = self.model.step
-            limits = limits.to(self._device)
-            if how.search == "greedy":
-                return self._ranked(greedy(step, state, first, eos=EOS, max_length=limits, banned=banned))
-            if how.search == "beam":
-                return beam(
-                    step,
-                    state,
-                    first,
-                    eos=EOS,
-                    max_length=limits,
-                    width=how.beam,
-                    nbest=how.nbest,
-                    length_penalty=how.length_penalty,
-                    banned=banned,
-                    trace=trace,
-                )
-            drawn = sample(
-                step,
-                state,
-                first,
-                eos=EOS,
-                max_length=limits,
-                temperature=how.temperature,
-                top_k=how.top_k or None,
-                top_p=how.top_p if how.top_p < 1 else None,
-                count=how.nbest,
-                banned=banned,
-                generator=chance or torch.Generator(self._device).manual_seed(how.seed),
-            )
-            return self._ranked(drawn)
-
-    def _ranked(self, found: Hypotheses) -> Hypotheses:
-        """With the scores that a beam search would give; only that divides by length by itself."""
-        lengths = found.lengths.clamp(min=1).to(found.logp.dtype)
-        return found._replace(score=found.logp / lengths**self.decoding.length_penalty)
+        return self._searching(tokens.to(self._device), mask.to(self._device), trace, chance)

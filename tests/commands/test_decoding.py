@@ -1,0 +1,101 @@
+"""How answers are searched, as a user asks for it on the command line; and what is refused in a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import corpus
+from tests.commands.corpus import WORDS, translated
+from tests.commands.shell import refused, weft
+from weft.run import load
+
+TEXT = b"alpha beta\ngamma\n\ntheta zeta eta\n"
+RIGHT = [translated(line) for line in TEXT.decode().splitlines()]
+
+
+def answers(run: Path, *options: object) -> list[str]:
+    answer = weft("predict", run, *options, stdin=TEXT)
+    assert answer.code == 0, answer.err
+    return answer.lines
+
+
+def test_a_prefix_begins_and_a_required_phrase_is_in_every_answer(trained: Path) -> None:
+    for line, right in zip(answers(trained, "--prefix", "nove sei"), RIGHT, strict=True):
+        assert line.startswith("nove sei") if right else not line
+    for line, right in zip(answers(trained, "--require", "nove sei", "--require", "due"), RIGHT, strict=True):
+        assert not right or ("nove sei" in line and "due" in line.replace("nove sei", ""))
+    assert answers(trained, "--require", "uno")[0] == RIGHT[0]  # what is there anyway changes nothing
+
+
+def test_lengths_repetitions_and_groups(trained: Path) -> None:
+    assert [len(line.split()) for line in answers(trained, "--min-length", 5)] == [5, 5, 0, 5]
+    for line in answers(trained, "--min-length", 7, "--no-repeat-ngram", 1):
+        assert len(set(line.split())) == len(line.split())
+    apart = answers(trained, "--diverse", 4, "--nbest", 4, "--set", "diversity=9")
+    assert len(apart) == 16 and len(set(apart[:4])) >= 3
+    assert answers(trained, "--diverse", 2)[0] == RIGHT[0]
+    assert answers(trained, "--coverage", 0.2, "--set", "normalisation=gnmt") == RIGHT
+    assert answers(trained, "--set", "precision=bfloat16") == RIGHT
+
+
+def test_an_ensemble_of_a_run_with_itself_is_the_run(trained: Path, blind: Path) -> None:
+    alone = answers(trained, "--scores")
+    both = answers(trained, "--scores", "--ensemble", trained)
+    for one, two in zip(alone, both, strict=True):
+        assert one.split("\t")[1] == two.split("\t")[1]
+        assert float(one.split("\t")[0]) == pytest.approx(float(two.split("\t")[0]), abs=2e-4)
+    assert answers(trained, "--ensemble", blind) == RIGHT  # the other one knows next to nothing
+    evaluated = weft("evaluate", trained, "--ensemble", blind)
+    assert evaluated.code == 0 and "BLEU" in evaluated.out
+
+
+def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Path, tmp_path: Path) -> None:
+    sources = (trained.parent / "toy" / "test.xx").read_text().splitlines()
+    found = [best[0] for best in load(trained).translate(sources)]
+    given = tmp_path / "given.txt"
+    given.write_text("".join(f"{one.text}\n" for one in found))
+    answer = weft("evaluate", trained, "--score", given, "--output", tmp_path / "scores")
+    assert answer.code == 0, answer.err
+    assert "17 translations" in answer.out and "perplexity" in answer.out
+    rows = [line.split("\t") for line in (tmp_path / "scores").read_text().splitlines()]
+    for (logp, tokens, text), one in zip(rows, found, strict=True):
+        assert text == one.text and int(tokens) == len(one.tokens) + 1
+        assert float(logp) == pytest.approx(one.logp, abs=1e-4)
+    given.write_text("uno\n")
+    assert "1 lines came for 17 sources" in refused(weft("evaluate", trained, "--score", given))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            ("--prefix", "日本"),
+            "prefix: '日本' holds characters or words that the run's",
+        ),
+        (("--require", "zebra"), "require: 'zebra' holds characters or words"),
+        (("--require", " ".join([*WORDS.values()] * 2)), "require: the words and the end take 19 tokens"),
+        (("--diverse", 3, "--beam", 4), "3 groups do not divide a beam of 4; set beam to 6"),
+        (("--diverse", 2, "--require", "uno"), "diverse and require: do not go together"),
+        (("--sample", "--coverage", 1), "coverage: needs a beam search, sample came"),
+        (("--min-length", -1), "min_length: -1 came, at least 0"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_searched_is_said(trained: Path, options: tuple, sentence: str) -> None:
+    assert sentence in refused(weft("predict", trained, *options, stdin=b"alpha\n"))
+
+
+def test_no_coverage_without_attention_and_no_ensemble_of_two_vocabularies(
+    trained: Path, blind: Path, tmp_path: Path
+) -> None:
+    said = refused(weft("predict", blind, "--coverage", 1, stdin=b"alpha\n"))
+    assert "this model has no attention" in said
+    other = tmp_path / "other"
+    recipe = corpus.make(tmp_path / "toy")
+    made = weft("train", recipe, "--run", other, "training.max_updates=1", "data.vocabulary.kind=character")
+    assert made.code == 0, made.err
+    said = refused(weft("predict", trained, "--ensemble", other, stdin=b"alpha\n"))
+    assert "is not that of the first run" in said
+    assert "coverage: of an ensemble" in refused(
+        weft("predict", trained, "--ensemble", blind, "--coverage", 1, stdin=b"alpha\n")
+    )

@@ -1,0 +1,66 @@
+"""Coverage: a hypothesis that never looked at part of the source scores less.
+
+    cp = beta * sum_j log(min(sum_t alpha_tj, 1))        alpha_tj: attention of step t to source position j
+
+is added to a hypothesis's score when it ends (Wu et al. 2016, equation 14). It is never above 0, so that
+the early finish of beam.py stays right.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.probe import probe
+from weft.search.step import Step
+from weft.tree import State
+
+LEAST = 1e-6
+"""A position that was never looked at counts as looked at this much: the logarithm of 0 would end all."""
+
+
+class Source(NamedTuple):
+    """What belongs to a source: which of its positions are real, [B, S] bool."""
+
+    mask: Tensor
+    per_source = True
+
+
+class Covered(NamedTuple):
+    """The state of a step that counts where it looked."""
+
+    total: Tensor  # [N, S] attention so far
+    source: Source
+    inner: State
+
+
+Looked = Callable[[dict[str, list[Tensor]]], Tensor]
+"""What a probe saw during one step gives the attention [N, S] or [B, W, S] of that step."""
+
+
+def covering(step: Step, state: State, mask: Tensor, looked: Looked) -> tuple[Step, Covered]:
+    """The step and its first state, with the attention summed up."""
+
+    def counting(token: Tensor, state: Covered) -> tuple[Tensor, Covered]:
+        with probe() as seen:
+            logp, inner = step(token, state.inner)
+        weights = looked(seen).reshape(len(token), -1)
+        return logp, Covered(state.total + weights.to(state.total.dtype), state.source, inner)
+
+    return counting, Covered(torch.zeros(mask.shape, device=mask.device), Source(mask), state)
+
+
+def coverage_penalty(state: Covered, beta: float) -> Tensor:
+    """cp of every hypothesis, [N] float64.
+
+    Example:
+        >>> import torch
+        >>> mask = torch.tensor([[True, True, False]])
+        >>> state = Covered(torch.tensor([[0.5, 1.7, 0.0]]), Source(mask), None)
+        >>> round(float(coverage_penalty(state, beta=1.0)), 3)
+        -0.693
+    """
+    mask = state.source.mask
+    seen = state.total.double().clamp(LEAST, 1.0).log().view(len(mask), -1, mask.shape[1])
+    return beta * seen.masked_fill(~mask[:, None], 0.0).sum(2).flatten()
