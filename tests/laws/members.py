@@ -91,6 +91,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 6, "pairwise": "dot"},
         {"size": 6, "pairwise": "concatenation"},
     ],
+    "decoders.bag": [
+        {"weights": weights} for weights in ("sum", "mean", "position", "idf", "dot", "additive")
+    ],
     "decoders.window": [
         {"size": SIZE},
         {"size": SIZE, "length": 3, "enters": "never", "direct": True},

@@ -127,7 +127,7 @@ def test_law_9_every_earlier_input_is_seen(make: Make, reader: Make | None) -> N
     y, _ = it.decoder(x, it.start())
     weights = normal(*y[:, 6].shape, seed=4)
     reach = torch.autograd.grad((y[:, 6] * weights).sum(), x)[0].abs().sum(-1)  # [B, T]
-    first = 0 if it.decoder.reach is None else max(0, 7 - it.decoder.reach)
+    first = it.decoder.skips if it.decoder.reach is None else max(0, 7 - it.decoder.reach)
     assert (reach[:, first:7] > 0).any(0).all()  # in some row: a ReLU may be shut in others
     assert not reach[:, 7:].any() and not reach[:, :first].any()
 

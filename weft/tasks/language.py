@@ -28,7 +28,7 @@ from weft.tasks.prose.mixture import ngram_logp, tuned
 from weft.tasks.prose.model import ProseModel, grows
 from weft.tasks.prose.scoring import token_logp
 from weft.tasks.prose.step import Mixed
-from weft.tasks.prose.stream import Pieces, Stream, Windows, encode, line_batches, lines_of
+from weft.tasks.prose.stream import Pieces, Stream, Windows, encode, line_batches, lines_of, rarity
 from weft.tasks.prose.writer import Writer, Writing
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
@@ -150,7 +150,8 @@ class Language(Task):
 
     def model(self) -> Generator:
         """A new model for this vocabulary."""
-        return self.parts.build(len(self.vocabulary))
+        weights = rarity(self._train, len(self.vocabulary)) if hasattr(self, "_train") else None
+        return self.parts.build(len(self.vocabulary), weights)
 
     def plan(self, seed: int) -> Any:
         """Pieces of the training text, one after the other; windows from anywhere; or lines."""

@@ -17,10 +17,14 @@ class Decoder(nn.Module, ABC):
     Attributes:
         size: D, the width of its output.
         reach: how many inputs it sees, the newest counted; None where it sees all.
+        skips: first inputs, such as the line end before a text, that are seen as the newest one only.
+        weighted: whether the last feature of its input is how much the token says, such as its idf.
     """
 
     size: int
     reach: int | None = None
+    skips: int = 0
+    weighted: bool = False
 
     @abstractmethod
     def start(self, memory: Memory | None, rows: int) -> State:

@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft import tree
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.embed.beside import Beside
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 
@@ -57,18 +57,23 @@ class ProseModel:
         if not 0 <= self.smoothing < 1:
             raise ConfigError(f"smoothing: {self.smoothing} came, a share from 0 to below 1 is needed")
 
-    def build(self, size: int, weights: np.ndarray | None = None) -> Generator:
+    def build(self, size: int, weights: Tensor | None = None) -> Generator:
         """A new model.
 
         Args:
             size: V, tokens.
-            weights: [V] how much each token says (its idf), for a decoder that weighs tokens.
+            weights: [V] how much each token says (its idf), for a decoder that weighs tokens; ones where they
+                are not known yet, or come from a file of weights.
         """
         settings = self.embedding
         decoder = self.decoder(settings.size)
-        embed = Tokens(size, settings.size, dropout=settings.dropout, scaled=settings.scaled)
+        tokens = Tokens(size, settings.size, dropout=settings.dropout, scaled=settings.scaled)
+        embed: nn.Module = tokens
+        if decoder.weighted:
+            decoder = self.decoder(settings.size + 1)
+            embed = Beside(tokens, torch.ones(size) if weights is None else weights)
         head = Categorical(
-            decoder.size, size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
+            decoder.size, size, smoothing=self.smoothing, tied=tokens.table if settings.tied else None
         )
         return Generator(embed, decoder, head)
 

@@ -11,9 +11,12 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from weft.data.batching import Batches
 from weft.errors import DataError
+from weft.nn.embed.weighted import idf
 from weft.text.normalise import normalise
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 
@@ -144,3 +147,11 @@ def line_batches(stream: Stream, *, rows: int, length: int, seed: int) -> Batche
     lengths = np.diff(ends, prepend=0) - 1
     sides = np.stack([lengths, lengths], 1)
     return Batches(sides, max_tokens=rows * length, max_rows=None, seed=seed)
+
+
+def rarity(stream: Stream, size: int) -> Tensor:
+    """The idf of each token, [V]; a line is a document."""
+    line = np.cumsum(stream.tokens[:-1] == EOS) - 1
+    pairs = np.unique(line.astype(np.int64) * size + stream.tokens[1:])
+    holding = np.bincount(pairs % size, minlength=size)
+    return idf(torch.from_numpy(holding), stream.lines)

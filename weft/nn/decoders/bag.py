@@ -1,0 +1,124 @@
+"""A decoder that knows its last input, and what was before it as a bag (M5)."""
+
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
+from weft.nn.scores.additive import Additive
+from weft.nn.scores.dot import Dot
+from weft.nn.scores.score import Score
+from weft.probe import record
+from weft.shapes import check_choice
+
+Weights = Literal["sum", "mean", "position", "idf", "dot", "additive"]
+
+
+class BagState(NamedTuple):
+    """What a bag decoder carries."""
+
+    past: Tensor  # [N, P, D_in] the inputs so far
+    real: Tensor  # [N, P] bool
+    given: Tensor | None  # [N, D] V s, what the source's summary adds
+
+
+class BagDecoder(Decoder):
+    """y_t = [x_t; A(x_1 .. x_{t-1})]: a bigram, and a weighted sum of the words before it.
+
+    With E(w_{i-1}) = x_t, the head's softmax(C y_t + b) is softmax(C [E(w_{i-1}); A(w_1 .. w_{i-2})]).
+    x_0 is the line end before the first word: no word, so never in the bag. A is 0 where there is none.
+
+    sum:      A = sum_j x_j                       mean:     A = (1/n) sum_j x_j
+    position: A = sum_j a_{t-j} x_j, a learned    idf:      A = (1/n) sum_j idf_j x_j
+    dot:      A = sum_j softmax_j(x_t . x_j) x_j
+    additive: A = sum_j softmax_j(w . tanh(W [x_t; x_j] + b)) x_j
+
+    Args:
+        in_size: features of the input; with idf the last of them is the token's weight.
+        encoder: whose summary s joins the output as V s + c; None for none.
+        weights: see above.
+        max_length: distances that have a learned weight; farther words share the last one.
+        dropout: on the output.
+
+    Raises:
+        ConfigError: no feature beside the weight, or no distance.
+
+    Example:
+        >>> import torch
+        >>> bag = BagDecoder(1, weights="sum")
+        >>> x = torch.tensor([[[9.0], [1.0], [2.0], [4.0]]])
+        >>> bag(x, bag.start(None, 1))[0][0].tolist()
+        [[9.0, 0.0], [1.0, 0.0], [2.0, 1.0], [4.0, 3.0]]
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        encoder: Encoder | None = None,
+        *,
+        weights: Weights = "mean",
+        max_length: int = 64,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_choice("weights", weights, Weights)
+        self.skips = 1
+        self.in_size = in_size
+        self.weights = weights
+        self.weighted = weights == "idf"
+        size = in_size - self.weighted
+        if size < 1 or max_length < 1:
+            raise ConfigError(f"in_size: {in_size} and max_length: {max_length} came, at least 1 is needed")
+        self.distances = nn.Parameter(1 / torch.arange(1, max_length + 1)) if weights == "position" else None
+        self.score: Score | None = None
+        if weights in ("dot", "additive"):
+            self.score = Dot(size, size) if weights == "dot" else Additive(size, size)
+        self.given = None if encoder is None else Linear(encoder.size, size)
+        self.size = 2 * size if encoder is None else 3 * size
+        self.like: Tensor
+        self.register_buffer("like", torch.zeros(1), persistent=False)  # knows device and dtype
+        self.dropout = Dropout(dropout)
+
+    def start(self, memory: Memory | None, rows: int) -> BagState:
+        """Nothing read yet, and the memory's summary."""
+        past = self.like.new_zeros(rows, 0, self.in_size)
+        real = torch.ones(rows, 0, dtype=torch.bool, device=self.like.device)
+        given = None if memory is None or self.given is None else self.given(memory.summary)
+        return BagState(past, real, given)
+
+    def forward(self, x: Tensor, state: BagState, mask: Tensor | None = None) -> tuple[Tensor, BagState]:
+        """See Decoder.forward."""
+        rows, steps, _ = x.shape
+        new = torch.ones(rows, steps, dtype=torch.bool, device=x.device) if mask is None else mask
+        seen, real = torch.cat([state.past.to(x.dtype), x], 1), torch.cat([state.real, new], 1)
+        place = real.cumsum(1) - 1  # [N, P + T] of each real input, padding between them not counted
+        distance = place[:, -steps:, None] - place[:, None]  # [N, T, P + T]
+        words = (real & (place >= self.skips))[:, None] & (distance > 0)
+        size = x.shape[2] - self.weighted
+        vectors, query = seen[..., :size], x[..., :size]
+        share = self._shares(query, vectors, seen[..., -1], words, distance)
+        record("attention", share)
+        parts = [query, share @ vectors]
+        if state.given is not None:
+            parts.append(state.given[:, None].expand(-1, steps, -1))
+        return self.dropout(torch.cat(parts, -1)), BagState(seen, real, state.given)
+
+    def _shares(self, query: Tensor, vectors: Tensor, idf: Tensor, words: Tensor, distance: Tensor) -> Tensor:
+        """The weight of each word in the bag of each step, [N, T, P + T]."""
+        if self.score is not None:
+            energy = self.score(query, self.score.prepare(vectors))
+            # All masked: equal shares times nothing, so no NaN.
+            share = energy.masked_fill(~words, torch.finfo(energy.dtype).min).softmax(-1)
+            return share * words
+        share = words.to(query.dtype)
+        if self.distances is not None:
+            return share * self.distances[distance.clamp(1, len(self.distances)) - 1]
+        if self.weights == "sum":
+            return share
+        share = share / share.sum(-1, keepdim=True).clamp(min=1)
+        return share * idf[:, None] if self.weighted else share
