@@ -26,6 +26,7 @@ COMMANDS = {
     "import": "Turn a checkpoint of the transformers library into a run.",
     "show": "Print a run: its recipe, sizes and scores.",
     "data": "Check data files: everything that is wrong, at once.",
+    "ngram": "Count an n-gram model from text, score text with one (ARPA).",
     "doctor": "Say what this machine offers, and what is fast on it.",
 }
 """Name and help of every command; commands/<name>.py holds it as `command`."""

@@ -228,3 +228,51 @@ def test_a_run_that_was_broken_off_goes_on_to_the_same_end(tmp_path: Path) -> No
     assert all(one.code == 0 for one in score)
     logp = [np.loadtxt(tmp_path / name / "o") for name in ("whole", "parts")]
     np.testing.assert_array_equal(*logp)
+
+
+@pytest.mark.parametrize("model", ["lstm", "gpt"])
+def test_init_writes_a_recipe_that_trains(tmp_path: Path, model: str) -> None:
+    folder = write(tmp_path)
+    recipe = tmp_path / "new.yaml"
+    answer = weft("init", "language", "--train", folder / "train.txt", "--model", model, "-o", recipe)
+    assert answer.code == 0, answer.err
+    assert "211 lines" in answer.out and "--task language" in answer.out
+    assert f"valid: {folder / 'valid.txt'}" in recipe.read_text()
+    small = "training.max_updates=1", "data.rows=2", "data.length=9"
+    assert weft("train", recipe, "--run", tmp_path / "run", *small).code == 0
+    assert "is there already" in refused(
+        weft("init", "language", "--train", folder / "train.txt", "--output", recipe)
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [("one , two .", "space"), ("one, two.", "word")],
+)
+def test_init_sees_what_the_text_is_like(tmp_path: Path, line: str, kind: str) -> None:
+    (tmp_path / "a: b.txt").write_text(f"{line}\n" * 20)
+    answer = weft("init", "language", "--train", tmp_path / "a: b.txt", "-o", tmp_path / "new.yaml")
+    assert f"vocabulary: {{kind: {kind}}}" in answer.out and "valid_share: 0.1" in answer.out
+    small = "training.max_updates=1", "data.rows=2"
+    assert weft("train", tmp_path / "new.yaml", "--run", tmp_path / "run", *small).code == 0
+
+
+def test_files_are_checked(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    good = weft("data", "check", "--task", "language", folder / "train.txt", folder / "valid.txt")
+    assert good.code == 0 and "nothing wrong found" in good.out
+    (folder / "bad.txt").write_bytes(b"one\n\xff two\nthree \x02\nfour \xef\xbf\xbd\n")
+    (folder / "none.txt").write_bytes(b" \n")
+    (folder / "empty.txt").write_bytes(b"")
+    bad = weft(
+        "data", "check", "--task", "language", *(folder / f"{n}.txt" for n in ("bad", "none", "empty"))
+    )
+    assert bad.code == 1
+    for sentence in (
+        "bad.txt:2: not UTF-8 (byte 0xff",
+        "bad.txt:3: U+0002 inside the line",
+        "bad.txt:4: U+FFFD",
+        "none.txt: there is no word in it",
+        "empty.txt: the file is empty",
+    ):
+        assert sentence in bad.out

@@ -3,15 +3,20 @@
 Read next: lines.py; corpora.py, whose tables hold plain text too.
 """
 
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from weft.data.check import MOST, Report
 from weft.data.corpora import FOLDER, languages, names
 from weft.data.files import file_bytes
-from weft.data.lines import read_lines
+from weft.data.lines import blocks, read_lines, wrong_bytes
+from weft.data.sides import Finding
 from weft.errors import ConfigError, DataError
 
 SPLITS = ("train", "valid", "test")
+_CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class PlainText:
@@ -70,6 +75,40 @@ def side(name: str, language: str, split: str) -> PlainText:
     if split not in SPLITS or name not in names():
         raise ConfigError(f"corpus {name} has no split {split!r}; choose one of {', '.join(SPLITS)}")
     return PlainText(FOLDER / name / f"{split}.tsv.xz", column=1 + known.index(language))
+
+
+def check(paths: Sequence[Path]) -> Report:
+    """Everything in text files that would stop or spoil a language model, each with its place."""
+    findings: list[Finding] = []
+    counts: Counter[str] = Counter()
+    lines: dict[str, int] = {}
+
+    def add(path: Path, number: int, kind: str, text: str) -> None:
+        counts[kind] += 1
+        if counts[kind] <= MOST:
+            findings.append(Finding(str(path), number, kind, text))
+
+    for path in paths:
+        number = words = 0
+        try:
+            for first, block in blocks(file_bytes(path), str(path)):
+                for number, raw in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
+                    line = raw.removesuffix(b"\r").decode("utf-8", errors="replace")
+                    words += bool(line.strip())
+                    wrong = wrong_bytes(raw)
+                    if wrong:
+                        add(path, number, "bytes", wrong)
+                    elif "\ufffd" in line:
+                        what = "U+FFFD, a character that an earlier conversion lost"
+                        add(path, number, "damaged", f"{what}; mend or remove the line")
+                    if found := _CONTROL.search(line):
+                        add(path, number, "control", f"U+{ord(found.group()):04X} inside the line; remove it")
+            if not words:
+                add(path, 0, "file", "there is no word in it, only white space; give a text")
+        except DataError as error:
+            add(path, 0, "file", str(error).removeprefix(f"{path}: "))
+        lines[str(path)] = number
+    return Report(findings, dict(counts), lines, 0)
 
 
 def no_words(path: str | Path) -> DataError:

@@ -50,6 +50,11 @@ def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
             f"{wrong!r} holds white space, which parts the words of an ARPA file; spell it otherwise"
         )
     kept = np.array([bool(word) for word in words])
+    if len({word for word in words if word}) < kept.sum():
+        twice = next(word for place, word in enumerate(words) if word and word in words[:place])
+        raise DataError(
+            f"{twice!r} stands for two tokens, one of them a symbol; spell it otherwise in the text"
+        )
     yield "\\data\\"
     for number, grams in enumerate(model.orders, 1):
         yield f"ngram {number}={int(kept.sum()) if number == 1 else len(grams.keys)}"

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.data.check import Report, check
+from weft.data.check import Report
 from weft.data.lines import read_lines
-from weft.data.plain import PlainText
+from weft.data.plain import PlainText, check
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.models import Generator
 from weft.nn.heads.head import Loss
@@ -277,5 +277,5 @@ class Language(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Plain text: see weft/data/check.py."""
-        return check(*files)
+        """Plain text: see weft/data/plain.py."""
+        return check(files)
