@@ -107,6 +107,23 @@ def test_a_bag_begins_as_naive_bayes(tmp_path: Path) -> None:
     assert drawn.code == 0, drawn.err
 
 
+def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    vectors = tmp_path / "v.txt"
+    names = [*labelled.GOOD, *labelled.BAD, "splendid"]
+    rows = {name: [1.0 if name in (*labelled.GOOD, "splendid") else -1.0] * 11 for name in names}
+    vectors.write_text("".join(f"{name} {' '.join(map(str, row))}\n" for name, row in rows.items()))
+    given = f"embedding: {{size: 11, dropout: 0.0, vectors: {vectors}, fixed: true}}"
+    recipe.write_text(recipe.read_text().replace("embedding: {size: 11, dropout: 0.0}", given))
+    answer = weft("train", recipe, "--run", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    model = package.load(tmp_path / "run")
+    assert model.predict("it was splendid") == "good"  # no training text holds the word
+    (number,) = model.reader.vocabulary.encode("splendid")
+    row = model.model.embed.table.weight[number] * 11**0.5
+    assert row.tolist() == pytest.approx([1.0] * 11)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [

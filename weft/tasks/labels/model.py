@@ -33,16 +33,20 @@ class Embedding:
         dropout: share of features set to zero in training.
         vectors: a text file of word2vec or GloVe that the table begins with, of this size; its words join
             the vocabulary, so that texts may hold words that training never saw.
+        fixed: leave the table as it begins; few texts spoil vectors learnt from many.
     """
 
     size: int = 128
     dropout: float = 0.3
     vectors: Path | None = None
+    fixed: bool = False
 
     def __post_init__(self) -> None:
         if self.size < 1:
             raise ConfigError(f"size: {self.size} came, at least 1 is needed")
         _share("dropout", self.dropout)
+        if self.fixed and self.vectors is None:
+            raise ConfigError("fixed: true came without vectors, and a drawn table is no good; give vectors")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +118,7 @@ class LabelModel:
             encoder: Encoder = BagEncoder(num_classes, reduce="sum")
             return Predictor(table, encoder, head, pool=Summary(num_classes))
         embed = Tokens(num_items, self.embedding.size, dropout=self.embedding.dropout)
+        embed.table.weight.requires_grad_(not self.embedding.fixed)
         encoder = self.encoder(self.embedding.size)
         pool = _Dropped(self.pool(encoder.size), self.dropout)
         return Predictor(

@@ -108,10 +108,9 @@ def evaluate(
     unknown = None
     if any(map(any, new)):
         score = confidence(TagAccuracy(), _lines(answers, new), _lines(references, new))
-        size = sum(map(sum, new))
-        unknown = score._replace(
-            name="tag accuracy, unknown words", signature=f"{score.signature}|words:{size}"
-        )
+        known = "small letters" if tagger.lexicon.lowercase else "as written"
+        signature = f"{score.signature}|words:{sum(map(sum, new))}|known:{known}"
+        unknown = score._replace(name="tag accuracy, unknown words", signature=signature)
     floors: list[float | None] = [None, None]
     if train is not None:
         lowest = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
