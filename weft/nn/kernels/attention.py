@@ -37,7 +37,7 @@ def attention(
         dropout: share of attention weights set to zero.
 
     Returns:
-        [B, H, T, K].
+        [B, H, T, K]. A query that may look nowhere gets zeros (fused) or the mean of v (formula), never NaN.
     """
     if prefers_plain(q, k, dropout):
         return plain_attention(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
