@@ -79,7 +79,7 @@ def test_where_two_are_level_the_first_is_taken(
     def takes(seconds: float) -> Callable[[], None]:
         return lambda: now.__setitem__(0, now[0] + seconds)
 
-    monkeypatch.setattr(choice.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(choice.time, "thread_time", lambda: now[0])
     assert choice.choose("two ways", {"one": takes(one), "two": takes(two)}) == want
 
 
@@ -89,7 +89,7 @@ def test_threads_choose_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         names = set(pool.map(lambda _: choice.choose("shared", ways), range(64)))
     assert len(names) == 1
-    assert len(calls) <= 2 * choice.ROUNDS
+    assert len(calls) <= 2 * (1 + choice.ROUNDS[1])
 
 
 @pytest.mark.parametrize("odd", ["float64", "bfloat16", "one row", "autocast", "wrong sizes"])

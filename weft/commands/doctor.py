@@ -43,9 +43,43 @@ def command() -> None:
         f"precision auto means {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere"
     )
     click.echo(f"token stores: {cache_directory()}")
+    for line in _kernels():
+        click.echo(line)
     click.echo("measured here, median of 5:")
     for line in _measure(device):
         click.echo("  " + line)
+
+
+def _kernels() -> list[str]:
+    """Which product and which recurrent layers run here, and why."""
+    import torch as t
+
+    from weft.nn.cells.coupled import Coupled
+    from weft.nn.cells.elman import Elman
+    from weft.nn.cells.gru import GRU
+    from weft.nn.cells.lstm import LSTM
+    from weft.nn.cells.peephole import Peephole
+    from weft.nn.kernels import choice, native
+    from weft.nn.kernels.linear import product_for
+
+    compiled = native.loaded()
+    there = f"yes, {compiled.reason}" if compiled.library else f"no: {compiled.reason}"
+    lines = [f"compiled recurrent cells: {there}"]
+    for what, variable in (("linear", "WEFT_LINEAR"), ("cells", "WEFT_CELLS")):
+        if choice.forced(what) != "auto":
+            lines.append(
+                f"  {variable}={choice.forced(what)} forces a way; what follows was measured without it"
+            )
+    with choice.use(linear="auto", cells="auto"):
+        product_for(1 << 26)
+        x = t.zeros(64, 20, 256)
+        for kind in (LSTM, Peephole, Coupled, GRU, Elman):
+            cell = kind(256, 256)
+            cell(x, cell.start(x))
+    taken, reasons = choice.taken(), choice.reasons()
+    lines.append("kernels, by a probe in float32 (operation is torch's own, native is compiled):")
+    lines += [f"  {key}: {name} ({reasons.get(key, 'as the run has it')})" for key, name in taken.items()]
+    return lines
 
 
 def _measure(device: "torch.device") -> list[str]:

@@ -1,0 +1,46 @@
+"""The compiled cells are optional: without a compiler, or with one that fails, there is a reason, no error."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.nn.kernels import native
+from weft.nn.kernels.native import build
+
+
+def test_without_a_compiler_nothing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    made, reason = build.build(tmp_path)
+    assert made == []
+    assert reason
+
+
+def test_a_compiler_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(build.sys, "platform", "linux")
+    monkeypatch.setenv("CXX", "false")
+    made, reason = build.build(tmp_path)
+    assert made == [] and reason.startswith("false failed")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_processor_is_not_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build.platform, "machine", lambda: "aarch64")
+    assert build.build(tmp_path) == ([], f"no compiled cells for {build.sys.platform} on aarch64")
+
+
+@pytest.mark.parametrize("capability", ["DEFAULT", "AVX2", "AVX512"])
+def test_the_loader_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: str) -> None:
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(native, "__file__", str(tmp_path / "__init__.py"))
+    found = native.loaded.__wrapped__()
+    assert found.library is None
+    assert "neither" in found.reason if capability == "DEFAULT" else "were not compiled" in found.reason
+
+
+def test_a_library_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr(native, "__file__", str(tmp_path / "__init__.py"))
+    (tmp_path / "cells.avx2.so").write_text("no library")
+    assert "cannot be loaded" in native.loaded.__wrapped__().reason
