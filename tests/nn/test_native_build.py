@@ -1,4 +1,4 @@
-"""The compiled cells are optional: without a compiler, or with one that fails, there is a reason, no error."""
+"""The compiled cells are optional: without a compiler, or with one that fails, there is a reason why."""
 
 from pathlib import Path
 

@@ -96,9 +96,8 @@ def _ways(cell: str, given: Given, operation: Way | None, *, compiled_too: bool)
     if choice.traced() or (operation and given.x.device.type != "cpu"):  # cuDNN's is not to be beaten
         return ways or {"steps": partial(steps.run, cell)}
     if compiled_too and not suits_native(cell, given):
-        compiled_first = _mostly_padding(given.mask)
-        ways = {} if compiled_first else ways
-        ways["native"] = partial(compiled.run, cell)
+        others = {} if _mostly_padding(given.mask) else ways
+        ways = {"native": partial(compiled.run, cell), **others}
     elif not (operation and torch.is_autocast_enabled(given.x.device.type)) and cell in written.CELLS:
         ways["written"] = partial(written.run, cell)
     return ways
