@@ -24,6 +24,7 @@ from peers.engine import (
     Sizes,
     learning_rate,
 )
+from weft.machine import keep_memory
 from weft.models import Generator
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -35,7 +36,7 @@ from weft.nn.scores.additive import Additive
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
-from weft.train import devices
+from weft.tasks.pairs.searching import lowered
 from weft.train.optimisers.adam import Adam
 from weft.train.position import Group, Position
 from weft.train.settings import Settings
@@ -74,6 +75,7 @@ class Weft(Engine):
     def __init__(self, sizes: Sizes, dtype: str) -> None:
         if dtype not in ("float32", "bfloat16"):
             raise ValueError(f"weft: {dtype} came; float32 or bfloat16")
+        keep_memory()  # as the command line settles it
         self.model = _transformer(sizes) if sizes.model == "transformer" else _rnn(sizes)
         adam = Adam(lr=PEAK_RATE, betas=BETAS)
         self.settings = Settings(
@@ -82,6 +84,7 @@ class Weft(Engine):
         self.bfloat16 = dtype == "bfloat16"
         self.optimiser = self.settings.optimiser.build(self.model)
         self.updates = 0
+        self.rounded = (-1, self.model)
 
     def update(self, batch: Batch) -> float:
         self.model.train()
@@ -96,16 +99,19 @@ class Weft(Engine):
     def search(
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
     ) -> list[list[int]]:
-        self.model.eval()
+        model = self.model.eval()
+        if self.bfloat16:  # weights are rounded once, as `decoding.precision: bfloat16` does
+            if self.rounded[0] != self.updates:
+                self.rounded = (self.updates, lowered(model))
+            model = self.rounded[1]
         ids = torch.from_numpy(source)
         forced = shortest == longest
         limits = {"eos": EOS, "max_length": longest, "banned": (EOS,) if forced else ()}
-        with devices.autocast(self.bfloat16, torch.device("cpu")):
-            state, first = self.model.start(ids, ids != PAD), torch.full((len(ids),), SOS)
-            if width == 1:
-                found = greedy(self.model.step, state, first, **limits)
-            else:
-                found = beam(self.model.step, state, first, width=width, **limits)
+        state, first = model.start(ids, ids != PAD), torch.full((len(ids),), SOS)
+        if width == 1:
+            found = greedy(model.step, state, first, **limits)
+        else:
+            found = beam(model.step, state, first, width=width, **limits)
         return [row[0] for row in to_lists(found, EOS)]
 
 

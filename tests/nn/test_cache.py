@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
 
 from tests.laws.members import DECODERS, ROWS, WRITE, close, normal
 from tests.laws.pairs import pair
@@ -72,3 +73,20 @@ def test_a_search_step_moves_paths_and_no_keys() -> None:
         own = list(tree.leaves(state._replace(written=None, source=None)))
         assert sum(leaf.numel() * leaf.element_size() for leaf in own) == 8 * ROWS * width * time
     assert len(buffers) <= 4  # doubled when full: all the copying together is linear in the length
+
+
+def test_the_products_of_a_step_do_not_grow_with_what_was_written() -> None:
+    """Without attention itself, n steps cost n times what one costs: nothing is computed again."""
+    it = pair(MAKE, READER)
+    words, begin = normal(17, WRITE), it.start()
+
+    def products(steps: int) -> int:
+        state, token = begin, torch.arange(ROWS)
+        with torch.no_grad(), FlopCounterMode(display=False) as counted:
+            for _ in range(steps):
+                _, state = it.decoder(words[token][:, None], state)
+        counts = counted.get_flop_counts()["Global"]
+        return sum(int(n) for name, n in counts.items() if "addmm" in str(name) or str(name) == "aten.mm")
+
+    assert products(1) > 0
+    assert [products(n) for n in (2, 7, 29)] == [n * products(1) for n in (2, 7, 29)]

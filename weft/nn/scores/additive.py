@@ -1,6 +1,5 @@
 """A1, a small network between query and key."""
 
-import torch
 from torch import Tensor
 
 from weft.nn.kernels.linear import Linear, linear
@@ -30,5 +29,5 @@ class Additive(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, A] to [B, T, S]."""
-        hidden = torch.tanh(self.query(query)[:, :, None] + keys[:, None])  # [B, T, S, A]
+        hidden = (self.query(query)[:, :, None] + keys[:, None]).tanh_()  # [B, T, S, A]
         return linear(hidden, self.weight.weight).squeeze(-1)
