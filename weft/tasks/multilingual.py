@@ -46,8 +46,8 @@ class Multilingual(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = Translate.better
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (*Translate.options["predict"], "source", "target"),
-        "evaluate": Translate.options["evaluate"],
+        "predict": (*(one for one in Translate.options["predict"] if one != "ensemble"), "source", "target"),
+        "evaluate": [one for one in Translate.options["evaluate"] if one not in ("ensemble", "score")],
     }
     note: ClassVar[str] = (
         "BLEU and chrF are means over the trained pairs of sacrebleu's scores on detokenised greedy output."
