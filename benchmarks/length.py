@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from peers.engine import Sizes
 from peers.weft import Weft
@@ -33,6 +34,7 @@ def main() -> None:
     add("--plot", type=Path, help="where the picture goes (.png or .svg)")
     options = parser.parse_args()
     lengths: list[int] = options.lengths
+    torch.manual_seed(1)
     random = np.random.default_rng(1)
     source = random.integers(4, options.vocabulary, (options.sentences, SOURCE))
     sizes = np.full(options.sentences, SOURCE)
