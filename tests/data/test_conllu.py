@@ -9,7 +9,7 @@ from weft.errors import DataError
 
 CONLLU = """\
 # newdoc id = 1
-# text = Vámonos al mar
+# text = Vámonos	al mar
 1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
 1\tVamos\tir\tVERB\tvm\tMood=Imp|Number=Plur\t0\troot\t_\t_
 2\tnos\tnosotros\tPRON\tpp\tCase=Acc\t1\tobj\t_\t_
@@ -54,8 +54,9 @@ def test_words_with_tags_words_alone_and_sentences_on_a_line() -> None:
     (words,) = sentences(["the", "cat", ""])
     assert (words.forms, words.tags) == (["the", "cat"], None)
     assert words.tagged(["DET", "NOUN"], "upos") == ["the\tDET", "cat\tNOUN"]
-    first, second = sentences(["the cat", "", "it sleeps"])
-    assert (first.forms, second.forms) == (["the", "cat"], ["it", "sleeps"])
+    for lines in (["the cat", "", "it sleeps"], ["the cat", "it sleeps"]):
+        first, second = sentences(lines)
+        assert (first.forms, second.forms) == (["the", "cat"], ["it", "sleeps"])
 
 
 @pytest.mark.parametrize(

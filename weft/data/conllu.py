@@ -78,6 +78,10 @@ def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "inp
         if line.strip():
             if not held:
                 first = number
+            if not held and width == 0 and _is_text(line):
+                words = line.split()
+                yield Sentence(words, number, list(range(len(words))), words, None)
+                continue
             held.append(line)
             continue
         if held:
@@ -123,7 +127,7 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
     inside = [row for row, line in enumerate(lines) if not (line.startswith("#") and "\t" not in line)]
     if not inside:  # comments alone
         return Sentence(lines, first, [], [], None), width
-    seen = len(lines[inside[0]].split("\t"))
+    seen = max(line.count("\t") + 1 for line in lines)  # of all: a comment may hold a tab
     if width in (0, WIDTH) and (seen > 2 or width == WIDTH):
         for number, fault in faults(lines, first):
             raise DataError(f"{name}:{number}: {fault}")
@@ -132,9 +136,6 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
         tags = [line[COLUMNS[column]] for line in cells]
         return Sentence(lines, first, rows, [line[1] for line in cells], tags), WIDTH
     width = width or seen
-    if width == 1 and len(inside) == 1 and " " in lines[inside[0]].strip():
-        words = lines[inside[0]].split()  # a sentence on a line
-        return Sentence(words, first, list(range(len(words))), words, None), 0
     rows = list(range(len(lines)))  # a word may be a # here
     split = [line.split("\t") for line in lines]
     for row, each in enumerate(split):
@@ -145,6 +146,11 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
     forms = [each[0].strip() for each in split]
     tags_ = [each[1].strip() for each in split] if width == 2 else None
     return Sentence(lines, first, rows, forms, tags_), width
+
+
+def _is_text(line: str) -> bool:
+    """Whether a line that begins a sentence is the whole of it, words with spaces between."""
+    return " " in line.strip() and "\t" not in line and not line.startswith("#")
 
 
 def _columns(cells: Sequence[str]) -> str:
