@@ -74,6 +74,15 @@ def test_a_line_is_gone_on_with(run: Path) -> None:
     assert drawn[0] != weft("predict", run, "--nbest", 3, "--top-k", 1, stdin=b"the\n").lines
 
 
+def test_what_was_given_stays_as_it_is(run: Path) -> None:
+    for given in ("zebra", "the zebra", "the  cat ", "zebra the"):
+        (line,) = weft("predict", run, "--set", "max_tokens=3", "--seed", 2, stdin=given.encode()).lines
+        assert line.startswith(given)
+        added = line[len(given) :]
+        assert not added or added.startswith(" ") != given.endswith(" ")
+        assert set(added.split()) <= set(WORDS)
+
+
 def test_what_stops_it(run: Path) -> None:
     several = weft("predict", run, "--set", "max_lines=3", "--set", "max_tokens=40", stdin=b"the\n")
     assert several.lines and len(several.lines) <= 4

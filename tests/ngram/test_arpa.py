@@ -1,6 +1,7 @@
 """ARPA files: what is written is read back, and what others wrote is read as they mean it."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,3 +79,17 @@ def test_words_that_could_not_be_read_back_are_refused() -> None:
     with pytest.raises(DataError, match="3 words came for 11 tokens"):
         list(write(model, WORDS[:3]))
     assert END == 1
+
+
+@pytest.mark.parametrize("order", [2, 4])
+def test_kenlm_reads_what_is_written_and_gives_the_same_scores(order: int, tmp_path: Path) -> None:
+    kenlm = pytest.importorskip("kenlm", reason="kenlm is not installed, so it cannot be asked")
+    model = kneser_ney(flat(text()), size=SIZE, order=order, start=START, never=[PAD])
+    path = tmp_path / "toy.arpa"
+    path.write_text("".join(f"{line}\n" for line in write(model, WORDS)))
+    theirs = kenlm.Model(str(path))
+    for sentence in (*text(13, seed=6), [10, 3, 10], []):
+        tokens = np.array([START, *sentence, END])
+        words = " ".join(WORDS[token] for token in sentence)
+        want = [logp * math.log(10) for logp, _, _ in theirs.full_scores(words)]
+        np.testing.assert_allclose(model.score(tokens)[1:], want, atol=1e-5)  # they keep float32

@@ -175,7 +175,9 @@ class Writer:
                     part = numbers[at : at + self.decoding.batch_rows]
                     written = self._search([rows[number] for number in part], chance)
                     for place, number in enumerate(part):
-                        found[number] = [self._text(rows[number], *one) for one in written[place]]
+                        found[number] = [
+                            self._text(some[number], rows[number], *one) for one in written[place]
+                        ]
             yield from found
 
     def score(self, text: str) -> Scored:
@@ -208,13 +210,16 @@ class Writer:
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
         return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
 
-    def _text(self, given: list[int], added: list[int], logp: float) -> Written:
+    def _text(self, text: str, given: list[int], added: list[int], logp: float) -> Written:
+        # What was given stays as it is; a known word stands in for an unknown one to see where spaces go.
+        given = [min(5, len(self.vocabulary) - 1) if token == UNK else token for token in given]
         whole, before = self._decoded([*given, *added]), self._decoded(given)
-        before = before if whole.startswith(before) else ""
-        new = whole[len(before) :]
+        new = whole.removeprefix(before)
+        if text[-1:].isspace():
+            new = new.removeprefix(" ")
         for stop in self.decoding.stop:
             new = new.partition(stop)[0]
-        return Written(before + new, new, logp)
+        return Written(text + new, new, logp)
 
     def _decoded(self, tokens: list[int]) -> str:
         lines: list[list[int]] = [[]]
