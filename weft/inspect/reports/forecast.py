@@ -47,5 +47,5 @@ class ForecastReport(ReportPicture):
             axes.grid(color=GRID, linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)
             axes.tick_params(colors=FAINT, labelsize=8)
-            axes.legend(frameon=False, fontsize=8, labelcolor=INK)
+            axes.legend(framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
         return figure
