@@ -1,5 +1,6 @@
 """weft train: from a recipe to a trained run, or on from where a run stopped."""
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,29 +22,51 @@ if TYPE_CHECKING:
 @click.option(
     "--plugin", "plugins", multiple=True, help="A package of yours; the recipe may name PACKAGE.FILE.CLASS."
 )
-def command(recipe: Path, overrides: tuple[str, ...], run: Path | None, plugins: tuple[str, ...]) -> int:
+@click.option(
+    "--processes", type=click.IntRange(1), help="Train with so many processes on this machine; 1 by default."
+)
+def command(
+    recipe: Path,
+    overrides: tuple[str, ...],
+    run: Path | None,
+    plugins: tuple[str, ...],
+    processes: int | None,
+) -> int:
     """Train what RECIPE describes; in an existing run, go on where it stopped.
 
     \b
     weft train recipes/translate/help-lstm-attention.yaml
     weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
     weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
+    weft train my.yaml --processes 2
+    torchrun --nproc-per-node 8 -m weft train my.yaml
     """  # noqa: D301  click reads the \b
     from weft.card import write_card
     from weft.config import read_recipe
     from weft.errors import ConfigError
-    from weft.run import begin
+    from weft.run import begin, check
     from weft.train.loop import train
 
     if (recipe / "recipe.yaml").is_file():
         go_on = shlex.join([program(), "train", str(recipe / "recipe.yaml"), "--run", str(recipe)])
         raise ConfigError(f"{recipe}: this is a run, not a recipe; to go on with it: {go_on}")
     run = run or Path("runs") / recipe.stem
-    begun = begin(run, read_recipe(recipe, overrides), plugins=plugins)
+    table = read_recipe(recipe, overrides)
+    if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
+        from weft.commands.launch import launch
+
+        check(table, plugins=plugins)  # so that a mistake is told once
+        words = ["train", str(recipe), *overrides, "--run", str(run)]
+        return launch([*words, *(word for one in plugins for word in ("--plugin", one))], processes)
+    if int(os.environ.get("RANK", "0")):
+        begun = check(table, plugins=plugins)  # the first process makes the run directory
+        return train(begun.task, run, begun.settings).exit_code
+    begun = begin(run, table, plugins=plugins)
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:
         again = [program(), "train", str(recipe), *overrides, "--run", str(run)]
         again += [word for plugin in plugins for word in ("--plugin", plugin)]
+        again += ["--processes", os.environ["WORLD_SIZE"]] if "WORLD_SIZE" in os.environ else []
         click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
     write_card(run, begun, outcome)

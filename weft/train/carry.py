@@ -5,6 +5,7 @@ piece before. Gradients stay inside a piece. What is carried stands in the check
 is the unbroken one. Read next: update.py, ../models.py (`Generator.carry_on`).
 """
 
+import os
 from typing import Any
 
 import torch
@@ -27,6 +28,11 @@ def check(task: Any, settings: Settings) -> None:
         raise ConfigError(
             f"training.accumulate: {settings.accumulate} came, but each batch begins with the state of "
             "the one before, so there is one batch an update; set it to 1 and raise data.rows instead"
+        )
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            "--processes: a carried state goes from batch to batch, so one process trains; leave it out, or "
+            "set data.batches: lines"
         )
     if settings.feeding.probability(0, 0) < 1 or settings.feeding.probability(10**9, 10**6) < 1:
         raise ConfigError(

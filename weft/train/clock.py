@@ -34,8 +34,14 @@ class Clock:
         self._first = position
         self._origin = now().wall - position.seconds
 
-    def after(self, before: Moment, position: Position, group: Group, taken: Taken) -> Position:
-        """The position after an update that began at `before`."""
+    def seconds(self) -> float:
+        """Since training began, resumed parts added."""
+        return now().wall - self._origin
+
+    def after(
+        self, before: Moment, position: Position, group: Group, taken: Taken, seconds: float
+    ) -> Position:
+        """The position after an update that began at `before`; `seconds` is the first process's clock."""
         end = now()
         return Position(
             update=position.update + 1,
@@ -43,7 +49,7 @@ class Clock:
             index=group.next_index,
             batches=group.batches,
             skipped=position.skipped + (not taken.stepped),
-            seconds=end.wall - self._origin,
+            seconds=seconds,
             tokens=position.tokens + taken.tokens,
             total=position.total + taken.total,
             count=position.count + taken.count,

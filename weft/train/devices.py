@@ -1,5 +1,6 @@
 """Where a model trains, and in which precision. Read next: loop.py."""
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
@@ -14,8 +15,13 @@ def choose(name: str) -> torch.device:
     Raises:
         ConfigError: no such device here.
     """
+    local = os.environ.get("LOCAL_RANK")  # of several processes on this machine, each has a GPU of its own
+    if name == "auto" and not torch.cuda.is_available():
+        return torch.device("cpu")
+    if name in ("auto", "cuda") and local is not None and torch.cuda.is_available():
+        return torch.device("cuda", int(local) % torch.cuda.device_count())
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device("cuda")
     try:
         device = torch.device(name)
     except RuntimeError:

@@ -24,7 +24,10 @@ class Interrupted(Exception):
 class Interrupts:
     """Watches for signals inside its block; outside the main thread it watches for nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, together: bool = False) -> None:
+        """`together`: of several processes, so that a signal counts once `agree` was called with it."""
+        self._together = together
+        self._agreed = 0
         self._asked = 0
         self._cut = False
         self._before: dict[int, Any] = {}
@@ -57,13 +60,33 @@ class Interrupts:
         Raises:
             Interrupted: a signal came.
         """
-        self._cut = True
+        self._cut = not self._together
+        try:
+            if self._agreed if self._together else self._asked:
+                raise Interrupted
+            yield
+        finally:
+            self._cut = False
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A block of one process of several that a signal cuts: it must tell the others.
+
+        Raises:
+            Interrupted: a signal came.
+        """
+        before, self._cut = self._cut, True
         try:
             if self._asked:
                 raise Interrupted
             yield
         finally:
-            self._cut = False
+            self._cut = before
+
+    def agree(self, number: int) -> None:
+        """All processes heard of this signal (0 for none); the next block that may be cut ends there."""
+        self._agreed = number
+        self._asked = self._asked or number
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._asked:

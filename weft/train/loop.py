@@ -5,6 +5,8 @@ save, validate or end here, and take the next update. A save comes before its va
 validation may be cut at any time and is simply done again. Read next: position.py, update.py, checkpoints.py.
 """
 
+import signal
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
+from weft.tasks.task import Validation
 from weft.train import carry, devices, files, seeds, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, now
@@ -24,6 +27,7 @@ from weft.train.history import History, finite
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.monitors import Monitors
 from weft.train.position import Group, Position, groups
+from weft.train.processes import Processes
 from weft.train.reporting import Report
 from weft.train.resume import about, resume
 from weft.train.screen import open_report
@@ -69,14 +73,23 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
     history = History(settings.metric, _higher(task, settings))
     carry.check(task, settings)
     with (
-        files.claim(run),
-        report or open_report(run, tensorboard=settings.tensorboard) as report,
-        Interrupts() as interrupts,
-        Workers(settings.workers, settings.accumulate, device) as workers,
+        Processes(device) as processes,
+        files.claim(run) if processes.first else nullcontext(),
+        (report or open_report(run, tensorboard=settings.tensorboard))
+        if processes.first
+        else Report() as report,
+        Interrupts(together=processes.count > 1) as interrupts,
+        Workers(settings.workers, -(-settings.accumulate // processes.count), device) as workers,
     ):
         try:
             with interrupts.at_once():
-                task.prepare(run, report.progress)
+                for turn in (processes.first, not processes.first):  # the others find what the first made
+                    if turn and processes.first:
+                        with interrupts.alone():
+                            task.prepare(run, report.progress)
+                    elif turn:
+                        task.prepare(run, report.progress)
+                    processes.wait()
                 seeds.settle(seeds.derive(settings.seed, "weights"), device)
                 model = task.model().to(device).train()
                 if (run / weights.START).exists():
@@ -84,7 +97,10 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 optimiser = settings.optimiser.build(model)
                 plan = task.plan(settings.seed)
                 checkpoints = Checkpoints(run, report.warned)
-                position, history = resume(checkpoints, model, optimiser, plan, history, settings)
+                for turn in (processes.first, not processes.first):
+                    if turn:
+                        position, history = resume(checkpoints, model, optimiser, plan, history, settings)
+                    processes.wait()
                 carried = carry.restored(task, checkpoints, position, model, device)
                 report.started(position.update, history.has(position.update))
                 report.said(_introduction(model, device, position, settings, workers))
@@ -93,12 +109,14 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             return Outcome("interrupted", 0, exit_code=interrupts.exit_code)
 
         def save() -> int:
+            if not processes.first:
+                return position.update
             known = about(optimiser, settings) | {"kernels": choice.taken()}
             checkpoints.save(model, optimiser, position, history, known, carried)
             checkpoints.keep(wanted(history, settings))
             return position.update
 
-        score = partial(validate, task, model, settings)
+        score = partial(validate, task, model, settings, processes, interrupts)
         saved, clock = position.update, Clock(position, settings)
         monitors = Monitors(task, model, settings, report)
         for group in groups(plan, position, settings.accumulate):
@@ -113,11 +131,22 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                         history = history.add(position.update, finite(validation.scores))
                         best = history.best() == history.entries[-1]
                         report.validated(position.update, validation.scores, validation.samples, best)
-                        checkpoints.write_index(history)
+                        if processes.first:
+                            checkpoints.write_index(history)
                         end = end or _out_of_patience(history, settings)
+                    if end and not processes.first:
+                        return Outcome(end, position.update)
                     if end:
                         monitors.conclude()
-                        left = finish(model, score, checkpoints, history, position.update, settings, report)
+                        left = finish(
+                            model,
+                            partial(_validate, task, model, settings),
+                            checkpoints,
+                            history,
+                            position.update,
+                            settings,
+                            report,
+                        )
                         return _outcome(end, history, position, left)
             except Interrupted:
                 if saved != position.update:
@@ -130,12 +159,18 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             before = now()
             try:
                 factor = _factor(position, group, history, settings)
-                taken = update(task, model, optimiser, group, position, factor, settings, workers, carried)
+                taken = update(
+                    task, model, optimiser, group, position, factor, settings, workers, carried, processes
+                )
             except NonFinite:
                 if saved != position.update:
                     save()
                 raise
-            position, carried = clock.after(before, position, group, taken), taken.carried
+            asked, seconds = processes.sum(
+                [float(bool(interrupts.asked)), clock.seconds() if processes.first else 0.0]
+            )
+            interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
+            position, carried = clock.after(before, position, group, taken, seconds), taken.carried
             for kernel in choice.lost():
                 report.warned(
                     f"{kernel} was used before and is not here; results may differ in the last digits"
@@ -150,15 +185,46 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
     raise AssertionError("the groups have no end")
 
 
-def validate(task: Any, model: nn.Module, settings: Settings, number: int) -> Any:
+def validate(
+    task: Any,
+    model: nn.Module,
+    settings: Settings,
+    processes: Processes,
+    interrupts: Interrupts,
+    number: int,
+) -> Validation:
     """The task's scores and samples, in float32, with the same randomness whenever it is done.
+
+    The first process validates, the others hear its scores, or that a signal ended it.
 
     Args:
         task: validates.
         model: is in evaluation mode meanwhile.
         settings: know the seed.
+        processes: of which one validates.
+        interrupts: of this process.
         number: of the update.
+
+    Raises:
+        Interrupted: a signal came meanwhile.
     """
+    if not processes.first:
+        heard = processes.told()
+        if heard["signal"]:
+            interrupts.agree(heard["signal"])
+            raise Interrupted
+        return Validation(heard["scores"], [])
+    try:
+        with interrupts.alone():
+            validation: Validation = _validate(task, model, settings, number)
+    except Interrupted:
+        processes.told({"signal": interrupts.asked})
+        raise
+    processes.told({"signal": 0, "scores": validation.scores})
+    return validation
+
+
+def _validate(task: Any, model: nn.Module, settings: Settings, number: int) -> Any:
     seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
     model.eval()
     try:

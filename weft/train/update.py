@@ -19,6 +19,7 @@ from weft.randomness import drawing
 from weft.train import devices, seeds
 from weft.train.guard import NonFinite, explain
 from weft.train.position import Group, Position
+from weft.train.processes import Processes
 from weft.train.settings import Settings
 from weft.train.workers import Workers
 from weft.tree import State
@@ -59,6 +60,7 @@ def update(
     settings: Settings,
     workers: Workers | None = None,
     carried: State = None,
+    processes: Processes | None = None,
 ) -> Taken:
     """Take one update.
 
@@ -72,34 +74,40 @@ def update(
         settings: how to train.
         workers: run the batches; one after the other without any.
         carried: the state after the batch before, where the task carries one (C11).
+        processes: that share the batches; this one alone without any.
 
     Raises:
         NonFinite: the loss or the gradient is not finite; nothing was stepped on.
     """
     feeding = settings.feeding.probability(position.update, position.epoch)
-    workers = workers or Workers(1, 1, next(model.parameters()).device)
+    device = next(model.parameters()).device
+    workers = workers or Workers(1, 1, device)
+    processes = processes or Processes(device)
+    mine = processes.part(group, settings.accumulate)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     run = partial(_run, task, model, parameters, group, feeding, settings, carried, workers.count == 1)
-    sums, tokens, examples, after = [], 0, 0, None
+    sums, tokens, examples, after = [torch.zeros(2, dtype=torch.float64, device=device)], 0, 0, None
     optimiser.zero_grad(set_to_none=True)
-    for part in workers.map(run, range(len(group.numbers))):
+    for part in workers.map(run, mine):
         _add(parameters, part.gradients)
         sums.append(torch.stack([part.loss.total.double(), part.loss.count.double()]))
         tokens += part.tokens
         examples += part.examples
         after = part.carried
+    processes.add_gradients(parameters)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     length = torch.nn.utils.get_total_norm(gradients).double()
     # The one wait for the device in an update.
     total, count, length_ = torch.cat([torch.stack(sums).sum(0), length[None]]).tolist()
+    total, count, tokens_, examples_ = processes.sum([total, count, tokens, examples])
+    tokens, examples = int(tokens_), int(examples_)
     divisor = max(1.0, count if settings.loss == "per_token" else float(examples))
     norm = length_ / divisor
     rate = settings.optimiser.lr * factor
     if not (math.isfinite(total) and math.isfinite(norm)):
-        losses = (
-            _loss(task, model, group, feeding, settings, carried, n)[0] for n in range(len(group.numbers))
-        )
-        why = explain(model, losses)
+        losses = (_loss(task, model, group, feeding, settings, carried, one)[0] for one in mine)
+        where, what = explain(model, losses)
+        why = (mine[where][0] if mine else 0, what)
         optimiser.zero_grad(set_to_none=True)
         sentence = _sentence(group, position, why)
         if settings.non_finite == "raise":
@@ -140,12 +148,12 @@ def _run(
     settings: Settings,
     carried: State,
     alone: bool,
-    offset: int,
+    batch: tuple[int, Any],
 ) -> _Part:
-    loss, tokens, after = _loss(task, model, group, feeding, settings, carried, offset, alone=alone)
+    loss, tokens, after = _loss(task, model, group, feeding, settings, carried, batch, alone=alone)
     gradients = torch.autograd.grad(loss.total, parameters, allow_unused=True)
     detached = Loss(loss.total.detach(), loss.count.detach())
-    return _Part(detached, gradients, tokens, len(group.numbers[offset]), after)
+    return _Part(detached, gradients, tokens, len(batch[1]), after)
 
 
 def _loss(
@@ -155,7 +163,7 @@ def _loss(
     feeding: float,
     settings: Settings,
     carried: State,
-    offset: int,
+    numbered: tuple[int, Any],
     *,
     alone: bool = True,
 ) -> tuple[Loss, int, State]:
@@ -163,7 +171,8 @@ def _loss(
     bfloat16 = devices.uses_bfloat16(settings.precision, device)
     # At 1 a model may take its parallel path, and one that knows no feeding is not asked about it.
     forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": settings.feeding.per_sequence}
-    batch = task.collate(group.numbers[offset]).to(device)
+    offset, numbers = numbered
+    batch = task.collate(numbers).to(device)
     number = seeds.derive(settings.seed, "batch", group.epoch, group.index + offset)
     if alone:  # torch's own generators belong to all threads; a part that draws from them needs one worker
         seeds.settle(number, device)

@@ -1,0 +1,127 @@
+"""Two and four processes train what one trains; a signal or a dead process ends all of them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.commands import corpus
+from weft.train.position import Group
+from weft.train.processes import Processes
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def started(run: Path, count: int, **asked: Any) -> list[subprocess.Popen[bytes]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    base = dict(os.environ) | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    usual = {"double": True, "size": 4, "dropout": 0.0, "max_epochs": 0, "max_updates": 50} | asked
+    command = [sys.executable, "-m", "tests.train.several", str(run), json.dumps(usual)]
+    own = [{"WORLD_SIZE": str(count), "RANK": str(rank)} if count > 1 else {} for rank in range(count)]
+    return [subprocess.Popen(command, cwd=ROOT, env=base | env, stderr=subprocess.PIPE) for env in own]
+
+
+def trained(run: Path, count: int, **asked: Any) -> dict[str, torch.Tensor]:
+    for child in started(run, count, **asked):
+        _, said = child.communicate(timeout=300)
+        assert child.returncode == 0, said.decode()
+    return load_file(run / "model.safetensors")
+
+
+def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
+    assert one.keys() == other.keys()
+    return max(float((one[name] - other[name]).abs().max()) for name in one)
+
+
+def test_whole_batches_are_dealt_out_and_dropout_goes_with_the_batch(tmp_path: Path) -> None:
+    """Three batches an update, an epoch's last one alone: 50 updates of one process, in float64."""
+    one = trained(tmp_path / "one", 1, dropout=0.3)
+    two = trained(tmp_path / "two", 2, dropout=0.3)
+    assert furthest(one, two) < 1e-6
+    assert json.loads((tmp_path / "two" / "outcome.json").read_text()) == ["max_updates", 50]
+
+
+def test_with_fewer_batches_than_processes_rows_are_dealt_out(tmp_path: Path) -> None:
+    """One batch of 4 rows an update, the last one of 3, so that one of four processes has nothing."""
+    one = trained(tmp_path / "one", 1, accumulate=1)
+    assert furthest(one, trained(tmp_path / "four", 4, accumulate=1)) < 1e-6
+
+
+def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
+    whole = trained(tmp_path / "whole", 1, double=False, dropout=0.3)
+    for count, updates in ((1, 20), (2, 35), (1, 50)):
+        parts = trained(tmp_path / "parts", count, double=False, dropout=0.3, max_updates=updates)
+    assert furthest(whole, parts) < 1e-5
+
+
+def test_every_example_is_in_one_part() -> None:
+    numbers = [np.arange(at, at + 3) for at in (0, 3, 6)]
+    group = Group(0, 0, numbers, 9, 0, 3)
+    for accumulate in (1, 3):
+        parts = []
+        for rank in range(2):
+            one = Processes(torch.device("cpu"))
+            one.rank, one.count = rank, 2
+            parts += [number for _, some in one.part(group, accumulate) for number in some.tolist()]
+        assert sorted(parts) == list(range(9))
+
+
+def command(recipe: Path, run: Path) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "weft", "train", str(recipe), "--run", str(run), "--processes", "2"]
+    env = dict(os.environ) | {"WEFT_CACHE": str(run.parent / "cache"), "OMP_NUM_THREADS": "2"}
+    long = ["training.max_updates=100000", "training.validate_every=50", "data.validate_rows=2"]
+    return subprocess.Popen(
+        [*words, *long], cwd=ROOT, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def trains(run: Path, seconds: float = 240.0) -> None:
+    """Wait until updates are logged."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        path = run / "metrics.jsonl"
+        if path.exists() and b'"update"' in path.read_bytes():
+            return
+        time.sleep(0.1)
+    raise AssertionError("training did not begin")
+
+
+def children(parent: int) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
+    return [int(word) for word in listed.stdout.split()]
+
+
+@pytest.mark.slow
+def test_a_signal_saves_once_and_ends_all(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with command(corpus.make(tmp_path / "toy"), run) as parent:
+        trains(run)
+        parent.send_signal(signal.SIGTERM)
+        _, said = parent.communicate(timeout=120)
+    assert parent.returncode == 143, said.decode()
+    assert b"nothing is lost, the same command goes on from there" in said and b"--processes 2" in said
+    assert list((run / "checkpoints").glob("step-*"))
+
+
+@pytest.mark.slow
+def test_a_dead_process_ends_all_with_one_sentence(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with command(corpus.make(tmp_path / "toy"), run) as parent:
+        trains(run)
+        os.kill(children(parent.pid)[1], signal.SIGKILL)
+        begun = time.monotonic()
+        _, said = parent.communicate(timeout=120)
+    assert parent.returncode not in (0, 143) and time.monotonic() - begun < 60
+    assert said.decode().count("all were stopped") == 1

@@ -1,0 +1,129 @@
+"""Several processes that train one model: each takes its part of an update's batches, gradients are summed.
+
+Started by torchrun, or by `weft train RECIPE --processes N`; alone it does nothing. What is summed is the
+gradient of the summed loss, and the division by the count of all real targets comes after, so the number of
+processes changes nothing but the order of a sum. The first process reads, validates, saves and reports;
+whatever it decides by a clock or a signal is told to the others, so that all stand at the same update.
+Nothing is sent as pickle: numbers as tensors, the rest as JSON. Read next: update.py, loop.py.
+"""
+
+import datetime
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, distributed, nn
+
+from weft.errors import ConfigError
+from weft.train.position import Group
+
+PATIENCE = datetime.timedelta(hours=12)  # the others wait so long while the first one reads or validates
+BUCKET = 2**23  # numbers that are sent at once
+
+
+class Processes:
+    """This process among those that train.
+
+    Args:
+        device: what this one computes on; a GPU gets NCCL, a CPU gloo.
+
+    Attributes:
+        rank: 0 for the first.
+        count: processes in all.
+
+    Raises:
+        ConfigError: they cannot find each other.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.count = int(os.environ.get("WORLD_SIZE", "1"))
+        self.rank = int(os.environ.get("RANK", "0")) if self.count > 1 else 0
+        self.device = device
+        if self.count > 1 and not distributed.is_initialized():
+            try:
+                distributed.init_process_group(
+                    "nccl" if device.type == "cuda" else "gloo",
+                    timeout=PATIENCE,
+                    device_id=device if device.type == "cuda" else None,
+                )
+            except (RuntimeError, ValueError) as error:
+                raise ConfigError(
+                    f"process {self.rank} of {self.count} does not find the others ({error}); start them "
+                    "with torchrun or --processes"
+                ) from error
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.count > 1 and distributed.is_initialized():
+            distributed.destroy_process_group()
+
+    @property
+    def first(self) -> bool:
+        """Whether this one reads, validates, saves and reports."""
+        return self.rank == 0
+
+    def wait(self) -> None:
+        """Until all are here."""
+        if self.count > 1:
+            distributed.all_reduce(torch.zeros(1, device=self.device))
+
+    def told(self, value: Any = None) -> Any:
+        """The first process's value, which must be JSON, in all of them; numbers that are not finite too."""
+        if self.count == 1:
+            return value
+        text = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+        size = torch.tensor([len(text) if self.first else 0], device=self.device)
+        distributed.broadcast(size, 0)
+        sent = text.to(self.device) if self.first else text.new_empty(int(size), device=self.device)
+        distributed.broadcast(sent, 0)
+        return json.loads(bytes(sent.cpu().tolist()))
+
+    def part(self, group: Group, accumulate: int) -> list[tuple[int, Any]]:
+        """The batches of a group that are this process's: (offset in the group, example numbers).
+
+        Whole batches where an update has at least one for each process, else its rows of every batch.
+        """
+        if accumulate >= self.count:
+            offsets = range(self.rank, len(group.numbers), self.count)
+            return [(offset, group.numbers[offset]) for offset in offsets]
+        rows = [(offset, numbers[self.rank :: self.count]) for offset, numbers in enumerate(group.numbers)]
+        return [(offset, numbers) for offset, numbers in rows if len(numbers)]
+
+    def sum(self, numbers: Sequence[float]) -> list[float]:
+        """The sums over all processes, in float64."""
+        if self.count == 1:
+            return list(numbers)
+        total = torch.tensor(list(numbers), dtype=torch.float64, device=self.device)
+        distributed.all_reduce(total)
+        found: list[float] = total.tolist()
+        return found
+
+    def add_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
+        """Sum the gradients of all processes in place; a parameter that none of them reached keeps None."""
+        if self.count == 1:
+            return
+        reached = self.sum([0.0 if one.grad is None else 1.0 for one in parameters])
+        chosen = [one for one, times in zip(parameters, reached, strict=True) if times]
+        for one in chosen:
+            if one.grad is None:
+                one.grad = torch.zeros_like(one)
+        bucket: list[Tensor] = []
+        for place, one in enumerate(chosen):
+            assert one.grad is not None
+            bucket.append(one.grad)
+            full = sum(gradient.numel() for gradient in bucket) >= BUCKET
+            last = place + 1 == len(chosen)
+            if full or last or chosen[place + 1].dtype != one.dtype:
+                self._add(bucket)
+                bucket = []
+
+    def _add(self, gradients: list[Tensor]) -> None:
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        distributed.all_reduce(flat)
+        pieces = flat.split([gradient.numel() for gradient in gradients])
+        for gradient, piece in zip(gradients, pieces, strict=True):
+            gradient.copy_(piece.view_as(gradient))
