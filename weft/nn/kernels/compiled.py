@@ -72,7 +72,7 @@ class _Layer(torch.autograd.Function):
         extra = None if extra is None else extra.contiguous()
         if x.stride(2) != 1:
             x = x.contiguous()
-        apart = rows < FEW and weight_x.numel() >= APART
+        apart = rows <= ROWS or (rows < FEW and weight_x.numel() >= APART)
         new = x.new_empty if plan.lengths is None else x.new_zeros
         gates = None
         if apart:

@@ -17,7 +17,7 @@ from weft.errors import ConfigError
 from weft.nn.kernels import choice, compiled, native, steps, written
 
 PROBE = 2e8  # multiplications of a probe's piece, some milliseconds
-STEPS = (8, 32)
+STEPS = (8, 64)
 
 Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], h, c [B, H]
 Way = Callable[..., Result]
