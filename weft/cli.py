@@ -23,6 +23,7 @@ COMMANDS = {
     "train": "Train what a recipe describes, or go on where a run stopped.",
     "evaluate": "Score a run on held-out data, beside trivial translators.",
     "predict": "Answer each line of a file or of standard input.",
+    "export": "Write a run's word vectors for other programs.",
     "import": "Turn a checkpoint of the transformers library into a run.",
     "show": "Print a run: its recipe, sizes and scores.",
     "data": "Check data files: everything that is wrong, at once.",

@@ -1,27 +1,39 @@
-"""Word vectors in a text file, as word2vec and GloVe write them: a word and its numbers on each line.
+"""Word vectors in a file, as word2vec (text, binary) and GloVe (text) write them, read and written.
 
-word2vec's files begin with a line "words size", GloVe's do not.
+text     a word and its numbers on each line, a space between; word2vec's begin with a line "words size"
+binary   "words size" LF, then each word, a space, its numbers as float32 (little-endian), LF
 """
 
-from collections.abc import Collection
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from weft.data.files import file_bytes
 from weft.data.lines import read_lines
 from weft.errors import DataError
 
+Vectors = tuple[dict[str, np.ndarray], int]
+_HEAD = re.compile(rb"(\d+) (\d+)\r?\n")
+_MOST = 1_000_000  # numbers of a vector that a head may promise; more is a damaged file
+_GAP = re.compile(r"[ \t\n\r\v\f]")
 
-def read_vectors(path: Path, wanted: Collection[str] | None = None) -> tuple[dict[str, np.ndarray], int]:
+
+def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     """The vectors of the wanted words, and how many numbers each has.
 
     Args:
-        path: of the file, also compressed.
+        path: of the file, also compressed; .bin before that is word2vec's binary form.
         wanted: words; None for all of them.
 
     Raises:
-        DataError: a line that is no word with as many numbers as the others have.
+        DataError: a line that is no word with as many numbers as the others have; a binary file that ends
+            too early.
     """
+    if ".bin" in path.suffixes:
+        return _read_binary(path, wanted)
     found: dict[str, np.ndarray] = {}
     size = 0
     for number, line in enumerate(read_lines(path), 1):
@@ -44,3 +56,68 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> tuple[dic
             raise DataError(f"{path}:{number}: a vector needs finite numbers after its word; mend the line")
         found[cells[0]] = vector
     return found, size
+
+
+def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
+    data = b"".join(file_bytes(path))
+    head = _HEAD.match(data)
+    count, size = (int(number) for number in head.groups()) if head else (0, 0)
+    if head is None or not 0 < size < _MOST:
+        raise DataError(
+            f"{path}: a line with the number of words and of numbers a word must come first; "
+            "give a binary file of word2vec, or name a text file .txt"
+        )
+    at, found = head.end(), {}
+    for number in range(1, count + 1):
+        space = data.find(b" ", at)
+        end = space + 1 + 4 * size
+        if space < 0 or end > len(data):
+            raise DataError(
+                f"{path}: ends in word {number:,} of {count:,}; the file is damaged or not complete"
+            )
+        word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
+        if wanted is None or word in wanted:
+            vector = np.frombuffer(data, "<f4", size, space + 1).astype(np.float32)
+            if not np.isfinite(vector).all():
+                raise DataError(f"{path}: word {number:,} ({word!r}) has a number that is not finite")
+            found[word] = vector
+        at = end
+    return found, size
+
+
+def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None:
+    """Write vectors, whole or not at all: .bin as word2vec's binary, .glove as GloVe's text, else word2vec's.
+
+    Args:
+        words: [N], without white space.
+        vectors: [N, D].
+
+    Raises:
+        DataError: a word that such a file cannot hold, or the file cannot be written.
+    """
+    wrong = next((word for word in words if not word or _GAP.search(word)), None)
+    if wrong is not None:
+        raise DataError(
+            f"{path}: the word {wrong!r} is empty or has white space in it, which no reader takes"
+        )
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            for some in _bytes(path, words, vectors.astype("<f4")):
+                file.write(some)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror or error}); make room or choose another place"
+        ) from error
+
+
+def _bytes(path: Path, words: Sequence[str], vectors: np.ndarray) -> Iterator[bytes]:
+    if path.suffix != ".glove":
+        yield f"{len(words)} {vectors.shape[1]}\n".encode()
+    for word, vector in zip(words, vectors, strict=True):
+        if path.suffix == ".bin":
+            yield word.encode() + b" " + vector.tobytes() + b"\n"
+        else:
+            yield f"{word} {' '.join(f'{number:.9g}' for number in vector.tolist())}\n".encode()

@@ -1,0 +1,164 @@
+"""Word vectors from text to files of other programs, as a user types it."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft as package
+from tests.commands.shell import refused, untouched, weft
+from weft.data.vectors import read_vectors
+
+FRUIT, TOOLS = ["apple", "pear", "plum", "fig"], ["saw", "drill", "axe", "file"]
+
+RECIPE = """\
+task: embeddings
+data:
+  train: {folder}/train.txt
+  test: {folder}/pairs.tsv
+  min_count: 2
+  window: 3
+  subsample: 0
+  length: 31
+  rows: 5
+model: {{objective: skipgram, size: 7}}
+training:
+  optimiser: {{use: adagrad, lr: 0.3}}
+  max_epochs: 4
+  clip_norm: 0
+  precision: float32
+  device: cpu
+  tensorboard: false
+"""
+
+
+def make(folder: Path) -> Path:
+    """Fruit is eaten and tools are used; pairs say so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    chance = random.Random(1)
+    lines = []
+    for _ in range(300):
+        kind, verbs = chance.choice([(FRUIT, ["eat", "peel", "ripe"]), (TOOLS, ["use", "sharp", "steel"])])
+        lines.append(" ".join(chance.choices(kind, k=2) + chance.choices(verbs, k=3)))
+    (folder / "train.txt").write_text("\n".join(lines) + "\n")
+    pairs = [(a, b, 9.0) for kind in (FRUIT, TOOLS) for a in kind for b in kind if a < b]
+    pairs += [(a, b, 1.0) for a in FRUIT for b in TOOLS] + [("apple", "zebra", 0.5)]
+    (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs))
+    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
+    return folder / "toy.yaml"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("words")
+    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
+    answer = weft("predict", run, "--nbest", "3", "--plot", tmp_path / "maps", stdin=b"apple\nSaw\n")
+    assert answer.code == 0, answer.err
+    rows = [line.split("\t") for line in answer.out.splitlines()]
+    assert [row[0] for row in rows] == ["apple", "Saw"]
+    assert set(rows[0][1].split()) & set(FRUIT) and not set(rows[0][1].split()) & set(TOOLS)
+    assert (tmp_path / "maps" / "2.svg").exists()
+    vectors = package.load(run)
+    assert vectors.vector("apple").shape == (7,) and vectors.nearest("apple", 1)[0].word != "apple"
+    assert vectors.similarity("apple", "pear") > vectors.similarity("apple", "drill")
+    assert vectors.analogy("apple", "pear", "saw")[0].word not in {"apple", "pear", "saw"}
+
+
+def test_evaluate_says_what_is_covered_and_the_floors(run: Path, tmp_path: Path) -> None:
+    picture, figures = tmp_path / "map.png", tmp_path / "all.json"
+    answer = weft("evaluate", run, "--plot", picture, "--json", figures)
+    assert answer.code == 0, answer.err
+    assert "28 of 29 questions have vectors" in answer.out and "floor: random vectors" in answer.out
+    found = json.loads(figures.read_text())
+    assert found["value"] > 70 and found["covered"] == 28
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "q.txt").write_text(": kinds\napple pear saw drill\napple zebra saw axe\n")
+    told = weft("evaluate", run, "--data", tmp_path / "q.txt")
+    assert "1 of 2 questions" in told.out and "floor: the word nearest to the third" in told.out
+
+
+# gensim leaves a file without a head open
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", ["v.txt", "v.bin", "v.glove"])
+def test_gensim_opens_what_is_exported(run: Path, tmp_path: Path, name: str) -> None:
+    answer = weft("export", run, "--vectors", tmp_path / name)
+    assert answer.code == 0, answer.err
+    vectors = package.load(run)
+    found, size = read_vectors(tmp_path / name)
+    assert size == 7 and list(found) == vectors.words
+    assert np.array_equal(np.stack(list(found.values())), vectors.matrix)
+    models = pytest.importorskip("gensim.models", reason="gensim is not installed")
+    theirs = models.KeyedVectors.load_word2vec_format(
+        tmp_path / name, binary=name == "v.bin", no_header=name == "v.glove"
+    )
+    mine = vectors.nearest("plum", 3)
+    assert [word for word, _ in theirs.most_similar("plum", topn=3)] == [one.word for one in mine]
+
+
+def test_the_same_seed_gives_the_same_bits(run: Path, tmp_path: Path) -> None:
+    again = weft("train", run.parent / "toy" / "toy.yaml", "--run", tmp_path / "again")
+    assert again.code == 0, again.err
+    assert np.array_equal(package.load(run).matrix, package.load(tmp_path / "again").matrix)
+
+
+@pytest.mark.parametrize(
+    "change", ["model.objective=cbow", "model.objective=glove", "model.subwords=true"], ids=str
+)
+def test_every_way_to_learn_tells_fruit_from_tools(tmp_path: Path, change: str) -> None:
+    recipe = make(tmp_path / "toy")
+    answer = weft("train", recipe, "--run", tmp_path / "run", change, "model.buckets=101")
+    assert answer.code == 0, answer.err
+    vectors = package.load(tmp_path / "run")
+    assert vectors.similarity("apple", "pear") > vectors.similarity("apple", "drill")
+    if "subwords" in change:
+        assert vectors.vector("pears").any() and "zebra" not in vectors
+        assert vectors.similarity("pears", "pear") > 0.2
+
+
+def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: Path) -> None:
+    said = weft("predict", run, stdin=b"apple\nzebra\n").err
+    assert "standard input:2: 'zebra' is none of the 14 words" in said
+    assert "standard input:1: 2 words came" in refused(weft("predict", run, stdin=b"apple pear\n"))
+    assert "ends in .txt" in refused(weft("export", run, "--vectors", tmp_path / "v.csv"))
+    (tmp_path / "q.tsv").write_text("zebra\tgnu\t3\n")
+    assert "0 of 1 pairs have vectors" in refused(weft("evaluate", run, "--data", tmp_path / "q.tsv"))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("model.size=0", "size: 0 came"),
+        ("data.min_count=10000", "and 0 of them at least 10000 times"),
+        ("data.test=no.tsv", "no.tsv"),
+        ("data.subsample=7", "subsample: 7.0 came"),
+    ],
+)
+def test_bad_settings_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
+    recipe = make(tmp_path / "toy")
+    said = refused(weft("train", recipe, "--run", tmp_path / "run", change))
+    assert sentence in said and not (tmp_path / "run" / "model.safetensors").exists()
+
+
+def test_glove_has_no_subwords(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    changes = "model.objective=glove", "model.subwords=true"
+    act = lambda: weft("train", recipe, "--run", tmp_path / "run", *changes)  # noqa: E731
+    assert "glove counts whole words" in untouched(tmp_path, act)
+
+
+def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    answer = weft("init", "embeddings", "--train", "train.txt", "--test", "pairs.tsv")
+    assert answer.code == 0, answer.err
+    assert "1,500 words of text; 14 of 14 different ones" in Path("embeddings.yaml").read_text()
+    trained = weft("train", "embeddings.yaml", "training.max_updates=2", "model.size=3")
+    assert trained.code == 0, trained.err
+    assert weft("data", "check", "--task", "embeddings", "train.txt").code in (0, 1)

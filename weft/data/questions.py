@@ -1,0 +1,72 @@
+"""Files that ask about words: pairs with a similarity, and analogies.
+
+tiger TAB cat TAB 7.35            also with spaces; WordSim-353, MEN, SimLex-999
+: capital-common-countries        a heading, and four words a line: a is to b as c is to d
+Athens Greece Baghdad Iraq
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.data.lines import read_lines
+from weft.errors import DataError
+
+
+class Pair(NamedTuple):
+    """Two words, and how alike people find them."""
+
+    first: str
+    second: str
+    score: float
+
+
+class Analogy(NamedTuple):
+    """a is to b as c is to d."""
+
+    words: tuple[str, str, str, str]
+    section: str
+
+
+class Questions(NamedTuple):
+    """What a file asks; one of the lists is empty."""
+
+    pairs: list[Pair]
+    analogies: list[Analogy]
+
+
+def read_questions(path: Path) -> Questions:
+    """Read pairs or analogies; empty lines and lines that begin with # are left out.
+
+    Raises:
+        DataError: a line that is neither, names file and line; or there is none.
+    """
+    found = Questions([], [])
+    section = path.name
+    for number, line in enumerate(read_lines(path), 1):
+        cells = [cell.strip() for cell in line.split("\t" if "\t" in line else None)]
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith(":"):
+            section = line[1:].strip()
+        elif len(cells) == 3 and _number(cells[2]) and not found.analogies:
+            found.pairs.append(Pair(cells[0], cells[1], float(cells[2])))
+        elif len(cells) == 4 and not found.pairs:
+            found.analogies.append(Analogy((cells[0], cells[1], cells[2], cells[3]), section))
+        else:
+            need = "two words and a finite number" if found.pairs else "four words"
+            if not found.pairs and not found.analogies:
+                need = "two words and a finite number, or four words,"
+            raise DataError(
+                f"{path}:{number}: {len(cells)} column{'s' * (len(cells) > 1)} came ({line[:40]!r}), "
+                f"{need} are needed; mend or remove the line"
+            )
+    if not found.pairs and not found.analogies:
+        raise DataError(f"{path}: there is no question in it; give word pairs or analogies")
+    return found
+
+
+def _number(text: str) -> bool:
+    try:
+        return abs(float(text)) < float("inf")
+    except ValueError:
+        return False

@@ -1,0 +1,20 @@
+"""A map of the words that were asked about."""
+
+from typing import ClassVar
+
+from matplotlib.figure import Figure
+
+from weft.inspect.reports.report import ReportPicture
+from weft.inspect.wordmap import word_map
+from weft.tasks.words.evaluation import WordsEvaluation
+
+
+class EmbeddingsReport(ReportPicture):
+    """Which words lie near each other."""
+
+    shows: ClassVar[str] = "map of words"
+
+    def draw(self, name: str, evaluation: WordsEvaluation) -> Figure:
+        """A map of at most 80 words."""
+        title = f"{name}: words of {evaluation.title}, {evaluation.name} {evaluation.value:.1f}"
+        return word_map(evaluation.shown, evaluation.vectors, title=title)

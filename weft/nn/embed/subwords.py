@@ -1,0 +1,119 @@
+"""Vectors of words for word2vec: a table, or the mean of the vectors of a word's letter n-grams (fastText).
+
+Read next: neighbours.py, which trains them.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+_START, _PRIME, _BITS = 2166136261, 16777619, 0xFFFFFFFF
+
+
+def ngrams(word: str, shortest: int, longest: int) -> list[str]:
+    """The letter n-grams of <word>, without < and > alone.
+
+    Example:
+        >>> ngrams("cat", 3, 4)
+        ['<ca', '<cat', 'cat', 'cat>', 'at>']
+    """
+    marked = f"<{word}>"
+    return [
+        marked[start:end]
+        for start in range(len(marked))
+        for end in range(start + shortest, min(start + longest, len(marked)) + 1)
+        if end - start > 1
+    ]
+
+
+def bucket(gram: str, buckets: int) -> int:
+    """FNV-1a over the bytes of an n-gram, each with its sign, as fastText and gensim number them.
+
+    Example:
+        >>> bucket("<ca", 1000) == bucket("<ca", 1000)
+        True
+    """
+    found = _START
+    for byte in gram.encode("utf-8"):
+        found = ((found ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * _PRIME) & _BITS
+    return found % buckets
+
+
+class WordTable(nn.Module):
+    """One vector a word.
+
+    Args:
+        num_words: V.
+        size: D; drawn from U(-1/2D, 1/2D), as word2vec does.
+        zero: all from 0 instead, as word2vec's output vectors.
+
+    Example:
+        >>> WordTable(5, 3)(torch.tensor([4, 0])).shape
+        torch.Size([2, 3])
+    """
+
+    def __init__(self, num_words: int, size: int, *, zero: bool = False) -> None:
+        super().__init__()
+        self.size = size
+        self.table = nn.Embedding(num_words, size)
+        with torch.no_grad():
+            half = 0.0 if zero else 0.5 / size
+            self.table.weight.uniform_(-half, half)
+
+    def forward(self, words: Tensor) -> Tensor:
+        """[...] int64 to [..., D]."""
+        return self.table(words)
+
+
+class Subwords(nn.Module):
+    """(e_w + Σ_g z_g) / (1 + G) over the G n-grams g of the word w; n-grams share `buckets` rows by a hash.
+
+    Args:
+        words: all of them.
+        size: D.
+        shortest, longest: letters of an n-gram, < and > counted.
+        buckets: rows for n-grams.
+
+    Source: Bojanowski et al. 2017, section 3.2; the mean instead of the sum, as their program has it.
+
+    Example:
+        >>> Subwords(["cat", "cats"], 3, shortest=3, longest=4, buckets=50)(torch.tensor([[1, 1]])).shape
+        torch.Size([1, 2, 3])
+    """
+
+    def __init__(
+        self, words: Sequence[str], size: int, *, shortest: int = 3, longest: int = 6, buckets: int = 50_000
+    ) -> None:
+        super().__init__()
+        self.size, self.shortest, self.longest, self.buckets = size, shortest, longest, buckets
+        self.num_words = len(words)
+        self.bag = nn.EmbeddingBag(len(words) + buckets, size, mode="mean")
+        with torch.no_grad():
+            self.bag.weight.uniform_(-1 / size, 1 / size)
+        rows = [torch.tensor([number, *self.rows(word)]) for number, word in enumerate(words)]
+        lengths = torch.tensor([len(row) for row in rows])
+        self.register_buffer("_rows", torch.cat(rows), persistent=False)
+        self.register_buffer("_ends", lengths.cumsum(0), persistent=False)
+
+    def rows(self, word: str) -> list[int]:
+        """The rows of a word's n-grams."""
+        grams = ngrams(word, self.shortest, self.longest)
+        return [self.num_words + bucket(gram, self.buckets) for gram in grams]
+
+    def forward(self, words: Tensor) -> Tensor:
+        """[...] int64 to [..., D]; each different word is put together once."""
+        different, which = words.unique(return_inverse=True)
+        ends = self.get_buffer("_ends")[different]
+        begins = torch.where(different > 0, self.get_buffer("_ends")[different - 1], 0)
+        lengths = ends - begins
+        offsets = lengths.cumsum(0) - lengths
+        within = torch.arange(int(lengths.sum()), device=words.device)
+        taken = within + torch.repeat_interleave(begins - offsets, lengths)
+        return functional.embedding(which, self.bag(self.get_buffer("_rows")[taken], offsets))
+
+    def unseen(self, word: str) -> Tensor:
+        """[D] of a word that is none of the table's: the mean over its n-grams; zero where it has none."""
+        rows = torch.tensor([self.rows(word)], device=self.bag.weight.device)
+        return self.bag(rows)[0] if rows.numel() else self.bag.weight.new_zeros(self.size)

@@ -1,0 +1,198 @@
+"""A text as numbers, and the batches of word2vec and of GloVe that are made of it.
+
+Read next: ../../nn/embed/neighbours.py and counts.py, which learn from them.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from weft.errors import CheckpointError, DataError
+from weft.nn.embed.counts import Cells
+from weft.nn.embed.neighbours import Neighbourhood
+from weft.text.saved import write
+
+NOISE = 256
+"""Words drawn by chance for a row of a batch."""
+
+POWER = 0.75
+"""Of a word's count in the distribution of noise (Mikolov et al. 2013)."""
+
+
+class WordList:
+    """The words that have vectors, the most frequent one first.
+
+    Args:
+        words: numbered from 0.
+        counts: how often each stands in the training text.
+    """
+
+    def __init__(self, words: Sequence[str], counts: Sequence[int]) -> None:
+        self.words, self.counts = list(words), list(counts)
+        self.number = {word: number for number, word in enumerate(self.words)}
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @classmethod
+    def learn(cls, lines: Iterable[list[str]], *, min_count: int) -> "WordList":
+        """Count words; equal counts stand in the order of the alphabet.
+
+        Raises:
+            DataError: fewer than two words are left.
+        """
+        counts = Counter(chain.from_iterable(lines))
+        kept = sorted(((-count, word) for word, count in counts.items() if count >= min_count))
+        if len(kept) < 2:
+            raise DataError(
+                f"{len(counts):,} different words came, and {len(kept)} of them at least {min_count} times; "
+                "give more text, or lower data.min_count"
+            )
+        return cls([word for _, word in kept], [-count for count, _ in kept])
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON, whole or not at all."""
+        write(path, {"words": self.words, "counts": self.counts})
+
+    @classmethod
+    def load(cls, path: Path) -> "WordList":
+        """Read what `save` wrote.
+
+        Raises:
+            CheckpointError: it is missing or damaged.
+        """
+        try:
+            plain = json.loads(path.read_text("utf-8"))
+            return cls(plain["words"], [int(count) for count in plain["counts"]])
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise CheckpointError(
+                f"{path}: is missing or damaged ({type(error).__name__}); this is no run of word vectors, "
+                "or training has not begun"
+            ) from None
+
+
+class Corpus:
+    """A text as one row of numbers, words that have no vector left out.
+
+    Args:
+        lines: of words.
+        known: the words.
+
+    Attributes:
+        words: [N] int32.
+        lines: [N] int32, in which line each stands.
+        total: words of the text, those left out too.
+
+    Raises:
+        DataError: no two words of the list stand in one line.
+    """
+
+    def __init__(self, lines: Iterable[list[str]], known: WordList) -> None:
+        parts, self.total, number = [], 0, known.number
+        for line in lines:
+            self.total += len(line)
+            parts.append([number[word] for word in line if word in number])
+        self.words = np.fromiter(chain.from_iterable(parts), np.int32)
+        sizes = np.array([len(part) for part in parts])
+        self.lines = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
+        if not len(sizes) or sizes.max() < 2:
+            raise DataError("no line of the training text has two words with vectors; lower data.min_count")
+
+
+class Pieces:
+    """The order of the batches: in each epoch all pieces of a text, shuffled; numbers never come again.
+
+    Args:
+        count: pieces.
+        rows: of a batch.
+        seed: of the order.
+    """
+
+    def __init__(self, count: int, rows: int, seed: int) -> None:
+        self.count, self.rows, self.seed = count, rows, seed
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Arrays of piece + epoch x pieces."""
+        order = np.random.default_rng([self.seed, number]).permutation(self.count) + number * self.count
+        return [order[at : at + self.rows] for at in range(0, self.count, self.rows)]
+
+
+class Windows:
+    """Makes the batches of word2vec: frequent words thinned out, windows and noise drawn.
+
+    Args:
+        corpus: the text.
+        counts: of the words.
+        window, subsample, length: see WordsData.
+        seed: of all that is drawn; the same numbers of pieces always give the same batch.
+    """
+
+    def __init__(
+        self, corpus: Corpus, counts: Sequence[int], *, window: int, subsample: float, length: int, seed: int
+    ) -> None:
+        self.corpus, self.window, self.length, self.seed = corpus, window, length, seed
+        count = np.array(counts, dtype=np.float64)
+        kept = subsample * count.sum() / count
+        self._kept = np.minimum(1, np.sqrt(kept) + kept) if subsample else np.ones(len(count))
+        noise = (count**POWER).cumsum()
+        self._noise = noise / noise[-1]
+
+    def __len__(self) -> int:
+        return -(-len(self.corpus.words) // self.length)
+
+    def batch(self, numbers: np.ndarray) -> Neighbourhood:
+        """The pieces of these numbers; a number beyond their count is a piece in a later epoch."""
+        chance = np.random.default_rng([self.seed, len(numbers), int(numbers[0])])
+        at = (numbers % len(self))[:, None] * self.length + np.arange(self.length)  # [B, L]
+        inside = at < len(self.corpus.words)
+        at = np.minimum(at, len(self.corpus.words) - 1)
+        words = self.corpus.words[at].astype(np.int64)
+        real = inside & (chance.random(at.shape) < self._kept[words])
+        longest = max(1, int(real.sum(1).max()))
+        order = np.argsort(~real, axis=1, kind="stable")[:, :longest]
+        real = np.take_along_axis(real, order, 1)
+        words = np.take_along_axis(words, order, 1)
+        lines = np.where(real, np.take_along_axis(self.corpus.lines[at], order, 1), -1).astype(np.int64)
+        reach = chance.integers(1, self.window + 1, words.shape)
+        noise = np.searchsorted(self._noise, chance.random((len(numbers), NOISE)), side="right")
+        row, line, far, drawn = (torch.from_numpy(each) for each in (words, lines, reach, noise))
+        return Neighbourhood(row, line, far, drawn, int(inside.sum()))
+
+
+class Table:
+    """How often two words stand together, each time by 1 / distance, in lines (GloVe).
+
+    Args:
+        corpus: the text.
+        num_words: V.
+        window: words to each side.
+    """
+
+    def __init__(self, corpus: Corpus, num_words: int, *, window: int) -> None:
+        words, lines = corpus.words.astype(np.int64), corpus.lines
+        keys: np.ndarray = np.empty(0, np.int64)
+        sums: np.ndarray = np.empty(0)
+        for apart in range(1, window + 1):
+            together = lines[apart:] == lines[:-apart]
+            left, right = words[:-apart][together], words[apart:][together]
+            found, times = np.unique(
+                np.concatenate([left * num_words + right, right * num_words + left]), return_counts=True
+            )
+            keys, which = np.unique(np.concatenate([keys, found]), return_inverse=True)
+            sums = np.bincount(which, np.concatenate([sums, times / apart]), len(keys))
+        self.keys, self.counts, self.num_words = keys, sums.astype(np.float32), num_words
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def batch(self, numbers: np.ndarray) -> Cells:
+        """The cells of these numbers."""
+        numbers = numbers % len(self.keys)
+        words, others = np.divmod(self.keys[numbers], self.num_words)
+        counts = torch.from_numpy(self.counts[numbers])
+        return Cells(torch.from_numpy(words), torch.from_numpy(others), counts, len(numbers))

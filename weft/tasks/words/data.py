@@ -1,0 +1,112 @@
+"""A recipe's section `data` for word vectors: which text, which words, how far neighbours go.
+
+Read next: corpus.py, which makes batches of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from weft.data.plain import PlainText, side
+from weft.errors import ConfigError
+from weft.tasks.task import Split
+from weft.text.normalise import normalise
+from weft.text.pieces import cutter
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsData:
+    """Where text comes from, and what counts as a neighbour.
+
+    Args:
+        folder: where train and test are; the current one by default.
+        train: a text file, also .gz, .xz, .zst.
+        test: pairs of words with a similarity (word TAB word TAB number) or analogies (four words a line).
+        corpus: an embedded corpus instead of a file.
+        language: of the corpus.
+        tokens: word (cut at punctuation) or space (between white space, for text that is tokenised already).
+        form: Unicode normal form.
+        lowercase: everything in small letters.
+        min_count: rarer words are left out, as if they did not stand in the text.
+        window: words to each side; of word2vec's at most, drawn from 1 to this for each word.
+        subsample: t; a word with share f of the text is kept with probability min(1, √(t/f) + t/f); 0 keeps
+            all. GloVe keeps all in any case.
+        length: words of the text in a row of a batch.
+        rows: rows of a batch; GloVe takes rows x length cells of its table.
+
+    Source: Mikolov et al. 2013; the probability is that of their program.
+    """
+
+    folder: Path = Path()
+    train: str | None = None
+    test: str | None = None
+    corpus: str | None = None
+    language: str | None = None
+    tokens: Literal["word", "space"] = "word"
+    form: Literal["nfc", "nfkc", "none"] = "nfc"
+    lowercase: bool = True
+    min_count: int = 5
+    window: int = 5
+    subsample: float = 0.001
+    length: int = 128
+    rows: int = 48
+
+    def __post_init__(self) -> None:
+        for name in ("min_count", "window", "rows"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+        if self.length < 2:
+            raise ConfigError(f"length: {self.length} came, at least 2 is needed")
+        if not 0 <= self.subsample < 1:
+            raise ConfigError(
+                f"subsample: {self.subsample} came, a number from 0 to below 1 is needed, such as 0.001"
+            )
+        if (self.corpus is None) == (self.train is None):
+            raise ConfigError(
+                "give either corpus (an embedded one) or train (your file), and only one of them"
+            )
+        if (self.corpus is None) != (self.language is None):
+            raise ConfigError("language: belongs to corpus; give both, such as libreoffice-help and en")
+
+    def open(self) -> PlainText:
+        """The training text.
+
+        Raises:
+            DataError: the file is missing, empty or damaged.
+        """
+        if self.corpus is not None and self.language is not None:
+            return side(self.corpus, self.language, "train")
+        return PlainText(self.folder / str(self.train))
+
+    def lines(self) -> Iterator[list[str]]:
+        """The words of each line."""
+        for line in self.open():
+            yield self.words(line)
+
+    def words(self, line: str) -> list[str]:
+        """A line cut into words, as training cuts it."""
+        plain = normalise(line, form=self.form, lowercase=self.lowercase)
+        if self.tokens == "space":
+            return plain.split(" ") if plain else []
+        return [part.strip() for part, _ in cutter("word").pre_tokenize_str(plain) if part != " "]
+
+    def word(self, word: str) -> str:
+        """One word in the spelling of the vectors."""
+        return normalise(word, form=self.form, lowercase=self.lowercase)
+
+    def questions(self, split: Split) -> Path:
+        """The file of word pairs or analogies.
+
+        Raises:
+            ConfigError: the recipe names none.
+        """
+        if split != "test" or self.test is None:
+            raise ConfigError(
+                f"data.{split}: the recipe names no word pairs or analogies for it; give a file with --data"
+            )
+        return self.folder / self.test
+
+    def describe(self) -> str:
+        """For titles."""
+        return f"{self.corpus} {self.language}" if self.corpus else self.open().name

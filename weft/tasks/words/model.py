@@ -1,0 +1,60 @@
+"""A recipe's section `model` for word vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from weft.errors import ConfigError
+from weft.nn.embed.counts import Glove
+from weft.nn.embed.neighbours import Neighbours
+from weft.nn.embed.subwords import Subwords, WordTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordsModel:
+    """How vectors are learnt.
+
+    Args:
+        objective: skipgram, cbow (both word2vec) or glove.
+        size: D, numbers of a vector.
+        negatives: K, words drawn by chance for each neighbour; not for glove.
+        subwords: a word's vector is the mean of those of its letter n-grams and its own (fastText), so that
+            unseen words have one; not for glove.
+        shortest, longest: letters of an n-gram.
+        buckets: rows for n-grams, which share them by a hash.
+        most, alpha: x_max and α of glove's weights.
+    """
+
+    objective: Literal["skipgram", "cbow", "glove"] = "skipgram"
+    size: int = 100
+    negatives: int = 5
+    subwords: bool = False
+    shortest: int = 3
+    longest: int = 6
+    buckets: int = 50_000
+    most: float = 100.0
+    alpha: float = 0.75
+
+    def __post_init__(self) -> None:
+        for name, least in (("size", 1), ("negatives", 1), ("shortest", 2), ("buckets", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if self.longest < self.shortest:
+            raise ConfigError(f"longest: {self.longest} came, at least shortest ({self.shortest}) is needed")
+        if self.objective == "glove" and self.subwords:
+            raise ConfigError("subwords: glove counts whole words; set subwords: false, or another objective")
+        if self.most <= 0 or self.alpha < 0:
+            raise ConfigError(f"most: {self.most} and alpha: {self.alpha} came, positive numbers are needed")
+
+    def build(self, words: Sequence[str]) -> Neighbours | Glove:
+        """A new model for these words."""
+        if self.objective == "glove":
+            return Glove(len(words), self.size, most=self.most, alpha=self.alpha)
+        inner: WordTable | Subwords
+        if self.subwords:
+            inner = Subwords(
+                words, self.size, shortest=self.shortest, longest=self.longest, buckets=self.buckets
+            )
+        else:
+            inner = WordTable(len(words), self.size)
+        return Neighbours(inner, len(words), objective=self.objective, negatives=self.negatives)

@@ -1,0 +1,43 @@
+"""Adagrad: each number has a rate of its own that falls as its gradients add up; for rows rarely met.
+
+Read next: adam.py.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_settings, trainable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adagrad(Optimiser):
+    """s = s + g²;  θ = θ - lr g / (√s + ε).
+
+    A row without a gradient does not move, which Adam's momentum would not leave alone: word vectors want it.
+
+    Args:
+        lr: learning rate.
+        start: s before the first update.
+        eps: ε.
+
+    Source: Duchi et al. 2011, figure 1.
+    """
+
+    lr: float = 0.05
+    start: float = 0.0
+    eps: float = 1e-10
+
+    def __post_init__(self) -> None:
+        check_settings("adagrad", lr=self.lr, start=self.start, eps=self.eps)
+
+    def build(self, model: nn.Module) -> torch.optim.Optimizer:
+        """torch.optim.Adagrad over the trainable parameters."""
+        return torch.optim.Adagrad(
+            trainable(model),
+            lr=self.lr,
+            initial_accumulator_value=self.start,
+            eps=self.eps,
+            fused=can_fuse(model),
+        )
