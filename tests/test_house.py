@@ -60,6 +60,7 @@ HOMES = {
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},
     "pyarrow": {"data"},
+    "PIL": {"data", "inspect"},
     "ruamel": {"config"},
     "safetensors": {"train", "run", "export", "importing"},
     "tensorboardX": {"train"},
@@ -67,7 +68,7 @@ HOMES = {
     "rich": {"train", "inspect", "commands"},
     "click": {"cli", "commands"},
 }
-HEAVY = ["torch", "numpy", "tokenizers", "matplotlib", "rich", "ruamel", "sacrebleu", "safetensors"]
+HEAVY = ["torch", "numpy", "tokenizers", "matplotlib", "rich", "ruamel", "sacrebleu", "safetensors", "PIL"]
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}
 MACHINE = re.compile(r"(?<![\w.~$}>])/(?:home|root|work|tmp|mnt|Users)/\w")
 REGISTRY = re.compile(r"(?:pypi|pythonhosted|pytorch|npmjs)\.org\b(?!/docs)|\.\./shared\b")

@@ -71,6 +71,7 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins")
     metavar="KEY=VALUE",
     help="Any setting of the recipe's section decoding, such as beam=3.",
 )
+@click.option("--coco", is_flag=True, help="Of captions: write COCO's results, [{image_id, caption}, ...].")
 @click.option("--source", help="Of a model of many languages: the one that is read, if its prompt names it.")
 @click.option("--target", help="Of a model of many languages: the one to write.")
 @click.option("--device", default="auto", help="cpu, cuda or auto.")

@@ -1,0 +1,163 @@
+"""Captioning from pictures to sentences, as a user types it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import weft as package
+from tests.commands.shell import refused, untouched, weft
+from weft.data.shapes import shapes
+
+RECIPE = """task: caption
+data: {train: train.tsv, valid: valid.tsv, images: pictures, batch_rows: 7}
+model:
+  front: {use: convolution, sizes: [5, 6]}
+  decoder: {use: recurrent, cell: gru, sizes: [11]}
+  width: 7
+training: {max_updates: 3, validate_every: 3, precision: float32, device: cpu}
+decoding: {beam: 1}
+"""
+
+
+def make(folder: Path) -> Path:
+    """13 training pictures and 3 others of 12 pixels, with their captions."""
+    pixels, seen = shapes([1], range(16), 12)
+    (folder / "pictures").mkdir(parents=True)
+    lines = []
+    for number, (picture, one) in enumerate(zip(pixels, seen, strict=True)):
+        Image.fromarray(picture).save(folder / "pictures" / f"{number:02}.png")
+        lines.append(f"{number:02}.png\t{one.caption}\n")
+    (folder / "train.tsv").write_text("".join(lines[:13]))
+    (folder / "valid.tsv").write_text("".join(lines[13:]))
+    (folder / "recipe.yaml").write_text(RECIPE)
+    return folder / "recipe.yaml"
+
+
+def train(recipe: Path, *changes: str):
+    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe = make(tmp_path_factory.mktemp("caption") / "toy")
+    answer = train(recipe)
+    assert answer.code == 0, answer.err
+    return recipe.parent / "run"
+
+
+def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
+    pictures = run.parent / "pictures"
+    whole = weft("predict", run, pictures)
+    assert whole.code == 0, whole.err
+    assert len(whole.lines) == 16
+    names = "".join(f"{path}\n" for path in sorted(pictures.iterdir()))
+    assert weft("predict", run, stdin=names.encode()).lines == whole.lines
+    assert weft("predict", run, pictures / "03.png").lines == [whole.lines[3]]
+    assert weft("predict", run, run.parent / "valid.tsv").lines == whole.lines[13:]
+    assert package.load(run).predict(pictures / "03.png") == whole.lines[3]
+
+
+def test_coco_results_are_one_array(run: Path) -> None:
+    answer = weft("predict", run, run.parent / "pictures", "--coco")
+    found = json.loads(answer.out)
+    assert [one["image_id"] for one in found] == [f"{n:02}" for n in range(16)]
+    assert [one["caption"] for one in found] == weft("predict", run, run.parent / "pictures").lines
+
+
+def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path, tmp_path: Path) -> None:
+    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json")
+    assert answer.code == 0, answer.err
+    for shown in (
+        "exact",
+        "BLEU-1",
+        "BLEU-4",
+        "ROUGE-L",
+        "CIDEr-D",
+        "floor: the most frequent caption",
+        "n:3",
+    ):
+        assert shown in answer.out
+    assert len(json.loads((tmp_path / "all.json").read_text())["results"]) == 3
+
+
+def test_attention_is_laid_over_the_pictures(run: Path, tmp_path: Path) -> None:
+    answer = weft("predict", run, run.parent / "valid.tsv", "--plot", tmp_path / "plots", "--plot-limit", 2)
+    assert answer.code == 0 and answer.err.endswith(f"2 pictures: {tmp_path / 'plots'}\n")
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == [
+        "1.png",
+        "1.svg",
+        "2.png",
+        "2.svg",
+    ]
+
+
+def test_a_corrupt_picture_a_missing_one_and_another_size_are_one_sentence_each(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    broken = recipe.parent / "pictures" / "05.png"
+    kept = broken.read_bytes()
+    broken.write_bytes(kept[:50])
+    assert "05.png: damaged, or no picture" in refused(train(recipe))
+    broken.unlink()
+    assert "train.tsv:6: there is no picture" in untouched(tmp_path / "toy", lambda: train(recipe))
+    Image.fromarray(np.zeros((9, 12, 3), np.uint8)).save(broken)
+    assert "9 x 12 x 3, but" in refused(train(recipe))
+
+
+def test_a_damaged_picture_of_predict_is_named(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.png").write_bytes(b"no")
+    assert "x.png: damaged, or no picture" in refused(weft("predict", run, tmp_path / "x.png"))
+    Image.fromarray(np.zeros((9, 12, 3), np.uint8)).save(tmp_path / "x.png")
+    assert "the model was trained on 12 x 12 x 3" in refused(weft("predict", run, tmp_path / "x.png"))
+    (tmp_path / "empty").mkdir()
+    assert "there is no picture in it" in refused(weft("predict", run, tmp_path / "empty"))
+
+
+def test_data_check_names_everything_at_once(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    pictures = recipe.parent / "pictures"
+    for path in pictures.iterdir():
+        path.rename(recipe.parent / path.name)
+    whole = weft("data", "check", recipe.parent / "train.tsv", "--task", "caption")
+    assert whole.code == 0 and "ready to train" in whole.out
+    (recipe.parent / "02.png").write_bytes(b"no")
+    (recipe.parent / "04.png").unlink()
+    with open(recipe.parent / "train.tsv", "a") as file:
+        file.write("01.png\n")
+    found = weft("data", "check", recipe.parent / "train.tsv", "--task", "caption")
+    assert found.code == 1
+    for said in ("02.png: damaged", "train.tsv:5: there is no picture", "train.tsv:14: 1 columns"):
+        assert said in found.out
+
+
+def test_given_features_are_captioned_too(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    for path in list((recipe.parent / "pictures").iterdir()):
+        np.save(path.with_suffix(".npy"), np.random.default_rng(1).normal(size=(3, 5)))
+    for name in ("train.tsv", "valid.tsv"):
+        text = (recipe.parent / name).read_text()
+        (recipe.parent / name).write_text(text.replace(".png", ".npy"))
+    answer = train(recipe, "model.front={use: regions, size: 7}")
+    assert answer.code == 0, answer.err
+    assert len(weft("predict", recipe.parent / "run", recipe.parent / "valid.tsv").lines) == 3
+
+
+def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    written = tmp_path / "mine.yaml"
+    answer = weft(
+        "init",
+        "caption",
+        "--train",
+        recipe.parent / "train.tsv",
+        "--images",
+        recipe.parent / "pictures",
+        "-o",
+        written,
+    )
+    assert answer.code == 0 and "13 pictures with 13 captions" in answer.out, answer.err
+    changes = ("model.front.sizes=[5]", "model.decoder.sizes=[7]", "training.max_updates=1", "data.size=8")
+    trained = weft("train", written, "--run", tmp_path / "run", *changes)
+    assert trained.code == 0, trained.err

@@ -1,0 +1,106 @@
+"""Classes of pictures and clips, as a user types it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import weft as package
+from tests.commands.shell import refused, untouched, weft
+from weft.data.shapes import moving, shapes
+
+RECIPE = """task: images
+data: {train: train, hold_out: 5, batch_rows: 7}
+model:
+  front: {use: convolution, sizes: [5, 6], non_local: [2]}
+training: {max_updates: 3, validate_every: 3, precision: float32, device: cpu}
+"""
+
+
+def make(folder: Path, *, clips: bool = False) -> Path:
+    """20 pictures or clips of 12 pixels, a folder for each class."""
+    if clips:
+        arrays, labels = moving([1], range(20), 12, 3)
+    else:
+        arrays, seen = shapes([1], range(20), 12)
+        labels = [one.shape for one in seen]
+    for number, (array, label) in enumerate(zip(arrays, labels, strict=True)):
+        place = folder / "train" / label
+        place.mkdir(parents=True, exist_ok=True)
+        if clips:
+            np.save(place / f"{number:02}.npy", array)
+        else:
+            Image.fromarray(array).save(place / f"{number:02}.png")
+    (folder / "recipe.yaml").write_text(RECIPE)
+    return folder / "recipe.yaml"
+
+
+def train(recipe: Path, *changes: str):
+    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe = make(tmp_path_factory.mktemp("images") / "toy")
+    answer = train(recipe)
+    assert answer.code == 0, answer.err
+    return recipe.parent / "run"
+
+
+def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
+    circles = run.parent / "train" / "circle"
+    whole = weft("predict", run, circles).lines
+    assert len(whole) == len(list(circles.iterdir())) and set(whole) <= {
+        "circle",
+        "cross",
+        "square",
+        "triangle",
+    }
+    names = "".join(f"{path}\n" for path in sorted(circles.iterdir()))
+    assert weft("predict", run, stdin=names.encode()).lines == whole
+    first = min(circles.iterdir())
+    assert package.load(run).predict(first) == whole[0]
+    (line,) = weft("predict", run, first, "--scores").lines
+    probs = [float(cell.rpartition("=")[2]) for cell in line.split("\t")[1:]]
+    assert probs == sorted(probs, reverse=True) and sum(probs) == pytest.approx(1, abs=1e-3)
+
+
+def test_evaluate_prints_the_floor_and_draws_the_confusion(run: Path, tmp_path: Path) -> None:
+    picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
+    folder = run.parent / "train"
+    answer = weft("evaluate", run, "--data", folder, "--plot", picture, "--json", figures)
+    assert answer.code == 0, answer.err
+    for shown in ("20 pictures", "accuracy", "macro F1", "floor: most frequent class"):
+        assert shown in answer.out
+    assert sum(map(sum, json.loads(figures.read_text())["confusion"])) == 20
+    assert "what it was called" in picture.read_text("utf-8")
+
+
+def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy", clips=True)
+    written = tmp_path / "mine.yaml"
+    answer = weft("init", "images", "--train", recipe.parent / "train", "-o", written)
+    assert answer.code == 0 and "3 classes, 20 clips" in answer.out, answer.err
+    changes = ("model.front.sizes=[3, 5]", "training.max_updates=1", "data.hold_out=5", "data.frames=2")
+    trained = weft("train", written, "--run", tmp_path / "run", *changes)
+    assert trained.code == 0, trained.err
+    assert len(weft("predict", tmp_path / "run", recipe.parent / "train" / "alike").lines) > 0
+
+
+def test_what_is_wrong_is_one_sentence_each(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    first = min((recipe.parent / "train" / "circle").iterdir())
+    kept = first.read_bytes()
+    first.write_bytes(b"no")
+    assert f"{first.name}: damaged, or no picture" in refused(train(recipe))
+    found = weft("data", "check", recipe.parent / "train", "--task", "images")
+    assert found.code == 1 and f"{first.name}: damaged" in found.out
+    Image.fromarray(np.zeros((9, 12, 3), np.uint8)).save(first)
+    assert "9 x 12 x 3" in refused(train(recipe))
+    assert "set data.size" in weft("data", "check", recipe.parent / "train", "--task", "images").out
+    first.write_bytes(kept)
+    (recipe.parent / "train" / "empty").mkdir()
+    assert "empty: no picture or clip is in it" in untouched(recipe.parent, lambda: train(recipe))
+    assert "no such folder" in refused(train(recipe, "data.train=gone"))

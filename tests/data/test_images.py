@@ -1,0 +1,156 @@
+"""Pictures, clips and captions from files, and what is said of those that are wrong."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from weft.data import images, shapes
+from weft.errors import DataError
+
+
+def save(path: Path, shape: tuple[int, ...] = (5, 7, 3), seed: int = 1) -> np.ndarray:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pixels = np.random.default_rng(seed).integers(0, 256, shape, np.uint8)
+    Image.fromarray(pixels).save(path)
+    return pixels
+
+
+def test_a_picture_is_its_pixels_and_what_is_transparent_is_white(tmp_path):
+    pixels = save(tmp_path / "a.png")
+    np.testing.assert_array_equal(images.read_picture(tmp_path / "a.png"), pixels)
+    see_through = save(tmp_path / "b.png", (5, 7, 4))
+    see_through[..., 3] = 0
+    Image.fromarray(see_through).save(tmp_path / "b.png")
+    assert (images.read_picture(tmp_path / "b.png") == 255).all()
+    assert images.read_picture(tmp_path / "a.png", 11).shape == (11, 11, 3)
+
+
+@pytest.mark.parametrize("content", [b"", b"no picture", b"\x89PNG\r\n\x1a\n then nothing"])
+def test_a_corrupt_picture_is_named(tmp_path, content):
+    path = tmp_path / "broken.png"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"broken\.png: damaged, or no picture; save it again"):
+        images.read_picture(path)
+    whole = tmp_path / "whole.png"
+    save(whole, (31, 37, 3))
+    path.write_bytes(whole.read_bytes()[:900])
+    with pytest.raises(DataError, match=r"broken\.png: damaged, or no picture"):
+        images.read_picture(path)
+    with pytest.raises(DataError, match=r"gone\.png: no such file"):
+        images.read_picture(tmp_path / "gone.png")
+
+
+def test_clips_are_arrays_or_gifs(tmp_path):
+    clip = np.random.default_rng(1).integers(0, 256, (4, 5, 7, 3), np.uint8)
+    np.save(tmp_path / "a.npy", clip)
+    np.testing.assert_array_equal(images.read_clip(tmp_path / "a.npy"), clip)
+    np.save(tmp_path / "grey.npy", clip[..., 0] / 255)
+    np.testing.assert_array_equal(images.read_clip(tmp_path / "grey.npy")[..., 2], clip[..., 0])
+    np.testing.assert_array_equal(images.read_clip(tmp_path / "a.npy", frames=2), clip[[0, 3]])
+    plain = [Image.new("RGB", (7, 5), colour) for colour in ("red", "blue", "white")]
+    plain[0].save(tmp_path / "a.gif", save_all=True, append_images=plain[1:])
+    found = images.read_clip(tmp_path / "a.gif")
+    assert found.shape == (3, 5, 7, 3) and found[0, 0, 0].tolist() == [255, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("array", "said"),
+    [
+        (np.zeros((4, 5)), "4 x 5 came, frames x height x width"),
+        (np.full((2, 5, 7), 3.0), "values from 3 to 3"),
+        (np.full((2, 5, 7), 999), "0 to 255 is needed"),
+        (np.full((2, 5, 7), np.nan), "values that are not finite"),
+        (np.array(["a"]), "no array of numbers"),
+    ],
+)
+def test_a_clip_that_is_none_is_named(tmp_path, array, said):
+    np.save(tmp_path / "a.npy", array)
+    with pytest.raises(DataError, match=rf"a\.npy: .*{said}"):
+        images.read_clip(tmp_path / "a.npy")
+    with pytest.raises(DataError, match="frames, need 9"):
+        np.save(tmp_path / "b.npy", np.zeros((2, 5, 7)))
+        images.read_clip(tmp_path / "b.npy", frames=9)
+
+
+def test_the_three_forms_of_captions_say_the_same(tmp_path):
+    for name in ("a.png", "b.png"):
+        save(tmp_path / name)
+    (tmp_path / "c.tsv").write_text("image\tcaption\na.png\tone\nb.png\ttwo\na.png\tthree\n")
+    records = [{"image": "a.png", "captions": ["one", "three"]}, {"image": "b.png", "caption": "two"}]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    coco = {
+        "images": [{"id": 7, "file_name": "a.png"}, {"id": 8, "file_name": "b.png"}],
+        "annotations": [
+            {"image_id": number, "caption": caption}
+            for number, caption in ((7, "one"), (8, "two"), (7, "three"))
+        ],
+    }
+    (tmp_path / "c.json").write_text(json.dumps(coco))
+    for form in ("tsv", "jsonl", "json"):
+        found = images.read_captions(tmp_path / f"c.{form}")
+        assert [(one.path.name, one.captions) for one in found] == [
+            ("a.png", ["one", "three"]),
+            ("b.png", ["two"]),
+        ]
+    assert [one.number for one in images.read_captions(tmp_path / "c.json")] == [7, 8]
+
+
+def test_records_may_say_their_split_and_language(tmp_path):
+    save(tmp_path / "a.png")
+    save(tmp_path / "b.png")
+    records = [
+        {"image": "a.png", "split": "train", "captions": {"en": "one", "hr": "jedan"}},
+        {"image": "b.png", "split": "val", "captions": {"en": "two", "hr": "dva"}},
+    ]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    found = images.read_captions(tmp_path / "c.jsonl", split="valid", language="hr")
+    assert [one.captions for one in found] == [["dva"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("c.tsv", "a.png\tone\ngone.png\ttwo\n", r"c\.tsv:2: there is no picture .*gone\.png"),
+        ("c.tsv", "a.png\n", r"c\.tsv:1: 1 column, need 2"),
+        ("c.tsv", "a.png\t \n", r"c\.tsv:1: the caption is empty"),
+        ("c.jsonl", "{\n", r"c\.jsonl:1: not JSON"),
+        ("c.jsonl", '{"image": 3}\n', r'c\.jsonl:1: no record with "image"'),
+        ("c.jsonl", '{"image": "a.png"}\n', r'c\.jsonl:1: no "captions" in'),
+        ("c.json", "[]\n", r"c\.json: not COCO"),
+        ("c.json", '{"images": [], "annotations": []}\n', r"c\.json: there is no caption in it"),
+        (
+            "c.json",
+            '{"images": [], "annotations": [{"image_id": 3, "caption": "x"}]}\n',
+            "annotation 1 is of image 3",
+        ),
+    ],
+)
+def test_wrong_captions_are_named_by_file_and_line(tmp_path, name, text, said):
+    save(tmp_path / "a.png")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=said):
+        images.read_captions(tmp_path / name)
+
+
+def test_generated_pictures_are_those_of_their_numbers_and_a_rule_recognises_them():
+    pixels, seen = shapes.shapes([3], range(40), 24)
+    again, _ = shapes.shapes([3], [17], 24)
+    np.testing.assert_array_equal(pixels[17], again[0])
+    assert [shapes.recognise(picture) for picture in pixels] == seen
+    assert all(shapes.read_caption(one.caption) == one for one in seen)
+    assert shapes.recognise(np.full((24, 24, 3), 255, np.uint8)) is None
+    assert shapes.read_caption("a red dog at the top") is None
+
+
+def test_each_motion_by_itself_says_nothing_of_the_class():
+    clips, labels = shapes.moving([5], range(300), 20, 4)
+    assert all(70 < count < 130 for count in Counter(labels).values())
+    again, _ = shapes.moving([5], [11], 20, 4)
+    np.testing.assert_array_equal(clips[11], again[0])
+    # ink never leaves the clip: shapes stay whole in every frame
+    ink = (clips != 255).any(-1).sum((2, 3))
+    assert (ink.max(1) <= ink.min(1) + 14).all() and ink.min() > 6

@@ -1,0 +1,75 @@
+"""Laws of every front end for pictures: the folder is walked, so a new file is tested at once."""
+
+import pytest
+import torch
+
+from weft.errors import ConfigError, ShapeError
+from weft.nn import pictures
+from weft.nn.pictures.convolution import ConvolutionFront
+from weft.nn.pictures.front import Front
+from weft.nn.pictures.patches import PatchFront
+from weft.rooms import parts
+
+SHAPES = {"picture": (12, 8, 3), "clip": (5, 8, 12, 3), "regions": (7, 11)}
+SETTINGS = {"convolution": {"sizes": (5, 7)}, "patches": {"size": 11, "patch": 4}, "regions": {"size": 13}}
+CASES = [
+    (name, shape)
+    for name in sorted(parts(pictures, Front))
+    for shape in SHAPES
+    if (shape == "regions") == (name == "regions")
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_places_are_as_many_as_the_grid_has_and_rows_are_apart(name, kind):
+    shape = SHAPES[kind]
+    front = parts(pictures, Front)[name](shape, **SETTINGS[name]).double()
+    x = torch.randn(3, *shape, dtype=torch.float64, requires_grad=True)
+    y = front(x)
+    assert y.shape == (3, front.places, front.size)
+    torch.testing.assert_close(front(x[1:2]), y[1:2], rtol=1e-10, atol=1e-10)
+    (slope,) = torch.autograd.grad(y[1].sum(), x)
+    assert slope[1].abs().sum() > 0 and slope[[0, 2]].abs().sum() == 0
+
+
+def test_a_convolution_of_one_stage_is_the_sum_over_neighbours():
+    front = ConvolutionFront((6, 4, 2), sizes=(3,), coordinates=False).double()
+    x = torch.randn(1, 6, 4, 2, dtype=torch.float64)
+    weight, bias = front.stages[0].weight, front.stages[0].bias
+    padded = torch.zeros(8, 6, 2, dtype=torch.float64)
+    padded[1:7, 1:5] = x[0]
+    rows = []
+    for row in range(0, 6, 2):
+        for column in range(0, 4, 2):
+            near = padded[row : row + 3, column : column + 3]
+            rows.append(torch.einsum("ijc,ocij->o", near, weight) + bias)
+    plain = torch.stack(rows)
+    normal = (plain - plain.mean()) / (plain.var(unbiased=False) + 1e-5).sqrt()
+    torch.testing.assert_close(front(x)[0], normal.relu(), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["picture", "clip"])
+def test_a_new_non_local_block_changes_nothing_and_then_sees_all(kind):
+    shape = SHAPES[kind]
+    torch.manual_seed(3)
+    front = ConvolutionFront(shape, sizes=(5, 7), non_local=(2,), coordinates=False).double()
+    x = torch.randn(2, *shape, dtype=torch.float64, requires_grad=True)
+    block = front.blocks["2"]
+    del front.blocks["2"]
+    plain = front(x)
+    front.blocks["2"] = block
+    torch.testing.assert_close(front(x), plain, rtol=0, atol=0)
+    torch.nn.init.normal_(block.out.weight)
+    (slope,) = torch.autograd.grad(front(x)[0, 0].sum(), x)
+    assert slope[0][..., -1, -1, :].abs().sum() > 0  # the far corner
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ShapeError, match="8 x 6 pixels are not tiled by patches of 4"):
+        PatchFront((8, 6, 3), patch=4)
+    with pytest.raises(ConfigError, match="stages 1 to 2"):
+        ConvolutionFront((8, 8, 3), non_local=(3,))
+    with pytest.raises(ShapeError, match="cannot be halved 2 times"):
+        ConvolutionFront((8, 3, 3))
+    with pytest.raises(ShapeError, match="use regions"):
+        ConvolutionFront((7, 11))

@@ -1,0 +1,42 @@
+"""weft init images: look at a folder for each class and write a commented recipe for its pictures."""
+
+import shlex
+from pathlib import Path
+
+import click
+
+from weft.commands.program import program
+
+
+@click.command("images", short_help="A classifier for pictures or clips.")
+@click.option(
+    "--train",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A folder with a folder for each class: pictures, or clips as .gif or .npy.",
+)
+@click.option("--valid", type=click.Path(path_type=Path), help="Validation folder; found if so named.")
+@click.option("--test", type=click.Path(path_type=Path), help="Test folder, likewise.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="Recipe to write; images.yaml by default."
+)
+def command(train: Path, valid: Path | None, test: Path | None, output: Path | None) -> None:
+    """A classifier for pictures or clips.
+
+    \b
+    weft init images --train photos/train
+    """  # noqa: D301  click reads the \b
+    from weft.commands import outputs
+    from weft.errors import ConfigError
+    from weft.tasks.pictures.recipe import images_recipe
+
+    output = output or Path("images.yaml")
+    if output.exists():
+        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
+    outputs.check(output)
+    text = images_recipe(train, valid, test)
+    outputs.write(output, text)
+    click.echo(text)
+    check, train_it = ["data", "check", str(train), "--task", "images"], ["train", str(output)]
+    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
+    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)

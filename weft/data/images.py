@@ -1,0 +1,263 @@
+"""Pictures, clips and their captions from a user's files; what is wrong is named by file and line.
+
+Captions: a .tsv with a picture's name and a caption a line, a .jsonl with a record a picture, or COCO's
+.json. Classes: a folder with a folder for each class. Read next: shapes.py, pictures that are generated.
+"""
+
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from PIL import Image, ImageSequence, UnidentifiedImageError
+
+from weft.data.lines import read_lines
+from weft.errors import DataError
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
+CLIPS = (".gif", ".npy")
+SAID = {"train": "train", "training": "train", "val": "valid", "valid": "valid", "dev": "valid"}
+SAID |= {"validation": "valid", "test": "test"}
+
+
+class Captioned(NamedTuple):
+    """A picture with its captions."""
+
+    path: Path
+    captions: list[str]
+    place: str  # file and line that names it
+    number: int | str  # COCO's image_id; elsewhere the file's name without its ending
+
+
+class Labelled(NamedTuple):
+    """A picture or clip with its class."""
+
+    path: Path
+    label: str
+
+
+def read_picture(path: Path, size: int | None = None) -> np.ndarray:
+    """A picture as [height, width, 3] uint8; what is transparent becomes white.
+
+    Args:
+        path: anything that Pillow reads.
+        size: scale to a square of this many pixels a side; None leaves it as it is.
+
+    Raises:
+        DataError: missing, or no picture.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with Image.open(path) as file:
+                return _pixels(file, size)
+    except _BROKEN as error:
+        raise _broken(path, error) from None
+
+
+def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
+    """A clip as [frames, height, width, 3] uint8: a .gif, or a .npy of [T, H, W] or [T, H, W, 3].
+
+    Args:
+        path: the file.
+        size: scale each frame to a square.
+        frames: so many, evenly spaced, are kept; None keeps all.
+
+    Raises:
+        DataError: missing, damaged, or no clip.
+    """
+    if path.suffix.lower() == ".npy":
+        clip = _clip_of(read_array(path), path)
+        if size is not None:
+            clip = np.stack([_pixels(Image.fromarray(frame), size) for frame in clip])
+    else:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with Image.open(path) as file:
+                    clip = np.stack([_pixels(frame, size) for frame in ImageSequence.Iterator(file)])
+        except _BROKEN as error:
+            raise _broken(path, error) from None
+    if frames is None:
+        return clip
+    if len(clip) < frames:
+        raise DataError(f"{path}: {len(clip)} frames, need {frames}; give longer clips or ask for fewer")
+    return clip[np.linspace(0, len(clip) - 1, frames).round().astype(int)]
+
+
+def read_array(path: Path) -> np.ndarray:
+    """The numbers of a .npy file.
+
+    Raises:
+        DataError: missing, damaged, not numbers, or not finite.
+    """
+    try:
+        found = np.load(path)
+    except (OSError, ValueError, EOFError) as error:
+        raise _broken(path, error, "array") from None
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "uif" or not found.size:
+        raise DataError(f"{path}: no array of numbers; save one with numpy.save")
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise DataError(f"{path}: values that are not finite; mend or remove the file")
+    return found
+
+
+def is_clip(path: Path) -> bool:
+    """Whether a file's ending is that of a clip."""
+    return path.suffix.lower() in CLIPS
+
+
+def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> np.ndarray:
+    """Arrays of one shape as one.
+
+    Raises:
+        DataError: shapes that differ, with the two files.
+    """
+    for path, array in zip(paths, arrays, strict=True):
+        if array.shape != arrays[0].shape:
+            ours, theirs = (" x ".join(map(str, one.shape)) for one in (array, arrays[0]))
+            raise DataError(f"{path}: {ours}, but {paths[0]} has {theirs}; {remedy}")
+    return np.stack(arrays)
+
+
+def read_captions(
+    path: Path, images: Path | None = None, *, split: str | None = None, language: str = "en"
+) -> list[Captioned]:
+    """Pictures with their captions.
+
+    Args:
+        path: .tsv, .jsonl or COCO's .json.
+        images: folder of the pictures; by default the one the file is in.
+        split: where records say theirs, those of this one alone.
+        language: where a record has captions by language, this one.
+
+    Raises:
+        DataError: names file and line; a caption whose picture is missing is one of the mistakes.
+    """
+    folder = path.parent if images is None else images
+    readers = {".json": _coco, ".jsonl": _records}
+    found: dict[str, Captioned] = {}
+    for name, captions, place, number in readers.get(path.suffix.lower(), _table)(path, split, language):
+        file = folder / name
+        if not file.is_file():
+            raise DataError(f"{place}: there is no picture {file}; mend the name or remove the caption")
+        if not all(caption.strip() for caption in captions):
+            raise DataError(f"{place}: the caption is empty; write one or remove it")
+        found.setdefault(name, Captioned(file, [], place, number)).captions.extend(captions)
+    whole = [one for one in found.values() if one.captions]
+    if not whole:
+        raise DataError(f"{path}: there is no caption in it{f' for {split}' if split else ''}; give some")
+    return whole
+
+
+def read_folders(path: Path) -> list[Labelled]:
+    """Pictures or clips in a folder for each class, in the order of their names.
+
+    Raises:
+        DataError: no folder, or classes without pictures.
+    """
+    if not path.is_dir():
+        raise DataError(f"{path}: no such folder; give one with a folder for each class")
+    found = []
+    for folder in sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != "."):
+        files = [each for each in sorted(folder.iterdir()) if each.suffix.lower() in PICTURES + CLIPS]
+        if not files:
+            raise DataError(f"{folder}: no picture or clip is in it; remove the folder or give some")
+        found += [Labelled(file, folder.name) for file in files]
+    if not found:
+        raise DataError(f"{path}: there is no folder in it; give one for each class")
+    return found
+
+
+_BROKEN = (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError, Warning)
+
+_Row = tuple[str, list[str], str, int | str]
+
+
+def _pixels(picture: Image.Image, size: int | None) -> np.ndarray:
+    whole = picture.convert("RGBA")
+    on_white = Image.alpha_composite(Image.new("RGBA", whole.size, "white"), whole).convert("RGB")
+    if size is not None and on_white.size != (size, size):
+        on_white = on_white.resize((size, size), Image.Resampling.LANCZOS)
+    return np.array(on_white)
+
+
+def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
+    if array.ndim == 3:
+        array = np.repeat(array[..., None], 3, -1)
+    if array.ndim != 4 or array.shape[-1] != 3:
+        shape = " x ".join(map(str, array.shape))
+        raise DataError(f"{path}: {shape} came, frames x height x width (x 3) is needed; save it so")
+    if array.dtype.kind == "f":
+        if array.min() < 0 or array.max() > 1:
+            raise DataError(
+                f"{path}: values from {array.min():g} to {array.max():g}; 0 to 1, or whole numbers to 255"
+            )
+        array = np.round(255 * array)
+    if array.min() < 0 or array.max() > 255:
+        raise DataError(f"{path}: values from {array.min()} to {array.max()} came, 0 to 255 is needed")
+    return array.astype(np.uint8)
+
+
+def _broken(path: Path, error: BaseException, what: str = "picture") -> DataError:
+    if isinstance(error, FileNotFoundError):
+        return DataError(f"{path}: no such file; check the name and the directory")
+    if isinstance(error, IsADirectoryError):
+        return DataError(f"{path}: a directory; name a file in it")
+    again = "with numpy.save" if what == "array" else "as PNG or JPEG"
+    return DataError(f"{path}: damaged, or no {what}; save it again {again}, or remove it")
+
+
+def _table(path: Path, split: str | None, language: str) -> Iterator[_Row]:
+    for number, line in enumerate(read_lines(path), 1):
+        cells = line.split("\t")
+        place = f"{path}:{number}"
+        if number == 1 and [cell.strip().lower() for cell in cells] == ["image", "caption"]:
+            continue
+        if len(cells) != 2:
+            count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
+            raise DataError(f"{place}: {count}, need 2 (IMAGE TAB CAPTION); mend or remove the line")
+        yield cells[0].strip(), [cells[1].strip()], place, Path(cells[0].strip()).stem
+
+
+def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
+    for number, line in enumerate(read_lines(path), 1):
+        place = f"{path}:{number}"
+        record = _parsed(line, place)
+        if not isinstance(record, dict) or not isinstance(record.get("image"), str):
+            raise DataError(f'{place}: no record with "image": a name; mend or remove the line')
+        said = record.get("split")
+        if split is not None and said is not None and SAID.get(str(said), said) != split:
+            continue
+        captions = record.get("captions", record.get("caption"))
+        if isinstance(captions, dict):
+            captions = captions.get(language)
+        captions = [captions] if isinstance(captions, str) else captions
+        if not isinstance(captions, list) or not all(isinstance(each, str) for each in captions):
+            raise DataError(f'{place}: no "captions" in {language!r} (a list of texts); give some')
+        yield record["image"], captions, place, Path(record["image"]).stem
+
+
+def _coco(path: Path, split: str | None, language: str) -> Iterator[_Row]:
+    whole = _parsed("\n".join(read_lines(path)), str(path))
+    try:
+        names = {image["id"]: str(image["file_name"]) for image in whole["images"]}
+        rows = [(one["image_id"], str(one["caption"])) for one in whole["annotations"]]
+    except (KeyError, TypeError, AttributeError):
+        raise DataError(
+            f'{path}: not COCO\'s form ("images" with id and file_name, "annotations" with image_id and '
+            "caption); write it so, or give a .tsv"
+        ) from None
+    for at, (number, caption) in enumerate(rows):
+        if number not in names:
+            raise DataError(f"{path}: annotation {at + 1} is of image {number!r}, which is not among images")
+        yield names[number], [caption], f"{path}: annotation {at + 1}", number
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{place}: not JSON ({str(error).partition(':')[0]}); mend it") from None

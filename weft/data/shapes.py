@@ -1,0 +1,178 @@
+"""Small generated pictures and clips: coloured shapes with a caption, and shapes that move together or not.
+
+Each example is made of (seed, number) alone, so the same numbers are the same examples on every machine.
+`recognise` is the other way round, by a rule: what a picture shows, judged by the nearest template.
+Read next: images.py, pictures from files.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+COLOURS = {
+    "red": (214, 40, 40),
+    "green": (40, 160, 60),
+    "blue": (40, 70, 210),
+    "yellow": (240, 200, 30),
+    "purple": (140, 50, 170),
+    "black": (20, 20, 20),
+}
+SHAPES = ("circle", "square", "triangle", "cross")
+PLACES = (
+    ("top left", "top", "top right"),
+    ("left", "middle", "right"),
+    ("bottom left", "bottom", "bottom right"),
+)
+WHITE = (255, 255, 255)
+MOTIONS = ("alike", "opposite", "crosswise")
+DIRECTIONS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # rows, columns; opposite ones are two apart
+
+
+class Seen(NamedTuple):
+    """What a picture shows."""
+
+    colour: str
+    shape: str
+    place: str
+
+    @property
+    def caption(self) -> str:
+        """In words.
+
+        Example:
+            >>> Seen("red", "circle", "top left").caption
+            'a red circle at the top left'
+        """
+        return f"a {self.colour} {self.shape} {'in' if self.place == 'middle' else 'at'} the {self.place}"
+
+
+def read_caption(text: str) -> Seen | None:
+    """What a caption of `Seen.caption` asks for; None where it is no such caption."""
+    for places in PLACES:
+        for place in places:
+            for colour in COLOURS:
+                for shape in SHAPES:
+                    if Seen(colour, shape, place).caption == text:
+                        return Seen(colour, shape, place)
+    return None
+
+
+def mask(shape: str, size: int, row: float, column: float, radius: float) -> np.ndarray:
+    """Which pixels of [size, size] a shape covers, bool."""
+    y = np.arange(size)[:, None] + 0.5 - row
+    x = np.arange(size)[None] + 0.5 - column
+    if shape == "circle":
+        return np.asarray(y * y + x * x <= radius * radius)
+    if shape == "square":
+        return np.asarray((abs(y) <= 0.85 * radius) & (abs(x) <= 0.85 * radius))
+    if shape == "triangle":
+        return np.asarray((abs(y) <= radius) & (abs(x) <= (y + radius) / 2))
+    arm = radius / 3
+    return np.asarray(((abs(y) <= arm) & (abs(x) <= radius)) | ((abs(x) <= arm) & (abs(y) <= radius)))
+
+
+def shapes(seed: Sequence[int], numbers: Sequence[int], size: int) -> tuple[np.ndarray, list[Seen]]:
+    """Pictures of one shape each on white; its place is a ninth of the picture, give or take some pixels.
+
+    Args:
+        seed: of the set.
+        numbers: N of the pictures.
+        size: pixels of a side, a multiple of 3 from 24 on gives every shape its room.
+
+    Returns:
+        [N, size, size, 3] uint8 and what they show.
+
+    Example:
+        >>> pictures, seen = shapes([1], range(2), 24)
+        >>> pictures.shape, recognise(pictures[0]) == seen[0]
+        ((2, 24, 24, 3), True)
+    """
+    pictures = np.full((len(numbers), size, size, 3), WHITE, np.uint8)
+    seen = []
+    cell = size / 3
+    for picture, number in zip(pictures, numbers, strict=True):
+        chance = np.random.default_rng([*seed, int(number)])
+        colour = list(COLOURS)[chance.integers(len(COLOURS))]
+        shape = SHAPES[chance.integers(len(SHAPES))]
+        row, column = (int(one) for one in chance.integers(0, 3, 2))
+        radius = 0.5 * np.round(2 * chance.uniform(0.4, 0.5) * cell)
+        moved = chance.integers(-1, 2, 2) * max(1, round(size / 24))
+        covered = mask(shape, size, (row + 0.5) * cell + moved[0], (column + 0.5) * cell + moved[1], radius)
+        picture[covered] = COLOURS[colour]
+        seen.append(Seen(colour, shape, PLACES[row][column]))
+    return pictures, seen
+
+
+def recognise(picture: np.ndarray) -> Seen | None:
+    """What a picture of one shape on white shows: the template whose pixels differ least.
+
+    Args:
+        picture: [size, size, 3] uint8.
+
+    Returns:
+        None where nearly everything is white.
+    """
+    size = len(picture)
+    far = np.abs(picture.astype(np.int64) - WHITE).sum(-1)
+    covered = far > 120
+    if covered.sum() < 4:
+        return None
+    rows, columns = np.nonzero(covered)
+    mean = np.median(picture[covered].astype(np.float64), 0)
+    colour = min(COLOURS, key=lambda name: float(np.square(mean - COLOURS[name]).sum()))
+    top, bottom, left, right = rows.min(), rows.max() + 1, columns.min(), columns.max() + 1
+    middle = (top + bottom) / 2, (left + right) / 2
+    row, column = (min(2, int(3 * one / size)) for one in middle)
+    best, least = SHAPES[0], np.inf
+    for shape in SHAPES:
+        for radius in np.arange(1.5, size / 3, 0.5):
+            for shift in (-0.5, 0.0, 0.5):
+                template = mask(shape, size, middle[0] + shift, middle[1], radius)
+                wrong = float((template != covered).sum())
+                if wrong < least:
+                    best, least = shape, wrong
+    return Seen(colour, best, PLACES[row][column])
+
+
+def moving(
+    seed: Sequence[int], numbers: Sequence[int], size: int, frames: int
+) -> tuple[np.ndarray, list[str]]:
+    """Clips of two shapes that each move along one of four directions, far from each other.
+
+    The class is how the two motions compare: alike, opposite or crosswise. Each motion by itself says
+    nothing of it: every direction is as frequent in every class, so the class is in the pair alone.
+
+    Args:
+        seed: of the set.
+        numbers: N of the clips.
+        size: pixels of a side.
+        frames: T.
+
+    Returns:
+        [N, T, size, size, 3] uint8 and their classes.
+
+    Example:
+        >>> clips, labels = moving([1], range(3), 20, 4)
+        >>> clips.shape, labels[0] in MOTIONS
+        ((3, 4, 20, 20, 3), True)
+    """
+    clips = np.full((len(numbers), frames, size, size, 3), WHITE, np.uint8)
+    labels = []
+    for clip, number in zip(clips, numbers, strict=True):
+        chance = np.random.default_rng([*seed, int(number)])
+        motion = int(chance.integers(len(MOTIONS)))
+        first = int(chance.integers(4))
+        second = (first + (0, 2, 1 + 2 * int(chance.integers(2)))[motion]) % 4
+        corners = chance.permutation(4)[:2]
+        for corner, direction in zip(corners, (first, second), strict=True):
+            centre = np.array([0.27 + 0.46 * (corner // 2), 0.27 + 0.46 * (corner % 2)]) * size
+            step = np.array(DIRECTIONS[direction])
+            centre = centre + chance.uniform(-0.04, 0.04, 2) * size - step * (frames - 1) / 2
+            covered_by = SHAPES[chance.integers(len(SHAPES))]
+            colour = list(COLOURS.values())[chance.integers(len(COLOURS))]
+            for t in range(frames):
+                row, column = centre + t * step
+                clip[t][mask(covered_by, size, row, column, 0.11 * size)] = colour
+        labels.append(MOTIONS[motion])
+    return clips, labels

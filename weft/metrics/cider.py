@@ -1,0 +1,62 @@
+"""CIDEr-D of captions: n-grams in common, weighed by how rare they are among the references."""
+
+from collections import Counter
+from collections.abc import Sequence
+from math import exp, log, sqrt
+
+import numpy as np
+
+from weft.metrics.captions import SIGNATURE, grams, words
+from weft.metrics.metric import Score
+
+ORDER = 4
+SIGMA = 6.0
+
+
+def cider_d(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, sigma: float = SIGMA) -> Score:
+    """CIDEr-D = 10/4 sum_n mean_j e^(-(l_c - l_j)^2 / 2 s^2) min(g_n(c), g_n(j)) g_n(j) / |g_n(c)| |g_n(j)|.
+
+    g_n holds for each n-grams its count times ln(I / max(1, images whose references have it)), I the number
+    of images. With one image every n-gram is in all of them and the score is zero.
+
+    Args:
+        hypotheses: [I] captions.
+        references: [I] lists of one or more.
+        sigma: s.
+
+    Source: Vedantam, Zitnick & Parikh 2015, eq. 4 and section 6; lengths are counted in pairs of words,
+        as in the authors' program, not in words.
+    """
+    known = [[_counted(answer) for answer in answers] for answers in references]
+    seen: Counter[tuple[str, ...]] = Counter()
+    for answers in known:
+        seen.update({gram for answer in answers for orders in answer for gram in orders})
+    images = log(max(1, len(known)))
+
+    def weighed(caption: list[Counter[tuple[str, ...]]]) -> list[dict[tuple[str, ...], float]]:
+        return [
+            {gram: count * (images - log(max(1, seen[gram]))) for gram, count in orders.items()}
+            for orders in caption
+        ]
+
+    found = []
+    for hypothesis, answers in zip(hypotheses, known, strict=True):
+        counted = _counted(hypothesis)
+        ours, total = weighed(counted), 0.0
+        for answer in answers:
+            apart = counted[1].total() - answer[1].total()
+            near = [_cosine(mine, theirs) for mine, theirs in zip(ours, weighed(answer), strict=True)]
+            total += sum(near) / ORDER * exp(-(apart**2) / (2 * sigma**2))
+        found.append(10 * total / len(answers))
+    return Score("CIDEr-D", float(np.mean(found)), f"{SIGNATURE}|idf:references|sigma:{sigma:g}", len(found))
+
+
+def _counted(caption: str) -> list[Counter[tuple[str, ...]]]:
+    return [grams(words(caption), n) for n in range(1, ORDER + 1)]
+
+
+def _cosine(ours: dict[tuple[str, ...], float], theirs: dict[tuple[str, ...], float]) -> float:
+    """With the hypothesis's weights cut to the reference's, so that repeating a word gains nothing."""
+    shared = sum(min(weight, theirs[gram]) * theirs[gram] for gram, weight in ours.items() if gram in theirs)
+    norms = sqrt(sum(w * w for w in ours.values())) * sqrt(sum(w * w for w in theirs.values()))
+    return shared / norms if norms else 0.0

@@ -1,0 +1,49 @@
+"""ROUGE-L of captions: the longest words in common, in order, with gaps allowed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.metrics.captions import SIGNATURE, words
+from weft.metrics.metric import Score
+
+BETA = 1.2
+"""How much more recall weighs than precision in COCO's evaluation."""
+
+
+def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA) -> Score:
+    """Mean over captions of F = (1 + b^2) P R / (R + b^2 P), 0..100.
+
+    P and R are the longest common subsequence's share of hypothesis and reference, each the best over
+    the references, as COCO's evaluation has it.
+
+    Args:
+        hypotheses: [N] captions.
+        references: [N] lists of one or more.
+        beta: b.
+
+    Source: Lin 2004, eq. 2-4.
+
+    Example:
+        >>> round(rouge_l(["police kill the gunman"], [["police killed the gunman"]]).value, 2)
+        75.0
+    """
+    found = []
+    for hypothesis, answers in zip(hypotheses, references, strict=True):
+        said, known = words(hypothesis), [words(answer) for answer in answers]
+        common = [longest_common(said, one) for one in known]
+        precision = max(common) / max(1, len(said))
+        recall = max(count / max(1, len(one)) for count, one in zip(common, known, strict=True))
+        below = recall + beta**2 * precision
+        found.append((1 + beta**2) * precision * recall / below if below else 0.0)
+    return Score("ROUGE-L", 100 * float(np.mean(found)), f"{SIGNATURE}|beta:{beta:g}", len(found))
+
+
+def longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Words of the longest common subsequence."""
+    row = [0] * (len(other) + 1)
+    for word in one:
+        before = 0
+        for at, against in enumerate(other, 1):
+            before, row[at] = row[at], before + 1 if word == against else max(row[at], row[at - 1])
+    return row[-1]

@@ -1,0 +1,98 @@
+"""A small convolution net for pictures and clips, with or without non-local blocks (A9)."""
+
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError, ShapeError
+from weft.nn.non_local import NonLocal, Pairwise
+from weft.nn.pictures.front import Front
+
+
+class ConvolutionFront(Front):
+    """Stages relu(norm(W * x + b)), each halving height and width; after some of them a non-local block.
+
+    W is 3 x 3 pixels, of a clip 3 x 3 x 3 with the frames. The norm is over each picture's features and
+    places (one group), so that a picture's answer does not depend on the batch it is in.
+
+    Args:
+        shape: see Front.
+        sizes: features of each stage; the last is D.
+        coordinates: two more channels say where a pixel is, from -1 to 1 (Liu et al. 2018): convolutions
+            alone do not know.
+        non_local: stages, from 1 on, that a non-local block follows.
+        pairwise: f of the blocks; see `NonLocal`.
+
+    Raises:
+        ConfigError: a stage that is not there.
+        ShapeError: neither a picture nor a clip, or one that is too small to be halved so often.
+
+    Source: Wang et al. 2018 for the blocks, whose W_z starts at zero: with and without them a new net
+        computes the same.
+
+    Example:
+        >>> import torch
+        >>> ConvolutionFront((12, 8, 3), sizes=(5, 7))(torch.zeros(2, 12, 8, 3)).shape
+        torch.Size([2, 6, 7])
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        *,
+        sizes: tuple[int, ...] = (32, 64),
+        coordinates: bool = True,
+        non_local: tuple[int, ...] = (),
+        pairwise: Pairwise = "embedded",
+    ) -> None:
+        super().__init__()
+        if len(shape) not in (3, 4):
+            raise ShapeError(
+                f"convolution: {list(shape)} came, a picture [height, width, channels] or a clip "
+                "[time, height, width, channels] is needed; use regions for given features"
+            )
+        wrong = [stage for stage in non_local if not 1 <= stage <= len(sizes)]
+        if wrong or not sizes:
+            raise ConfigError(f"non_local: stage {wrong} came, there are stages 1 to {len(sizes)}")
+        height, width = shape[-3:-1]
+        if min(height, width) < 2 ** len(sizes):
+            raise ShapeError(
+                f"convolution: {height} x {width} pixels cannot be halved {len(sizes)} times; "
+                "give larger pictures or fewer sizes"
+            )
+        clip = len(shape) == 4
+        made = partial(nn.Conv3d, stride=(1, 2, 2)) if clip else partial(nn.Conv2d, stride=2)
+        self.coordinates = coordinates
+        ins = (shape[-1] + 2 * coordinates, *sizes[:-1])
+        self.stages = nn.ModuleList(
+            made(before, after, 3, padding=1) for before, after in zip(ins, sizes, strict=True)
+        )
+        self.norms = nn.ModuleList(nn.GroupNorm(1, after) for after in sizes)
+        self.blocks = nn.ModuleDict(
+            {str(stage): NonLocal(sizes[stage - 1], pairwise=pairwise) for stage in non_local}
+        )
+        self.size = sizes[-1]
+        for _ in sizes:
+            height, width = (height + 1) // 2, (width + 1) // 2
+        self.grid = (*shape[:-3], height, width)
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """See Front.forward."""
+        if self.coordinates:
+            picture = torch.cat([picture, _coordinates(picture)], -1)
+        x = picture.movedim(-1, 1)
+        for number, (stage, norm) in enumerate(zip(self.stages, self.norms, strict=True), 1):
+            x = torch.relu(norm(stage(x)))
+            if str(number) in self.blocks:
+                x = self.blocks[str(number)](x.movedim(1, -1)).movedim(-1, 1)
+        return x.movedim(1, -1).flatten(1, -2)
+
+
+def _coordinates(picture: Tensor) -> Tensor:
+    """[.., height, width, 2]: row and column of each pixel, -1 to 1."""
+    sides = [
+        torch.linspace(-1, 1, side, dtype=picture.dtype, device=picture.device)
+        for side in picture.shape[-3:-1]
+    ]
+    return torch.stack(torch.meshgrid(*sides, indexing="ij"), -1).expand(*picture.shape[:-1], 2)

@@ -1,0 +1,46 @@
+"""Pictures as rows of patches (ViT); each patch's position is the encoder's matter."""
+
+from torch import Tensor
+
+from weft.errors import ShapeError
+from weft.nn.embed.patches import Patches
+from weft.nn.pictures.front import Front
+
+
+class PatchFront(Front):
+    """W p + b for each patch of a picture, or of each frame of a clip.
+
+    Args:
+        shape: see Front.
+        size: D.
+        patch: pixels of a side.
+
+    Raises:
+        ShapeError: neither a picture nor a clip, or patches that do not tile it.
+
+    Source: Dosovitskiy et al. 2021, eq. 1.
+
+    Example:
+        >>> import torch
+        >>> PatchFront((8, 12, 3), size=5, patch=4)(torch.zeros(2, 8, 12, 3)).shape
+        torch.Size([2, 6, 5])
+    """
+
+    def __init__(self, shape: tuple[int, ...], *, size: int = 128, patch: int = 4) -> None:
+        super().__init__()
+        if len(shape) not in (3, 4):
+            raise ShapeError(f"patches: {list(shape)} came, a picture or a clip is needed; use regions")
+        height, width, channels = shape[-3:]
+        if height % patch or width % patch:
+            raise ShapeError(
+                f"patches: {height} x {width} pixels are not tiled by patches of {patch}; "
+                "choose a patch or a picture size that divides"
+            )
+        self.size = size
+        self.grid = (*shape[:-3], height // patch, width // patch)
+        self.patches = Patches(channels, size, patch=patch)
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """See Front.forward."""
+        frames = picture.flatten(0, -4)
+        return self.patches(frames).reshape(len(picture), self.places, self.size)  # type: ignore[no-any-return]

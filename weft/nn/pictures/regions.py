@@ -1,0 +1,30 @@
+"""Regions whose features another network has found, as a user has them in .npy files."""
+
+from torch import Tensor
+
+from weft.nn.kernels.linear import Linear
+from weft.nn.pictures.front import Front
+
+
+class RegionFront(Front):
+    """W x + b for each region; of a grid of features each place is one.
+
+    Args:
+        shape: [S, features], or [height, width, features].
+        size: D.
+
+    Example:
+        >>> import torch
+        >>> RegionFront((7, 11), size=5)(torch.zeros(2, 7, 11)).shape
+        torch.Size([2, 7, 5])
+    """
+
+    def __init__(self, shape: tuple[int, ...], *, size: int = 128) -> None:
+        super().__init__()
+        self.size = size
+        self.grid = shape[:-1] or (1,)
+        self.project = Linear(shape[-1], size)
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """See Front.forward."""
+        return self.project(picture.reshape(len(picture), self.places, -1))  # type: ignore[no-any-return]

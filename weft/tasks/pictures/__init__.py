@@ -1,0 +1,1 @@
+"""What the tasks of pictures are made of: `caption`, `images` and `draw`."""

@@ -1,0 +1,47 @@
+"""Batches of pictures: pixels from -1 to 1, every place real."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def source(pixels: np.ndarray, places: int) -> tuple[Tensor, Tensor]:
+    """Pictures [B, ..] as float32 and the mask [B, places].
+
+    Args:
+        pixels: uint8 become -1 to 1; features stay as they are.
+        places: S, of the front end.
+    """
+    x = torch.from_numpy(np.ascontiguousarray(pixels))
+    x = x.float() / 127.5 - 1 if x.dtype == torch.uint8 else x.float()
+    return x, torch.ones(len(x), places, dtype=torch.bool)
+
+
+class Order:
+    """Training batches in an order of its own each epoch.
+
+    Args:
+        count: examples.
+        rows: of a batch.
+        seed: of the order.
+    """
+
+    def __init__(self, count: int, rows: int, seed: int) -> None:
+        self.count, self.rows, self.seed = count, rows, seed
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Arrays of example numbers; the last one may be shorter."""
+        order = np.random.default_rng([self.seed, number]).permutation(self.count)
+        return [order[at : at + self.rows] for at in range(0, self.count, self.rows)]
+
+
+def parts(count: int, rows: int) -> Iterator[slice]:
+    """Slices of so many rows."""
+    return (slice(at, min(at + rows, count)) for at in range(0, count, rows))
+
+
+def spread(count: int, shown: int) -> Sequence[int]:
+    """So many numbers below count, evenly apart."""
+    return list(range(0, count, max(1, count // shown)))[:shown]

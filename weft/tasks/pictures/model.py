@@ -1,0 +1,117 @@
+"""A recipe's section `model` for the tasks of pictures: which front end, encoder, decoder or pool."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from weft.errors import ConfigError
+from weft.models import Generator, Predictor
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.bag import BagEncoder
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.pictures.convolution import ConvolutionFront
+from weft.nn.pictures.front import Front
+from weft.nn.pools.mean import Mean
+from weft.nn.pools.pool import Pool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionModel:
+    """Pixels to places, places to a memory, and a decoder that looks back at them.
+
+    Args:
+        front: a part of nn/pictures: convolution, patches, or regions of given features.
+        encoder: a part of nn/encoders; `bag` leaves the places as the front end gives them.
+        decoder: a part of nn/decoders.
+        width: features of a word's vector.
+        dropout: share of a word's features set to zero in training.
+        smoothing: share of each word's probability spread over the vocabulary in training.
+    """
+
+    front: Callable[..., Front] = ConvolutionFront
+    encoder: Callable[..., Encoder] = BagEncoder
+    decoder: Callable[..., Decoder] = RecurrentDecoder
+    width: int = 128
+    dropout: float = 0.1
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self.width, self.dropout, self.smoothing)
+
+    def build(self, shape: tuple[int, ...], words: int) -> Generator:
+        """A new model for pictures of a shape and so many words."""
+        front = self.front(shape)
+        encoder = self.encoder(front.size)
+        embed = Tokens(words, self.width, dropout=self.dropout)
+        decoder = self.decoder(self.width, encoder)
+        head = Categorical(decoder.size, words, smoothing=self.smoothing)
+        return Generator(embed, decoder, head, encoder=encoder, source_embed=front)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageModel:
+    """Pixels to places, places to a memory, the memory to one vector, and its class.
+
+    Args:
+        front: a part of nn/pictures.
+        encoder: a part of nn/encoders; `bag` leaves the places as the front end gives them.
+        pool: a part of nn/pools.
+        smoothing: share of each class's probability spread over all of them in training.
+    """
+
+    front: Callable[..., Front] = ConvolutionFront
+    encoder: Callable[..., Encoder] = BagEncoder
+    pool: Callable[..., Pool] = Mean
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(1, 0.0, self.smoothing)
+
+    def build(self, shape: tuple[int, ...], classes: int) -> Predictor:
+        """A new model for pictures or clips of a shape."""
+        front = self.front(shape)
+        encoder = self.encoder(front.size)
+        pool = self.pool(encoder.size)
+        return Predictor(front, encoder, Categorical(pool.size, classes, smoothing=self.smoothing), pool=pool)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawModel:
+    """Words to a memory, and a decoder that writes a picture's tiles in the order of reading.
+
+    Args:
+        encoder: a part of nn/encoders.
+        decoder: a part of nn/decoders.
+        width: features of the vectors of words and tiles.
+        dropout: share of their features set to zero in training.
+    """
+
+    encoder: Callable[..., Encoder] = RecurrentEncoder
+    decoder: Callable[..., Decoder] = TransformerDecoder
+    width: int = 128
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check(self.width, self.dropout, 0.0)
+
+    def build(self, words: int, tiles: int) -> Generator:
+        """A new model for so many words and tiles, the four special ones counted in both."""
+        encoder = self.encoder(self.width)
+        embed = Tokens(tiles, self.width, dropout=self.dropout)
+        decoder = self.decoder(self.width, encoder)
+        head = Categorical(decoder.size, tiles)
+        source = Tokens(words, self.width, dropout=self.dropout)
+        return Generator(embed, decoder, head, encoder=encoder, source_embed=source)
+
+
+def _check(width: int, *shares: float) -> None:
+    if width < 1:
+        raise ConfigError(f"width: {width} came, at least 1 is needed")
+    for share in shares:
+        if not 0 <= share < 1 or math.isnan(share):
+            raise ConfigError(f"a share of {share} came, one from 0 to below 1 is needed")
