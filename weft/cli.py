@@ -24,6 +24,7 @@ COMMANDS = {
     "evaluate": "Score a run on held-out data, beside trivial translators.",
     "predict": "Answer each line of a file or of standard input.",
     "export": "Write a run's word vectors for other programs.",
+    "inspect": "Look inside a run: one page with every view.",
     "import": "Turn a checkpoint of the transformers library into a run.",
     "show": "Print a run: its recipe, sizes and scores.",
     "data": "Check data files: everything that is wrong, at once.",

@@ -1,0 +1,151 @@
+"""Views as one HTML file that needs nothing else: style, renderers and numbers are inside it.
+
+A policy in its head forbids every request. Matrices are packed as bytes (base64), 16 bits a number while
+they fit and 8 where they do not, so that the whole stays below LARGEST. Read next: base.js; ../views/view.py.
+"""
+
+import base64
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.errors import ShapeError
+from weft.inspect.views.view import Block, View, plain
+
+HERE = Path(__file__).parent
+SCRIPTS = ("base.js", "matrices.js", "lines.js", "tree.js", "choices.js", "points.js", "start.js")
+LARGEST = 2_900_000
+"""Bytes of a page."""
+
+FINE, ROUGH = 700_000, 1_900_000
+"""Numbers of all matrices together that are kept in 16 bits, and in 8; beyond, items are left out."""
+
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+
+
+class Head(NamedTuple):
+    """What stands above the views."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]  # name and value
+    text: str = ""
+    answer: str = ""
+
+
+def page(head: Head, views: Sequence[View]) -> str:
+    """The whole file.
+
+    Args:
+        head: what is shown.
+        views: in the order of the page.
+
+    Raises:
+        ShapeError: it would be larger than LARGEST all the same.
+    """
+    sections = [(view.title, getattr(view, "page", view.blocks)()) for view in views]
+    return document(head, sections)
+
+
+def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str:
+    """The same from titles and blocks."""
+    matrices = [block for _, blocks in sections for block in blocks if block["kind"] == "matrices"]
+    left_out = _fit(matrices)
+    count = sum(
+        item["values"].size for block in matrices for group in block["groups"] for item in group["items"]
+    )
+    bits = 16 if count <= FINE else 8
+    data = [
+        {"title": title, "blocks": [_packed(block, bits) for block in blocks]} for title, blocks in sections
+    ]
+    facts = "".join(
+        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>" for name, value in head.facts
+    )
+    if left_out:
+        said = f"{left_out} heat maps, to keep the page small; --views writes all"
+        facts += f"<div><dt>left out</dt><dd>{said}</dd></div>"
+    text = "".join(
+        f'<p class="{kind}" dir="auto">{html.escape(said)}</p>'
+        for kind, said in (("text", head.text), ("answer", head.answer))
+        if said
+    )
+    script = "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
+    whole = (HERE / "page.html").read_text("utf-8")
+    for name, value in {
+        "POLICY": POLICY,
+        "TITLE": html.escape(head.title),
+        "STYLE": (HERE / "style.css").read_text("utf-8"),
+        "FACTS": facts,
+        "TEXT": text,
+        "SCRIPT": script,
+        "DATA": _json(data),
+    }.items():
+        whole = whole.replace(f"<!--{name}-->", value)
+    size = len(whole.encode("utf-8", "replace"))
+    if size > LARGEST:
+        raise ShapeError(
+            f"the page would have {size:,} bytes, at most {LARGEST:,} are written; give a shorter text, "
+            "or write the views alone with --views"
+        )
+    return whole
+
+
+def _fit(blocks: Sequence[Block]) -> int:
+    """Leave out the last items of groups until all numbers fit; how many went."""
+    gone = 0
+    for block in blocks:
+        for group in block["groups"]:
+            group["items"] = list(group["items"])
+    while True:
+        groups = [group for block in blocks for group in block["groups"]]
+        total = sum(item["values"].size for group in groups for item in group["items"])
+        most = max(groups, key=lambda group: len(group["items"]), default=None)
+        if total <= ROUGH or most is None or len(most["items"]) <= 1:
+            return gone
+        most["items"].pop()
+        gone += 1
+
+
+def _packed(block: Block, bits: int) -> Any:
+    if block["kind"] != "matrices":
+        return plain(_rounded(block))
+    groups = [
+        {**group, "items": [{**item, "values": pack(item["values"], bits)} for item in group["items"]]}
+        for group in block["groups"]
+    ]
+    return plain({**block, "groups": groups})
+
+
+def pack(values: np.ndarray, bits: int) -> dict[str, Any]:
+    """A matrix as bytes: whole numbers from 0 at its least to 2^bits - 1 at its largest value."""
+    low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
+    wide = max(high - low, 1e-12)
+    whole = np.rint((values.astype(np.float64) - low) / wide * (2**bits - 1))
+    data = whole.astype("<u2" if bits == 16 else "u1").tobytes()
+    return {
+        "shape": list(values.shape),
+        "low": low,
+        "high": high,
+        "bits": bits,
+        "data": base64.b64encode(data).decode(),
+    }
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits are enough for the eye."""
+    if isinstance(value, np.ndarray):
+        return [float(f"{one:.6g}") if np.isfinite(one) else None for one in value.astype(float).tolist()]
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    return float(f"{value:.6g}") if isinstance(value, float) and np.isfinite(value) else value
+
+
+def _json(data: Any) -> str:
+    """JSON that can stand inside a script element."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

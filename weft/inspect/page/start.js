@@ -1,0 +1,25 @@
+// Puts every view on the page; those below the fold are drawn when they come near.
+(() => {
+  const main = document.querySelector('main'), nav = document.querySelector('nav');
+  const waiting = new Map();
+  const build = section => {
+    const view = waiting.get(section);
+    if (!view) return;
+    waiting.delete(section);
+    section.style.minHeight = '';
+    for (const block of view.blocks) weft.blocks[block.kind](section, block);
+  };
+  const near = new IntersectionObserver(seen => seen.forEach(one => { if (one.isIntersecting) { near.unobserve(one.target); build(one.target); } }), {rootMargin: '1200px'});
+  const views = JSON.parse(document.getElementById('data').textContent);
+  views.forEach((view, n) => {
+    const name = 'view-' + (n + 1);
+    nav.append(weft.element('a', {href: '#' + name}, view.title));
+    const section = weft.element('section', {id: name, 'aria-label': view.title, style: 'min-height:420px'}, weft.element('h2', {}, view.title));
+    main.append(section);
+    waiting.set(section, view);
+    near.observe(section);
+  });
+  addEventListener('beforeprint', () => [...waiting.keys()].forEach(build));
+  addEventListener('keydown', event => { if (event.key === 'Escape') weft.tip(event); });
+  document.documentElement.dataset.ready = 'yes';
+})();

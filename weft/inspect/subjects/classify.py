@@ -1,0 +1,53 @@
+"""A text and its class: which words weighed, and what the other classes got."""
+
+import torch
+
+from weft.inspect.subjects.subject import (
+    Choice,
+    Kind,
+    Subject,
+    Vectors,
+    checked,
+    example,
+    table_of,
+)
+from weft.run import Opened
+
+
+class ClassifySubject(Kind):
+    """Of classifiers, recurrent or bags."""
+
+    def read(self, opened: Opened, text: str | None) -> Subject:
+        """See Kind."""
+        text = checked(example(opened) if text is None else text)
+        classifier = opened.task.predictor(opened.model)
+        reader, model = classifier.reader, opened.model
+        rows = reader.encode([text])
+        looked = classifier.look(text)
+        decided = looked.decided
+        number = int(decided.probs.argmax())
+        device = next(model.parameters()).device
+        batch = reader.batch(rows, [number]).to(device)
+        order = decided.probs.argsort()[::-1][:12]
+        others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
+        pieces = reader.vocabulary.pieces(rows[0])
+        vectors, ordered = None, reader.bag is None
+        table = table_of(model.embed, len(reader.vocabulary)) if ordered else None  # type: ignore[arg-type]
+        if table is not None and rows[0]:
+            with torch.no_grad():
+                memory = model.memory(batch.source, batch.source_mask)  # type: ignore[operator]
+            context = memory.states[0].float().cpu().numpy()
+            context = context if len(context) == len(rows[0]) else None
+            names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
+            vectors = Vectors(names, table, rows[0], pieces, context)
+        return Subject(
+            opened=opened,
+            text=text,
+            answer=f"{decided.label} ({decided.prob:.1%})",
+            source=pieces if ordered else (),
+            batch=batch,
+            choices=[Choice("", decided.label, decided.prob, others)],
+            chosen_what="the classes of the text",
+            vectors=vectors,
+            weights=(looked.words, looked.weights, looked.shown),
+        )

@@ -1,0 +1,46 @@
+"""The newest rows of a series and what comes after them."""
+
+from pathlib import Path
+
+import torch
+
+from weft.errors import DataError
+from weft.inspect.subjects.subject import Kind, Subject
+from weft.run import Opened
+from weft.tasks.series.evaluation import tensors
+from weft.tasks.series.model import SeriesBatch
+
+
+class ForecastSubject(Kind):
+    """The text is a file of series; without one the recipe's own series are taken."""
+
+    def read(self, opened: Opened, text: str | None) -> Subject:
+        """See Kind."""
+        if text is not None and not text.strip():
+            raise DataError("the text is empty; a forecaster is given a file of series, or nothing")
+        if text is not None and (len(text) > 1000 or not Path(text).is_file()):
+            raise DataError(f"{text[:60]}: there is no such file; a forecaster is given a file of series")
+        task, device = opened.task, next(opened.model.parameters()).device
+        table = task.data.table(None if text is None else Path(text))
+        windows = task.data.windows(table)
+        last = windows.of(2)[-1:] if len(windows.of(2)) else windows.of(1)[-1:]
+        if not len(last):
+            raise DataError(f"{text or task.data.name}: no window fits into the series; give longer ones")
+        past, _ = tensors(windows, last, device)
+        with torch.no_grad():
+            best = opened.model.best(past)  # type: ignore[operator]
+        look = None
+        for answer in task.predictor(opened.model).rows(table, True):
+            if answer.look is not None:
+                look = answer.look
+                break
+        mask = torch.ones_like(best, dtype=torch.bool)
+        return Subject(
+            opened=opened,
+            text=text or f"the newest rows of {task.data.name}",
+            answer=" ".join(f"{value:.4g}" for value in (look.best if look is not None else [])),
+            source=[str(n) for n in range(-past.values.shape[1] + 1, 1)],
+            target=[f"+{n}" for n in range(1, best.shape[1] + 1)],
+            batch=SeriesBatch(past, best, mask, int(mask.sum())),
+            forecast=look,
+        )

@@ -1,0 +1,89 @@
+"""Where each hypothesis looked: source x target, heads and layers to choose from."""
+
+from collections.abc import Iterable, Sequence
+
+from matplotlib.figure import Figure
+
+from weft.inspect.alignment import heat_map
+from weft.inspect.subjects.subject import Hypothesis, Subject
+from weft.inspect.views.view import Block, View, matrix, said
+
+
+def soft_alignments(number: int, one: Hypothesis, source: Sequence[str], text: str) -> str:
+    """The block of text that SoftAlignments (Rikters, Fishel & Bojar 2017) and Nematus read.
+
+    number ||| target words ||| score ||| source words ||| source count, target count, then a row of weights
+    for each target word.
+    """
+    ends = len(one.looks[0].weights[0]) if one.looks else 0
+    head = (
+        f"{number} ||| {' '.join(one.pieces)} ||| {one.score:.6f} ||| {' '.join(source)} ||| "
+        f"{ends} {len(one.pieces)}"
+    )
+    rows = [" ".join(f"{weight:.6f}" for weight in row) for row in one.looks[0].weights.tolist()]
+    return "\n".join([head, *rows, ""])
+
+
+class AlignmentView(View):
+    """Heat maps of attention over the source.
+
+    Args:
+        source: pieces.
+        text: that was read.
+        hypotheses: with what they looked at.
+    """
+
+    title = "Alignment"
+    order = 10
+
+    def __init__(self, source: Sequence[str], text: str, hypotheses: Sequence[Hypothesis]) -> None:
+        self.source, self.text, self.hypotheses = source, text, hypotheses
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "AlignmentView | None":
+        """Where there are hypotheses that looked."""
+        looked = [one for one in subject.hypotheses if one.looks]
+        return cls(subject.source, subject.text, looked) if looked else None
+
+    def blocks(self) -> list[Block]:
+        """Heat maps; the text of the alignments below them."""
+        groups = [
+            {
+                "name": f"{number}. {one.text or '(nothing)'}   ({one.score:.3f})",
+                "items": [matrix(look.name, look.weights, one.pieces, self.source) for look in one.looks],
+            }
+            for number, one in enumerate(self.hypotheses, 1)
+        ]
+        soft = "\n".join(
+            soft_alignments(number, one, self.source, self.text) for number, one in enumerate(self.hypotheses)
+        )
+        words = "\n".join(one.pharaoh for one in self.hypotheses)
+        return [
+            said(
+                "Each row is a word that was written, each column a word that was read; a row adds up to 1."
+            ),
+            {"kind": "matrices", "pick": "hypothesis", "each": "attention", "groups": groups},
+            {"kind": "export", "name": "alignment.pharaoh", "label": "Pharaoh (words)", "text": words},
+            {
+                "kind": "export",
+                "name": "alignment.soft.txt",
+                "label": "SoftAlignments (pieces)",
+                "text": soft,
+            },
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each weight."""
+        yield "hypothesis", "attention", "target position", "target", "source position", "source", "weight"
+        for number, one in enumerate(self.hypotheses, 1):
+            for look in one.looks:
+                for t, row in enumerate(look.weights.tolist()):
+                    for s, weight in enumerate(row):
+                        yield number, look.name, t + 1, one.pieces[t], s + 1, self.source[s], weight
+
+    def figure(self) -> Figure:
+        """The best hypothesis."""
+        best = self.hypotheses[0]
+        look = best.looks[0]
+        title = f"{self.text}\n{best.text}" + ("" if look.name == "attention" else f"\n({look.name})")
+        return heat_map(look.weights, list(self.source), best.pieces, title=title)

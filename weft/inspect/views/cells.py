@@ -1,0 +1,275 @@
+"""What recurrent cells do over time: state, gates and candidate of every layer and direction.
+
+The states are those that the fast path gave the cells to begin with, the steps between them the cells' own
+(diagnose/recorded.py); a test holds both equal. Read next: gradients.py.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from matplotlib.figure import Figure
+from torch.nn.utils import parametrize
+
+from weft.diagnose.gates import KEEPING, half_life, saturation
+from weft.diagnose.reach import seen
+from weft.diagnose.recorded import Place, Run, Trace, trace
+from weft.inspect.alignment import save
+from weft.inspect.colours import GRID, INK
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.view import Block, View, chart, matrix, said, series
+from weft.probe import probe
+
+__all__ = ["CellsView", "save"]
+
+UNITS = 96
+"""Units of a layer on the page, those that move most; CSV and JSON hold all."""
+
+NAMES = {
+    "hidden": "h, state shown",
+    "cell": "c, cell",
+    "input_gate": "i, input gate",
+    "forget_gate": "f, forget gate",
+    "output_gate": "o, output gate",
+    "candidate": "candidate",
+    "update_gate": "u, update gate (1 keeps the past)",
+    "reset_gate": "r, reset gate",
+}
+
+
+class Layer(NamedTuple):
+    """One cell over the positions of its sequence."""
+
+    place: Place
+    labels: list[str]  # of the T positions
+    values: dict[str, np.ndarray]  # [T, H] by what was recorded
+
+
+def longest_runs(runs: Sequence[Run]) -> list[Run]:
+    """Each cell's longest sequence, in the order of the model."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        best = found.get(run.place.name)
+        if best is None or steps_of(run) > steps_of(best):
+            found[run.place.name] = run
+    return list(found.values())
+
+
+def steps_of(run: Run) -> int:
+    """T."""
+    return sum(call.x.shape[1] for call in run.calls)
+
+
+def labels_of(run: Place, steps: int, subject: Subject) -> list[str]:
+    """What stands at the positions that a cell read, in the order of positions."""
+    sides = [subject.source, subject.target]
+    if "decoder" in run.name:
+        sides.reverse()
+    for side in sides:
+        if len(side) == steps:
+            return list(side)
+    return [str(number) for number in range(1, steps + 1)]
+
+
+def title_of(place: Place, both: bool) -> str:
+    """Such as "encoder, layer 1, backward"."""
+    part = place.name.split(".")[0]
+    way = (", backward" if place.backward else ", forward") if both else ""
+    return f"{part}, layer {place.layer + 1}{way} ({type(place.cell).__name__})"
+
+
+@torch.no_grad()
+def recorded(steps: Trace) -> dict[str, np.ndarray]:
+    """What a cell records of the first row at each step, [T, H] by name, in the order of positions."""
+    found: dict[str, list[torch.Tensor]] = {}
+    cell = steps.place.cell
+    for t, state in enumerate(steps.states):
+        with probe() as values:
+            _, after = cell.step(steps.x[:, t], state)
+        values.setdefault("hidden", [cell.shown(after)])
+        for name, each in values.items():
+            if each[-1].dim() == 2 and not each[-1].is_complex():
+                found.setdefault(name, []).append(each[-1][0])
+    order = sorted(found, key=lambda name: list(NAMES).index(name) if name in NAMES else 99)
+    whole = {name: torch.stack(found[name]).float().cpu().numpy() for name in order}
+    return {name: values[::-1] for name, values in whole.items()} if steps.place.backward else whole
+
+
+class CellsView(View):
+    """Heat maps and lines of every cell.
+
+    Args:
+        layers: the cells.
+    """
+
+    title = "Cells over time"
+    order = 30
+
+    def __init__(self, layers: Sequence[Layer]) -> None:
+        self.layers = layers
+        self.both = any(one.place.backward for one in layers)
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "CellsView | None":
+        """Where the model has recurrent cells."""
+        if subject.batch is None:
+            return None
+        with parametrize.cached():
+            runs = longest_runs(seen(subject.opened.model, subject.batch))
+            traces = [trace(run) for run in runs]
+            layers = [
+                Layer(steps.place, labels_of(steps.place, len(steps.states), subject), recorded(steps))
+                for steps in traces
+            ]
+        return cls(layers) if layers else None
+
+    def blocks(self) -> list[Block]:
+        """Heat maps, mean and single units over time, shares of saturation."""
+        return self._blocks(None)
+
+    def page(self) -> list[Block]:
+        """The same with the units that move most."""
+        return self._blocks(UNITS)
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each number."""
+        yield "cell", "layer", "backward", "quantity", "position", "label", "unit", "value"
+        for one in self.layers:
+            for name, values in one.values.items():
+                for t, row in enumerate(values.tolist()):
+                    for unit, value in enumerate(row):
+                        place = one.place
+                        yield (
+                            place.name,
+                            place.layer + 1,
+                            place.backward,
+                            name,
+                            t + 1,
+                            one.labels[t],
+                            unit,
+                            value,
+                        )
+
+    def figure(self) -> Figure:
+        """The first cell: one heat map for each of its quantities."""
+        one = self.layers[0]
+        count = len(one.values)
+        figure = Figure(figsize=(8.4, 1.7 * count + 0.8), dpi=100, facecolor="white", layout="constrained")
+        for number, (name, values) in enumerate(one.values.items()):
+            axes = figure.add_subplot(count, 1, number + 1)
+            low, high = _scale(name, values)
+            units = _moving(values, UNITS)
+            drawn = axes.imshow(
+                values[:, units].T, aspect="auto", cmap="RdBu_r" if low < 0 else "Blues", vmin=low, vmax=high
+            )
+            axes.set_ylabel(NAMES.get(name, name), fontsize=8, color=INK)
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_color(GRID)
+            figure.colorbar(drawn, ax=axes, pad=0.01).ax.tick_params(labelsize=7)
+        if len(one.labels) <= 60:
+            axes.set_xticks(range(len(one.labels)), one.labels, rotation=60, ha="right", fontsize=8)
+            for label in axes.get_xticklabels():
+                label.set_parse_math(False)
+        figure.suptitle(title_of(one.place, self.both), fontsize=12, color=INK)
+        return figure
+
+    def _blocks(self, limit: int | None) -> list[Block]:
+        groups, rows = [], []
+        for one in self.layers:
+            items = []
+            for name, values in one.values.items():
+                units = _moving(values, limit)
+                low, high = _scale(name, values)
+                note = (
+                    f"{len(units)} of {values.shape[1]} units, those that move most"
+                    if len(units) < values.shape[1]
+                    else ""
+                )
+                names = [f"unit {unit}" for unit in units]
+                items.append(
+                    matrix(
+                        NAMES.get(name, name),
+                        values[:, units].T,
+                        names,
+                        one.labels,
+                        low=low,
+                        high=high,
+                        note=note,
+                    )
+                )
+            groups.append({"name": title_of(one.place, self.both), "items": items})
+            rows += self._shares(one)
+        blocks: list[Block] = [
+            said(
+                "Each row is a unit, each column a position. Gates run from 0 (shut) to 1 (open). Click a row "
+                "to draw that unit as a line."
+            ),
+            {"kind": "matrices", "pick": "cell", "each": "quantity", "groups": groups, "lines": True},
+        ]
+        blocks += [self._products(one) for one in self.layers if self._keeping(one)]
+        if rows:
+            head = [
+                "cell",
+                "gate",
+                "shut (< 0.1)",
+                "open (> 0.9)",
+                "half-life, median",
+                "half-life, longest tenth",
+            ]
+            blocks.append({"kind": "table", "head": head, "rows": rows})
+        return blocks
+
+    def _keeping(self, one: Layer) -> str:
+        return next((name for name in KEEPING if name in one.values), "")
+
+    def _products(self, one: Layer) -> Block:
+        name = self._keeping(one)
+        gate = one.values[name][::-1] if one.place.backward else one.values[name]
+        later = np.cumprod(np.concatenate([gate, np.ones_like(gate[:1])])[::-1], 0)[::-1][1:]  # prod_{s>t}
+        later = later[::-1] if one.place.backward else later
+        at = np.arange(len(later))
+        lines = [
+            series("the unit that keeps most", at, later.max(1)),
+            series("median unit", at, np.median(later, 1)),
+            series("mean of the units", at, later.mean(1)),
+        ]
+        what = f"what is left at the end of what stood here (product of {name.replace('_', ' ')}s)"
+        return chart(
+            f"{title_of(one.place, self.both)}: {what}",
+            "position",
+            "share kept",
+            lines,
+            log=True,
+            labels=one.labels,
+        )
+
+    def _shares(self, one: Layer) -> list[list[object]]:
+        rows: list[list[object]] = []
+        for name, values in one.values.items():
+            if not name.endswith("_gate"):
+                continue
+            gate = torch.from_numpy(np.ascontiguousarray(values))[None]
+            mask = torch.ones(gate.shape[:2], dtype=torch.bool)
+            shares = saturation(gate, mask)
+            life: list[object] = ["", ""]
+            if name in KEEPING:
+                lives = half_life(gate, mask)
+                life = [f"{float(lives.median()):.2f} steps", f"{float(lives.quantile(0.9)):.2f} steps"]
+            shut, opened = (f"{float(share.mean()):.1%}" for share in shares)
+            rows.append([title_of(one.place, self.both), NAMES.get(name, name), shut, opened, *life])
+        return rows
+
+
+def _moving(values: np.ndarray, limit: int | None) -> np.ndarray:
+    """The units whose values spread most, in their own order."""
+    if limit is None or values.shape[1] <= limit:
+        return np.arange(values.shape[1])
+    return np.sort(np.argsort(-values.std(0), kind="stable")[:limit])
+
+
+def _scale(name: str, values: np.ndarray) -> tuple[float, float]:
+    if name.endswith("_gate"):
+        return 0.0, 1.0
+    top = max(float(np.abs(values).max()), 1e-6)
+    return -top, top

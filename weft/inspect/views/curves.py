@@ -1,0 +1,121 @@
+"""How training went: loss, scores, learning rate, gradient norms, spectra, gates, gradient reach.
+
+All of it out of RUN/metrics.jsonl. Read next: ../../train/monitors.py, which measures while it trains.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
+
+Points = dict[str, list[tuple[float, float]]]
+
+
+def read(path: Path) -> dict[str, Points]:
+    """Events of a run: for each kind (update, validation, monitor) its numbers by name, as (update, value).
+
+    A line that was cut off, as by a full disk, is left out; a training that was taken up again at an earlier
+    update replaces what it had logged after it.
+    """
+    found: dict[str, Points] = {"update": {}, "validation": {}, "monitor": {}}
+    if not path.is_file():
+        return found
+    for line in path.read_text("utf-8", "replace").splitlines():
+        try:
+            event = json.loads(line)
+            kind, update = event["event"], float(event["update"])
+        except (ValueError, KeyError, TypeError):
+            continue
+        if kind not in found:
+            continue
+        numbers: Any = event.get({"validation": "scores", "monitor": "values"}.get(kind, ""), event)
+        for name, value in numbers.items():
+            if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+                points = found[kind].setdefault(name, [])
+                while points and points[-1][0] >= update:
+                    points.pop()
+                points.append((update, float(value)))
+    return found
+
+
+class CurvesView(View):
+    """Charts over updates.
+
+    Args:
+        charts: blocks of lines.
+    """
+
+    title = "Training"
+    order = 90
+
+    def __init__(self, charts: Sequence[Block]) -> None:
+        self.charts = charts
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "CurvesView | None":
+        """Where the run logged anything."""
+        charts = charts_of(read(subject.opened.path / "metrics.jsonl"))
+        return cls(charts) if charts else None
+
+    def blocks(self) -> list[Block]:
+        """The charts."""
+        return list(self.charts)
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each point."""
+        return rows_of_lines(self.charts)
+
+    def figure(self) -> Figure:
+        """The first four charts."""
+        return picture_of_lines(self.charts[:4])
+
+
+def charts_of(events: dict[str, Points]) -> list[Block]:
+    """What there is to draw."""
+    update, valid, monitor = events["update"], events["validation"], events["monitor"]
+    charts = []
+    losses = _lines(update, {"loss": "training"}) + _lines(valid, {"loss": "validation"})
+    if losses:
+        charts.append(chart("Loss", "update", "nats or squared error", losses))
+    for name in valid:
+        if name not in ("loss", "perplexity"):
+            charts.append(chart(f"Validation: {name}", "update", name, _lines(valid, {name: name})))
+    for name, title in (("lr", "Learning rate"), ("gradient_norm", "Norm of the gradient")):
+        if name in update:
+            charts.append(chart(title, "update", name, _lines(update, {name: name}), log=name != "lr"))
+    reaches: dict[str, dict[int, str]] = {}
+    for name in monitor:
+        cell, _, what = name.rpartition("/")
+        if what.startswith("reach_"):
+            reaches.setdefault(cell, {})[int(what.removeprefix("reach_"))] = name
+    for cell, lags in reaches.items():
+        lines = _lines(monitor, {lags[lag]: f"lag {lag}" for lag in sorted(lags)})
+        charts.append(chart(f"Gradient reach of {cell}", "update", "‖∂h_T/∂h_(T-lag)‖", lines, log=True))
+    for ending, title, y in (
+        ("/sigma_max", "Largest singular value of W_hh", "σ_max"),
+        ("/spectral_radius", "Spectral radius of W_hh", "ρ"),
+        ("_gate_shut", "Gates that are shut", "share below 0.1"),
+        ("_gate_open", "Gates that are open", "share above 0.9"),
+        ("/half_life", "Half-life of what a cell keeps", "steps"),
+    ):
+        lines = _lines(
+            monitor, {name: name.removesuffix(ending).strip("/") for name in monitor if name.endswith(ending)}
+        )
+        if lines:
+            charts.append(chart(title, "update", y, lines))
+    return charts
+
+
+def _lines(points: Points, names: dict[str, str]) -> list[Block]:
+    found = []
+    for name, shown in names.items():
+        if name in points:
+            x, y = zip(*points[name], strict=True)
+            found.append(series(shown, x, y))
+    return found

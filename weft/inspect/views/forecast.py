@@ -1,0 +1,57 @@
+"""A forecast after its past, with quantiles."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.inspect.looks.forecast import draw
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.view import Block, View, chart, series
+
+
+class ForecastView(View):
+    """One series.
+
+    Args:
+        look: what the forecaster said of it.
+    """
+
+    title = "Forecast"
+    order = 5
+
+    def __init__(self, look: Any) -> None:
+        self.look = look
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "ForecastView | None":
+        """Where something was forecast."""
+        return None if subject.forecast is None else cls(subject.forecast)
+
+    def blocks(self) -> list[Block]:
+        """Past, forecast, quantiles."""
+        look = self.look
+        past, ahead = np.arange(-len(look.past) + 1, 1), np.arange(1, len(look.best) + 1)
+        lines = [series("measured", past, look.past), series("forecast", ahead, look.best)]
+        if look.quantiles is not None:
+            for n, level in enumerate(look.levels):
+                lines.append(
+                    series(f"{level:.0%} quantile", ahead, look.quantiles[:, n], dashed=True, faint=True)
+                )
+        return [chart(look.name or "series", "steps from now", "value", lines)]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each time."""
+        look = self.look
+        levels = look.levels if look.quantiles is not None else ()
+        yield "time", "measured", "forecast", *(f"q{level:g}" for level in levels)
+        for time, value in zip(look.past_times, look.past.tolist(), strict=True):
+            yield str(time), value, "", *("" for _ in levels)
+        for n, time in enumerate(look.times):
+            quantiles = look.quantiles[n].tolist() if look.quantiles is not None else []
+            yield str(time), "", float(look.best[n]), *quantiles
+
+    def figure(self) -> Figure:
+        """The picture of `weft predict --plot`."""
+        return draw(self.look)

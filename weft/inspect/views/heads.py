@@ -1,0 +1,93 @@
+"""Self-attention: every head of every layer, and how spread each one is."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.inspect.alignment import heat_map
+from weft.inspect.subjects.subject import Looks, Subject, self_attention
+from weft.inspect.views.view import Block, View, matrix, said
+
+
+def entropy(weights: np.ndarray) -> np.ndarray:
+    """-sum w ln w of each row, in nats.
+
+    Example:
+        >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
+        [0.0, 0.693]
+    """
+    shares = np.maximum(weights.astype(np.float64), 1e-30)
+    return np.abs(-(weights * np.log(shares)).sum(-1))
+
+
+class HeadsView(View):
+    """Heat maps and entropies of heads.
+
+    Args:
+        heads: named "part layer n, head m".
+        labels: for each head, the pieces that it looks at.
+    """
+
+    title = "Attention heads"
+    order = 50
+
+    def __init__(self, heads: Sequence[Looks], labels: Sequence[Sequence[str]]) -> None:
+        self.heads, self.labels = heads, labels
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "HeadsView | None":
+        """Where layers look at their own sequence."""
+        if subject.batch is None:
+            return None
+        heads = self_attention(subject.opened, subject.batch)
+        if not heads:
+            return None
+        labels = []
+        for head in heads:
+            sides = [subject.source, subject.target]
+            if head.name.startswith("decoder"):
+                sides.reverse()
+            count = len(head.weights[0])
+            fits = next((side for side in sides if len(side) == count), None)
+            labels.append(list(fits) if fits is not None else [str(n + 1) for n in range(count)])
+        return cls(heads, labels)
+
+    def blocks(self) -> list[Block]:
+        """Heat maps by layer, a table of entropies."""
+        layers: dict[str, list[object]] = {}
+        rows = []
+        for head, names in zip(self.heads, self.labels, strict=True):
+            layer, _, which = head.name.partition(", ")
+            spread = entropy(head.weights)
+            most = np.log(np.arange(1, len(spread) + 1) if layer.startswith("decoder") else len(names))
+            share = float(spread.sum() / max(float(np.broadcast_to(most, spread.shape).sum()), 1e-9))
+            note = f"entropy {spread.mean():.2f} nats, {share:.0%} of the most there could be"
+            items = layers.setdefault(layer, [])
+            items.append(matrix(which, head.weights, names[: len(head.weights)], names, note=note))
+            own = float(np.mean(np.diagonal(head.weights)))
+            before = float(np.mean(np.diagonal(head.weights, -1))) if len(spread) > 1 else 0.0
+            rows.append([layer, which, f"{spread.mean():.2f}", f"{share:.0%}", f"{own:.2f}", f"{before:.2f}"])
+        groups = [{"name": layer, "items": items} for layer, items in layers.items()]
+        head_row = ["layer", "head", "entropy, nats", "of the most", "weight on itself", "on the one before"]
+        return [
+            said("Each row is a position that looks, each column one that is looked at."),
+            {"kind": "matrices", "pick": "layer", "each": "head", "groups": groups},
+            {"kind": "table", "head": head_row, "rows": rows},
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each weight."""
+        yield "head", "query position", "query", "key position", "key", "weight"
+        for head, names in zip(self.heads, self.labels, strict=True):
+            for t, row in enumerate(head.weights.tolist()):
+                for s, weight in enumerate(row):
+                    yield head.name, t + 1, names[t], s + 1, names[s], weight
+
+    def figure(self) -> Figure:
+        """The head that is least spread."""
+        spreads = [float(entropy(head.weights).mean()) for head in self.heads]
+        best = int(np.argmin(spreads))
+        head, names = self.heads[best], self.labels[best]
+        title = f"{head.name} (entropy {spreads[best]:.2f} nats)"
+        return heat_map(head.weights, names, names[: len(head.weights)], title=title)

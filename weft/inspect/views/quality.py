@@ -1,0 +1,81 @@
+"""A score for short and long inputs, on the test split; only on request, since it scores all of it."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.errors import ConfigError
+from weft.inspect.quality import quality_by_length
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.view import Block, View, chart, said, series
+from weft.metrics.bylength import LengthRow
+from weft.run import Opened
+
+
+class QualityView(View):
+    """Scores by length.
+
+    Args:
+        name: of the run; title: of the test.
+        rows: from `by_length`.
+    """
+
+    title = "Quality by length"
+    order = 80
+
+    def __init__(self, name: str, title: str, rows: Sequence[LengthRow]) -> None:
+        self.name, self.tested, self.rows = name, title, rows
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "QualityView | None":
+        """Never by itself; see `score`."""
+        return None
+
+    def blocks(self) -> list[Block]:
+        """A line with its interval, and the numbers."""
+        rows = [(n, row) for n, row in enumerate(self.rows) if row.score is not None]
+        at = np.array([n for n, _ in rows])
+        scores = [row.score for _, row in rows if row.score is not None]
+        lines = [series(scores[0].name if scores else "score", at, [score.value for score in scores])]
+        ends: list[tuple[str, list[float]]] = [
+            ("low end of 95 %", [score.low or 0.0 for score in scores]),
+            ("high end of 95 %", [score.high or 0.0 for score in scores]),
+        ]
+        lines += [series(name, at, values, dashed=True, faint=True) for name, values in ends]
+        table = [list(map(_shown, row)) for row in list(self.table())[1:]]
+        return [
+            said(self.tested),
+            chart("By words in the source", "words", "score", lines, labels=[row.label for row in self.rows]),
+            {"kind": "table", "head": ["words", "sentences", "score", "low", "high"], "rows": table},
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each bin."""
+        yield "words", "sentences", "score", "low", "high"
+        for row in self.rows:
+            score = row.score
+            numbers = ("", "", "") if score is None else (score.value, score.low, score.high)
+            yield row.label, row.sentences, *numbers
+
+    def figure(self) -> Figure:
+        """Bars."""
+        return quality_by_length({self.name: self.rows}, title=self.tested)
+
+
+def score(opened: Opened) -> QualityView:
+    """Score the test split of a run's data.
+
+    Raises:
+        ConfigError: a task without scores by length.
+        DataError: the data is not there.
+    """
+    report = opened.task.evaluate(opened.model) if opened.name == "translate" else None
+    lengths = getattr(report, "lengths", None)
+    if report is None or lengths is None:
+        raise ConfigError(f"--evaluate: a run of {opened.name} has no score by source length; leave it out")
+    return QualityView(opened.path.resolve().name, report.title, lengths)
+
+
+def _shown(value: object) -> object:
+    return f"{value:.2f}" if isinstance(value, float) else value

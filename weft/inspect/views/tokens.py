@@ -1,0 +1,76 @@
+"""What was chosen at each position, how sure the model was, and what else it could have been."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.fonts import printable
+from weft.inspect.subjects.subject import Choice, Subject
+from weft.inspect.views.view import Block, View, said
+
+
+class TokensView(View):
+    """Probabilities.
+
+    Args:
+        choices: position by position.
+        what: they are.
+    """
+
+    title = "Probabilities"
+    order = 15
+
+    def __init__(self, choices: Sequence[Choice], what: str) -> None:
+        self.choices, self.what = choices, what
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "TokensView | None":
+        """Where something was chosen out of several."""
+        return cls(subject.choices, subject.chosen_what) if subject.choices else None
+
+    def blocks(self) -> list[Block]:
+        """A bar for each position; the alternatives of the one that is pointed at."""
+        return [
+            said(f"The probability of {self.what}. Point at one, or walk with the arrow keys."),
+            {
+                "kind": "choices",
+                "taken": [one.taken for one in self.choices],
+                "given": [one.given for one in self.choices],
+                "prob": [round(one.prob, 5) for one in self.choices],
+                "others": [[[name, round(prob, 5)] for name, prob in one.others] for one in self.choices],
+            },
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each alternative."""
+        yield "position", "given", "taken", "probability", "rank", "alternative", "its probability"
+        for place, one in enumerate(self.choices, 1):
+            for rank, (name, prob) in enumerate(one.others, 1):
+                yield place, one.given, one.taken, one.prob, rank, name, prob
+
+    def figure(self) -> Figure:
+        """Bars: of what was taken, position by position; of one choice, its alternatives."""
+        if len(self.choices) == 1:
+            names, probs = zip(*self.choices[0].others, strict=True)
+        else:
+            names = tuple(f"{one.given} {one.taken}".strip() for one in self.choices[:60])
+            probs = tuple(one.prob for one in self.choices[:60])
+        figure = Figure(
+            figsize=(max(5.0, 0.32 * len(names)), 3.4), dpi=100, facecolor="white", layout="constrained"
+        )
+        axes = figure.add_subplot()
+        axes.bar(np.arange(len(names)), probs, color=BARS[0], width=0.75)
+        labels = [printable(name)[:18] for name in names]
+        axes.set_xticks(range(len(names)), labels, rotation=60, ha="right", fontsize=8)
+        for label in axes.get_xticklabels():
+            label.set_parse_math(False)
+            label.set_rotation_mode("anchor")
+        axes.set_ylim(0, 1)
+        axes.set_ylabel("probability", color=INK)
+        axes.grid(axis="y", color=GRID, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(colors=FAINT, labelcolor=INK, length=0)
+        return figure

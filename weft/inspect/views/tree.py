@@ -1,0 +1,166 @@
+"""The search tree: every candidate of every step, its rank, numbers and fate, the n best lit."""
+
+from collections.abc import Iterable, Sequence
+
+from matplotlib.figure import Figure
+
+from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.fonts import printable
+from weft.inspect.subjects.subject import Searched, Subject
+from weft.inspect.views.view import Block, View, said
+from weft.search.trace import FATES, Candidate
+
+COLOURS = dict(
+    zip(
+        ("kept", "finished", "pruned", "stopped", "cut"),
+        (*BARS[:1], BARS[2], FAINT, BARS[1], BARS[3]),
+        strict=True,
+    )
+)
+
+
+class TreeView(View):
+    """A recorded beam search of one input.
+
+    Args:
+        searched: the search.
+    """
+
+    title = "Search tree"
+    order = 20
+
+    def __init__(self, searched: Searched) -> None:
+        self.searched = searched
+        self.candidates: list[Candidate] = searched.trace.candidates
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "TreeView | None":
+        """Where there was a search."""
+        if subject.searched is None or not subject.searched.trace.candidates:
+            return None
+        return cls(subject.searched)
+
+    def lit(self) -> list[list[int]]:
+        """For each of the n best, the numbers of its candidates, first step first.
+
+        A path is found by its tokens alone, from the parent of each candidate.
+        """
+        at = {(one.time, one.rank): number for number, one in enumerate(self.candidates)}
+        by_slot = {
+            (one.time, one.slot): number for number, one in enumerate(self.candidates) if one.slot >= 0
+        }
+        steps: dict[int, list[int]] = {}
+        for (time, _), number in sorted(at.items()):
+            steps.setdefault(time, []).append(number)
+        found = []
+        for path in self.searched.paths:
+            ends = [
+                number
+                for number in steps.get(len(path), [])
+                if self.candidates[number].token == path[-1] and self.candidates[number].fate != "pruned"
+            ]
+            found.append(
+                next(
+                    (way for way in (self._way(end, by_slot) for end in ends) if self._tokens(way) == path),
+                    [],
+                )
+            )
+        return found
+
+    def blocks(self) -> list[Block]:
+        """One tree."""
+        columns = {
+            name: [one[place] for one in self.candidates]
+            for place, name in enumerate(Candidate._fields)
+            if name not in ("source", "fate", "token")
+        }
+        settings = self.searched.trace.settings
+        assert settings is not None
+        kinds = sorted({one.token for one in self.candidates})
+        replayed = self.searched.trace.replay()[0]
+        return [
+            said(
+                f"A beam of {settings.width}: at each step its {2 * settings.width} best candidates, best on "
+                "top. Blue went on, green ended, grey was pruned by its rank, orange was stopped because the "
+                "best could no longer change. Click a hypothesis, or step through time."
+            ),
+            {
+                "kind": "tree",
+                **columns,
+                "fate": [FATES.index(one.fate) for one in self.candidates],
+                "fates": list(FATES),
+                "token": [kinds.index(one.token) for one in self.candidates],
+                "pieces": [self.searched.pieces[token] for token in kinds],
+                "paths": self.lit(),
+                "hypotheses": [
+                    {
+                        "text": self._text(one.tokens),
+                        "score": one.score,
+                        "logp": one.logp,
+                    }
+                    for one in replayed
+                ],
+            },
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each candidate."""
+        yield "time", "rank", "parent", "piece", "token", "logp", "cumulative", "score", "slot", "fate"
+        for one in self.candidates:
+            piece = self.searched.pieces[one.token]
+            yield one.time, one.rank, one.parent, piece, *one[3:4], *one[5:]
+
+    def figure(self) -> Figure:
+        """The first steps; kept candidates joined to their parents."""
+        shown = [one for one in self.candidates if one.time <= 16]
+        steps, ranks = max(one.time for one in shown), max(one.rank for one in shown) + 1
+        figure = Figure(figsize=(max(5.0, 1.05 * steps), max(2.5, 0.34 * ranks)), dpi=100, facecolor="white")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(-0.1, steps + 0.2), ylim=(ranks - 0.3, -0.9), xticks=[], yticks=[])
+        axes.spines[:].set_visible(False)
+        best = {number for way in self.lit()[:1] for number in way}
+        slots = {(one.time, one.slot): one for one in shown if one.slot >= 0}
+        for number, one in enumerate(self.candidates):
+            if one.time > 16:
+                continue
+            parent = slots.get((one.time - 1, one.parent))
+            if parent is not None and one.fate != "pruned":
+                ways = {
+                    "color": BARS[0] if number in best else GRID,
+                    "linewidth": 1.8 if number in best else 0.8,
+                }
+                axes.plot([parent.time - 0.12, one.time - 0.92], [parent.rank, one.rank], zorder=0, **ways)  # type: ignore[arg-type]
+            box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": COLOURS[one.fate]}
+            box["linewidth"] = 1.8 if number in best else 0.8  # type: ignore[assignment]
+            label = printable(self.searched.pieces[one.token])[:9]
+            shade = FAINT if one.fate == "pruned" else INK
+            axes.text(
+                one.time - 0.52,
+                one.rank,
+                label,
+                ha="center",
+                va="center",
+                fontsize=8,
+                color=shade,
+                bbox=box,
+                parse_math=False,
+            )
+        for time in range(1, steps + 1):
+            axes.text(time - 0.52, -0.7, str(time), ha="center", fontsize=8, color=FAINT)
+        return figure
+
+    def _way(self, end: int, by_slot: dict[tuple[int, int], int]) -> list[int]:
+        way = [end]
+        while self.candidates[way[0]].time > 1:
+            first = self.candidates[way[0]]
+            way.insert(0, by_slot[first.time - 1, first.parent])
+        return way
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        """Pieces as words where they are marked so."""
+        pieces = [self.searched.pieces.get(token, "?") for token in tokens]
+        marked = any(piece.startswith("▁") for piece in pieces)
+        return "".join(pieces).replace("▁", " ").strip() if marked else " ".join(pieces)
+
+    def _tokens(self, way: Sequence[int]) -> list[int]:
+        return [self.candidates[number].token for number in way]

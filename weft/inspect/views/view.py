@@ -1,0 +1,171 @@
+"""The contract of a view: something that can be seen of a run, as blocks of a page, table, JSON and picture.
+
+A view is added by one file in this folder. Its blocks are what the page draws, one renderer a kind of block
+(../page/*.js): matrices, lines, tree, choices, points, table, text. Read next: alignment.py, the best known
+one; ../page/html.py.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.fonts import printable
+from weft.inspect.subjects.subject import Subject
+
+Block = dict[str, Any]
+"""What one renderer draws: `kind` names it, numbers are arrays."""
+
+Matrix = dict[str, Any]
+
+
+class View(ABC):
+    """Something that can be seen of a run.
+
+    Attributes:
+        title: for the page.
+        order: where it stands on the page.
+    """
+
+    title: ClassVar[str]
+    order: ClassVar[int]
+
+    @classmethod
+    @abstractmethod
+    def collect(cls, subject: Subject) -> "View | None":
+        """The view of a subject; None where the run has nothing of the kind."""
+
+    @abstractmethod
+    def blocks(self) -> list[Block]:
+        """What the page draws, from top to bottom."""
+
+    @abstractmethod
+    def table(self) -> Iterable[Sequence[object]]:
+        """Every number as rows, the names of the columns first."""
+
+    @abstractmethod
+    def figure(self) -> Figure:
+        """One picture for a slide."""
+
+    def json(self) -> Any:
+        """The blocks with every number, arrays as lists."""
+        return plain(self.blocks())
+
+
+def plain(value: Any) -> Any:
+    """Arrays as lists, what is not finite as None, the rest as it is."""
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def matrix(
+    name: str,
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    note: str = "",
+) -> Matrix:
+    """One item of a block of matrices; values are drawn from `low` to `high`, both ways where low < 0."""
+    return {
+        "name": name,
+        "values": np.asarray(values, dtype=np.float32),
+        "rows": list(rows),
+        "columns": list(columns),
+        "low": low,
+        "high": high,
+        "note": note,
+    }
+
+
+def series(name: str, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, **how: Any) -> Block:
+    """One line of a chart; how: dashed, faint."""
+    return {"name": name, "x": np.asarray(x, float), "y": np.asarray(y, float), **how}
+
+
+def chart(
+    title: str, x: str, y: str, lines: Sequence[Block], *, log: bool = False, labels: Sequence[str] = ()
+) -> Block:
+    """A block of lines; labels name the whole numbers of x."""
+    return {
+        "kind": "lines",
+        "title": title,
+        "x": x,
+        "y": y,
+        "log": log,
+        "labels": list(labels),
+        "series": list(lines),
+    }
+
+
+def said(words: str) -> Block:
+    """A paragraph."""
+    return {"kind": "text", "text": words}
+
+
+def draw_lines(axes: Axes, block: Block) -> None:
+    """A block of lines on axes of a picture."""
+    for number, one in enumerate(block["series"]):
+        style = "--" if one.get("dashed") else "-"
+        axes.plot(
+            one["x"],
+            one["y"],
+            style,
+            color=BARS[number % len(BARS)],
+            linewidth=1.6,
+            label=printable(one["name"]),
+            alpha=0.45 if one.get("faint") else 1,
+            marker="o" if len(one["x"]) == 1 else None,
+        )
+    if block["log"]:
+        axes.set_yscale("log")
+    if block["labels"]:
+        names = block["labels"]
+        every = max(1, len(names) // 40)
+        places = range(0, len(names), every)
+        axes.set_xticks(list(places), [printable(names[n])[:16] for n in places], rotation=60, ha="right")
+        for label in axes.get_xticklabels():
+            label.set_parse_math(False)
+            label.set_rotation_mode("anchor")
+    axes.set_title(printable(block["title"]), fontsize=11, color=INK, parse_math=False)
+    axes.set_xlabel(block["x"], color=INK)
+    axes.set_ylabel(block["y"], color=INK)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=FAINT, labelsize=8)
+    if 0 < len(block["series"]) <= 12:
+        legend = axes.legend(frameon=False, fontsize=8, labelcolor=INK)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
+
+
+def picture_of_lines(blocks: Sequence[Block]) -> Figure:
+    """One above the other."""
+    count = len(blocks)
+    figure = Figure(figsize=(8.4, 3.4 * count), dpi=100, facecolor="white", layout="constrained")
+    for number, block in enumerate(blocks):
+        draw_lines(figure.add_subplot(count, 1, number + 1), block)
+    return figure
+
+
+def rows_of_lines(blocks: Sequence[Block]) -> Iterable[Sequence[object]]:
+    """Lines as a table."""
+    yield "chart", "series", "x", "y"
+    for block in blocks:
+        for one in block["series"]:
+            for x, y in zip(one["x"].tolist(), one["y"].tolist(), strict=True):
+                yield block["title"], one["name"], x, y

@@ -1,0 +1,54 @@
+"""How much each word weighed in a decision about the whole text."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.inspect.coloured import coloured_text
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.view import Block, View, said
+
+
+class WordsView(View):
+    """Weights of words.
+
+    Args:
+        words, weights: of the text, the sum is 1.
+        shown: which weights these are.
+        answer: what was decided.
+    """
+
+    title = "Words that weighed"
+    order = 12
+
+    def __init__(self, words: Sequence[str], weights: np.ndarray, shown: str, answer: str) -> None:
+        self.words, self.weights, self.shown, self.answer = words, weights, shown, answer
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "WordsView | None":
+        """Where a task knows the weights of words."""
+        if subject.weights is None or not subject.weights[0]:
+            return None
+        return cls(*subject.weights, subject.answer)
+
+    def blocks(self) -> list[Block]:
+        """The text, darker where a word weighed more."""
+        return [
+            said(f"The weight of each word: {self.shown}."),
+            {
+                "kind": "words",
+                "words": list(self.words),
+                "weights": [round(float(w), 5) for w in self.weights],
+            },
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each word."""
+        yield "position", "word", "weight"
+        for place, (word, weight) in enumerate(zip(self.words, self.weights.tolist(), strict=True), 1):
+            yield place, word, weight
+
+    def figure(self) -> Figure:
+        """The coloured text."""
+        return coloured_text(self.words, self.weights, title=f"{self.answer} ({self.shown})")
