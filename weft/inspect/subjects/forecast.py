@@ -1,14 +1,17 @@
 """The newest rows of a series and what comes after them."""
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import torch
 
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.inspect.subjects.subject import Kind, Subject
 from weft.run import Opened
 from weft.tasks.series.evaluation import tensors
 from weft.tasks.series.model import SeriesBatch
+from weft.tasks.task import Answer
 
 
 class ForecastSubject(Kind):
@@ -29,11 +32,11 @@ class ForecastSubject(Kind):
         past, _ = tensors(windows, last, device)
         with torch.no_grad():
             best = opened.model.best(past)  # type: ignore[operator]
-        look = None
-        for answer in task.predictor(opened.model).rows(table, True):
-            if answer.look is not None:
-                look = answer.look
-                break
+        forecaster = task.predictor(opened.model)
+        try:
+            look = _first(forecaster.rows(table, True))
+        except ConfigError:  # a head that gives a point and no quantiles
+            look = _first(forecaster.rows(table, False))
         mask = torch.ones_like(best, dtype=torch.bool)
         return Subject(
             opened=opened,
@@ -44,3 +47,8 @@ class ForecastSubject(Kind):
             batch=SeriesBatch(past, best, mask, int(mask.sum())),
             forecast=look,
         )
+
+
+def _first(answers: Iterable[Answer]) -> Any:
+    """What there is to draw of the first series."""
+    return next((answer.look for answer in answers if answer.look is not None), None)

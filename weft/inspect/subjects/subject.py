@@ -6,7 +6,9 @@ Read next: translate.py; ../views/view.py, which draws from it.
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -88,7 +90,6 @@ class Subject:
         vectors: embeddings.
         weights: how much each word of the input weighed, and which weights these are.
         forecast: what weft/inspect/looks/forecast.py draws from.
-        splits: whether self-attention is the encoder's first; how many of its layers are.
     """
 
     opened: Opened
@@ -194,20 +195,18 @@ def table_of(part: nn.Module, size: int) -> np.ndarray | None:
 def self_attention(opened: Opened, batch: Any) -> list[Looks]:
     """Every head of every layer that looks at its own sequence, encoder before decoder."""
     model = opened.model
-    with torch.no_grad(), probe() as seen:
-        model.loss(batch)  # type: ignore[operator]
-    layers = seen["self_attention"]
-    names = [
-        name
-        for name, module in model.named_modules()
-        if getattr(module, "name", "") == "self_attention" and hasattr(module, "num_heads")
-    ]
-    found = []
-    for place, weights in enumerate(layers):
-        part = names[place].split(".")[0] if place < len(names) else "layer"
-        number = sum(one.split(".")[0] == part for one in names[: place + 1])
-        for head in range(weights.shape[1]):
-            found.append(
-                Looks(f"{part} layer {number}, head {head + 1}", weights[0, head].float().cpu().numpy())
-            )
+    names: list[str] = []
+    with ExitStack() as stack:
+        for name, module in model.named_modules():
+            if getattr(module, "name", "") == "self_attention":
+                hook = module.register_forward_pre_hook(lambda *_, name=name: names.append(name))
+                stack.callback(hook.remove)
+        with torch.no_grad(), probe() as seen:
+            model.loss(batch)  # type: ignore[operator]
+    found, layers = [], Counter[str]()
+    for name, weights in zip(names, seen["self_attention"], strict=True):
+        part = name.split(".")[0]
+        layers[part] += 1
+        for head, each in enumerate(weights[0].float().cpu().numpy(), 1):
+            found.append(Looks(f"{part} layer {layers[part]}, head {head}", each))
     return found

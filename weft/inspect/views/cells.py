@@ -93,7 +93,7 @@ def recorded(steps: Trace) -> dict[str, np.ndarray]:
                 found.setdefault(name, []).append(each[-1][0])
     order = sorted(found, key=lambda name: list(NAMES).index(name) if name in NAMES else 99)
     whole = {name: torch.stack(found[name]).float().cpu().numpy() for name in order}
-    return {name: values[::-1] for name, values in whole.items()} if steps.place.backward else whole
+    return {name: values[::-1].copy() for name, values in whole.items()} if steps.place.backward else whole
 
 
 class CellsView(View):
@@ -202,8 +202,8 @@ class CellsView(View):
             rows += self._shares(one)
         blocks: list[Block] = [
             said(
-                "Each row is a unit, each column a position. Gates run from 0 (shut) to 1 (open). Click a row "
-                "to draw that unit as a line."
+                "Each row is a unit, each column a position. Gates run from 0 (shut) to 1 (open). Click a "
+                "row to draw that unit as a line."
             ),
             {"kind": "matrices", "pick": "cell", "each": "quantity", "groups": groups, "lines": True},
         ]
@@ -249,7 +249,7 @@ class CellsView(View):
         for name, values in one.values.items():
             if not name.endswith("_gate"):
                 continue
-            gate = torch.from_numpy(np.ascontiguousarray(values))[None]
+            gate = torch.from_numpy(values.copy())[None]
             mask = torch.ones(gate.shape[:2], dtype=torch.bool)
             shares = saturation(gate, mask)
             life: list[object] = ["", ""]

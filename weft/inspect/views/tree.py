@@ -158,7 +158,9 @@ class TreeView(View):
 
     def _text(self, tokens: Sequence[int]) -> str:
         """Pieces as words where they are marked so."""
-        pieces = [self.searched.pieces.get(token, "?") for token in tokens]
+        settings = self.searched.trace.settings
+        end = settings.eos if settings is not None else -1
+        pieces = [self.searched.pieces.get(token, "?") for token in tokens if token != end]
         marked = any(piece.startswith("▁") for piece in pieces)
         return "".join(pieces).replace("▁", " ").strip() if marked else " ".join(pieces)
 

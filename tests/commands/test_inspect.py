@@ -1,0 +1,195 @@
+"""weft inspect: every task has a page that needs no network, small, and says what was wrong in a sentence."""
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+from weft.inspect.inspection import subject_of, views_of
+from weft.inspect.views.cells import CellsView
+from weft.inspect.views.gradients import GradientsView
+from weft.inspect.views.tree import TreeView
+from weft.run import open_run
+
+TEXT = "alpha beta gamma delta eta"
+
+
+@pytest.fixture(scope="module")
+def whole(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page and the files of all views."""
+    folder = tmp_path_factory.mktemp("inspected")
+    answer = weft("inspect", trained, TEXT, "--output", folder / "page.html", "--views", folder / "views")
+    assert answer.code == 0, answer.err
+    return folder
+
+
+def titles(page: str) -> list[str]:
+    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return [view["title"] for view in json.loads(found.group(1))]
+
+
+def test_a_translator_has_its_views_and_every_view_its_files(whole: Path) -> None:
+    page = (whole / "page.html").read_text("utf-8")
+    found = titles(page)
+    assert found == [
+        "Alignment",
+        "Probabilities",
+        "Search tree",
+        "Cells over time",
+        "Gradient reach",
+        "Embeddings",
+        "Training",
+    ]
+    names = {title.lower().replace(" ", "-") for title in found}
+    files = {path.name for path in (whole / "views").iterdir()}
+    assert files == {f"{name}.{form}" for name in names for form in ("svg", "png", "csv", "json")}
+    for name in names:
+        json.loads((whole / "views" / f"{name}.json").read_text("utf-8"))
+        rows = list(csv.reader(io.StringIO((whole / "views" / f"{name}.csv").read_text("utf-8"))))
+        assert len(rows) > 1 and {len(row) for row in rows} == {len(rows[0])}
+        assert min(Image.open(whole / "views" / f"{name}.png").size) > 100
+
+
+def test_the_page_is_one_small_file_that_names_no_other(whole: Path) -> None:
+    page = (whole / "page.html").read_text("utf-8")
+    assert len(page.encode()) < 3_000_000
+    assert "default-src 'none'" in page
+    assert not re.search(r"\b(?:src|href)\s*=\s*[\"']?\s*(?:https?:)?//", page)
+    assert not re.search(r"\b(?:fetch|XMLHttpRequest|WebSocket|sendBeacon|import)\s*\(", page)
+
+
+def test_without_alignment_or_gates_their_views_are_absent(blind: Path, tmp_path: Path) -> None:
+    assert weft("inspect", blind, TEXT, "--output", tmp_path / "page.html").code == 0
+    assert "Alignment" not in titles((tmp_path / "page.html").read_text("utf-8"))
+
+
+def test_a_tagger_and_a_classifier_have_their_own(tmp_path: Path) -> None:
+    small = ("training.max_updates=2", "training.validate_every=2")
+    assert weft("train", labelled.make_sentences(tmp_path / "s"), "--run", tmp_path / "tag", *small).code == 0
+    assert weft("train", labelled.make_texts(tmp_path / "t"), "--run", tmp_path / "class", *small).code == 0
+    wanted = {
+        "tag": ["Probabilities", "Cells over time", "Gradient reach", "Embeddings", "Training"],
+        "class": [
+            "Words that weighed",
+            "Probabilities",
+            "Cells over time",
+            "Gradient reach",
+            "Embeddings",
+            "Training",
+        ],
+    }
+    for name, views in wanted.items():
+        answer = weft("inspect", tmp_path / name)  # an example of its own, a page in the run
+        assert answer.code == 0, answer.err
+        assert titles((tmp_path / name / "inspect.html").read_text("utf-8"))[: len(views)] == views
+
+
+def test_a_replay_of_the_stored_tree_is_the_n_best_and_their_paths_are_lit(trained: Path) -> None:
+    opened = open_run(trained, device="cpu")
+    subject = subject_of(opened, TEXT)
+    (tree,) = [view for view in views_of(subject) if isinstance(view, TreeView)]
+    replayed = tree.searched.trace.replay()[0]
+    assert [one.tokens for one in replayed] == tree.searched.paths
+    assert [one.score for one in replayed] == [one.score for one in subject.hypotheses]
+    for path, way, one in zip(tree.searched.paths, tree.lit(), replayed, strict=True):
+        walked = [tree.candidates[number] for number in way]
+        assert [step.token for step in walked] == path
+        assert [step.time for step in walked] == list(range(1, len(path) + 1))
+        assert sum(step.logp for step in walked) == pytest.approx(one.logp, abs=1e-5)
+
+
+def test_inspected_states_are_those_of_the_fast_path(trained: Path) -> None:
+    opened = open_run(trained, device="cpu")
+    subject = subject_of(opened, TEXT)
+    (cells,) = [view for view in views_of(subject) if isinstance(view, CellsView)]
+    model = opened.model
+    with torch.no_grad():  # nobody watches: the kernels run
+        memory = model.encoder(model.source_embed(subject.batch.source), subject.batch.source_mask)
+    top = [one for one in cells.layers if one.place.name.startswith("encoder")][-2:]
+    assert {one.place.backward for one in top} == {False, True}
+    ways = sorted(top, key=lambda one: one.place.backward)
+    inspected = np.concatenate([one.values["hidden"] for one in ways], 1)
+    assert np.abs(inspected - memory.states[0].numpy()).max() < 1e-5
+    assert {"update_gate", "reset_gate", "candidate"} <= set(ways[0].values)
+
+
+def test_the_reach_of_the_last_state_is_one_in_both_directions(trained: Path) -> None:
+    subject = subject_of(open_run(trained, device="cpu"), TEXT)
+    (gradients,) = [view for view in views_of(subject) if isinstance(view, GradientsView)]
+    assert len(gradients.charts) == 5  # two layers both ways, and the decoder
+    for chart in gradients.charts:
+        norms = chart["series"][0]["y"]
+        assert norms[0 if "backward" in chart["title"] else -1] == pytest.approx(1)
+        assert len(norms) == len(chart["labels"])
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("", "the text is empty; give one sentence"),
+        (" \t ", "the text is empty; give one sentence"),
+        ("a" * 100_000, "the text has 100,000 characters, a page shows at most"),
+    ],
+)
+def test_texts_that_cannot_be_shown_are_refused(
+    trained: Path, tmp_path: Path, text: str, sentence: str
+) -> None:
+    said = refused(weft("inspect", trained, text, "--output", tmp_path / "page.html"))
+    assert sentence in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_run_or_no_place_is_refused(trained: Path, tmp_path: Path) -> None:
+    assert "is no run directory" in refused(weft("inspect", tmp_path, "alpha"))
+    assert "is a directory" in refused(weft("inspect", trained, "alpha", "--output", tmp_path))
+    assert "give --views DIR too" in refused(weft("inspect", trained, "alpha", "--format", "svg"))
+
+
+@pytest.mark.parametrize("text", ["</script><!--<script>", "\u2028 \u202e \x07", "日本語 العربية", "x" * 900])
+def test_any_text_makes_a_page_that_parses(trained: Path, tmp_path: Path, text: str) -> None:
+    answer = weft("inspect", trained, text, "--output", tmp_path / "page.html")
+    assert answer.code == 0, answer.err
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert titles(page) and page.count("</script>") == 2
+
+
+def test_a_browser_without_a_network_draws_it_and_asks_for_nothing(whole: Path, tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no Chromium here (Debian: apt install chromium): the page was not opened in a browser")
+    log, shot = tmp_path / "net.json", tmp_path / "shot.png"
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,7000"]
+    flags += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    flags += ["--no-first-run", f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"]
+    flags += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--log-net-log={log}", f"--screenshot={shot}"]
+    page = (whole / "page.html").as_uri()
+    subprocess.run([browser, *flags, page], check=True, capture_output=True, timeout=120)
+    text = log.read_text("utf-8", "replace")
+    asked = set(re.findall(r'"url":"((?:https?|wss?|ftp)://[^"]*)"', text))
+    # What the browser asks for by itself (its own updates) has no page as its initiator.
+    ours = {
+        url
+        for url in asked
+        if re.search(r'"initiator":"(?!not an origin)[^"]*"[^{}]*' + re.escape(url), text)
+    }
+    assert ours == set()
+    image = np.asarray(Image.open(shot).convert("RGB")).astype(int)
+    assert image.shape[:2] == (7000, 1280)
+    # Dark blue of a heat map stands near the top, and ink all the way down.
+    blue = (image[..., 2] - image[..., 0] > 60) & (image[..., 0] < 60)
+    assert blue[:1400].sum() > 5000
+    assert all((image[at : at + 700].min(2) < 90).any() for at in range(0, 4900, 700))
+    done = subprocess.run([browser, *flags[:-1], "--dump-dom", page], capture_output=True, timeout=120)
+    assert b'data-ready="yes"' in done.stdout
+    assert done.stdout.count(b"<section") == 7 and done.stdout.count(b"<canvas") >= 2
