@@ -58,7 +58,7 @@ def test_a_translator_has_its_views_and_every_view_its_files(whole: Path) -> Non
         json.loads((whole / "views" / f"{name}.json").read_text("utf-8"))
         rows = list(csv.reader(io.StringIO((whole / "views" / f"{name}.csv").read_text("utf-8"))))
         assert len(rows) > 1 and {len(row) for row in rows} == {len(rows[0])}
-        assert min(Image.open(whole / "views" / f"{name}.png").size) > 100
+        assert min(Image.open(io.BytesIO((whole / "views" / f"{name}.png").read_bytes())).size) > 100
 
 
 def test_the_page_is_one_small_file_that_names_no_other(whole: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_browser_without_a_network_draws_it_and_asks_for_nothing(whole: Path, 
         if re.search(r'"initiator":"(?!not an origin)[^"]*"[^{}]*' + re.escape(url), text)
     }
     assert ours == set()
-    image = np.asarray(Image.open(shot).convert("RGB")).astype(int)
+    image = np.asarray(Image.open(io.BytesIO(shot.read_bytes())).convert("RGB")).astype(int)
     assert image.shape[:2] == (7000, 1280)
     # Dark blue of a heat map stands near the top, and ink all the way down.
     blue = (image[..., 2] - image[..., 0] > 60) & (image[..., 0] < 60)
