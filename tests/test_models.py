@@ -117,6 +117,22 @@ def test_feeding_is_teacher_forcing_at_one_and_own_words_at_zero(make) -> None:
     assert numbers(model, given, feeding=0.0)[0] == pytest.approx(numbers(model, greedy)[0], rel=1e-10)
 
 
+@every_model
+def test_in_two_passes_its_own_words_are_those_after_the_true_ones(make) -> None:
+    model, given = ready(make), batch()
+    assert numbers(model, given, feeding=1 - 1e-9, parallel=True)[0] == pytest.approx(
+        numbers(model, given)[0], rel=1e-10
+    )
+    guessed, state = [given.target_in[:, 0]], model.start(given.source, given.source_mask)
+    for t in range(TARGET - 1):
+        logp, state = model.step(given.target_in[:, t], state)
+        guessed.append(logp.argmax(-1))
+    own = given._replace(target_in=torch.stack(guessed, 1))
+    assert numbers(model, given, feeding=0.0, parallel=True)[0] == pytest.approx(
+        numbers(model, own)[0], rel=1e-10
+    )
+
+
 def test_feeding_per_sequence_is_all_or_nothing() -> None:
     model, given = ready(rnn), batch()
     rows = [Batch(*(each[row : row + 1] for each in given)) for row in range(ROWS)]

@@ -104,16 +104,25 @@ class Generator(nn.Module):
         """The decoder's output [B, T, D] with the true tokens as input."""
         return self.decoder(self.embed(batch.target_in), self.start(batch.source, batch.source_mask))[0]
 
-    def loss(self, batch: SequencePair, *, feeding: float = 1.0, per_sequence: bool = False) -> Loss:
+    def loss(
+        self,
+        batch: SequencePair,
+        *,
+        feeding: float = 1.0,
+        per_sequence: bool = False,
+        parallel: bool = False,
+    ) -> Loss:
         """Cross-entropy of the targets.
 
         Args:
             batch: sources and targets.
             feeding: D2, the probability that the true token is fed rather than the model's own.
             per_sequence: draw once a sequence instead of once a token.
+            parallel: its own tokens are those that it would write after the true ones, so that two passes do.
         """
         if feeding < 1.0:
-            h = self._own_words(batch, feeding, per_sequence)
+            mixed = self._guessed_words if parallel else self._own_words
+            h = mixed(batch, self._true(batch, feeding, per_sequence))
         elif self.prompt == "learnt" and self.training:
             return self._with_prompt(batch)
         else:
@@ -153,11 +162,24 @@ class Generator(nn.Module):
         mask = torch.cat([batch.source_mask[:, 1:], batch.target_mask], 1)
         return self.head.loss(h, torch.cat([batch.source[:, 1:], batch.target_out], 1), mask)
 
-    def _own_words(self, batch: SequencePair, feeding: float, per_sequence: bool) -> Tensor:
+    def _true(self, batch: SequencePair, feeding: float, per_sequence: bool) -> Tensor:
+        """Where the true token is fed, [B, T]."""
         tokens = batch.target_in
         columns = 1 if per_sequence else tokens.shape[1]
         draw = torch.rand(len(tokens), columns, generator=open_generator()).to(tokens.device)
-        true = (draw < feeding).expand(tokens.shape)
+        return (draw < feeding).expand(tokens.shape)
+
+    def _guessed_words(self, batch: SequencePair, true: Tensor) -> Tensor:
+        tokens = batch.target_in
+        with torch.no_grad():
+            own = self.head.best(self.features(batch), batch.target_mask)
+        guessed = torch.cat([tokens[:, :1], own[:, :-1]], 1)  # what it would have fed to position t + 1
+        fed = torch.where(true, tokens, guessed)
+        fed[:, 0] = tokens[:, 0]
+        return self.decoder(self.embed(fed), self.start(batch.source, batch.source_mask))[0]
+
+    def _own_words(self, batch: SequencePair, true: Tensor) -> Tensor:
+        tokens = batch.target_in
         state = self.start(batch.source, batch.source_mask)
         fed, hs = tokens[:, 0], []
         for t in range(tokens.shape[1]):

@@ -21,6 +21,7 @@ from weft.tasks.task import Validation
 from weft.train import carry, devices, files, seeds, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, now
+from weft.train.feeding.feeding import check_parallel
 from weft.train.finish import finish, wanted
 from weft.train.guard import NonFinite
 from weft.train.history import History, finite
@@ -92,6 +93,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                     processes.wait()
                 seeds.settle(seeds.derive(settings.seed, "weights"), device)
                 model = task.model().to(device).train()
+                check_parallel(settings.feeding, model)
                 if (run / weights.START).exists():
                     weights.restore(model, weights.load(run / weights.START), str(run / weights.START))
                 optimiser = settings.optimiser.build(model)

@@ -171,6 +171,7 @@ def _loss(
     bfloat16 = devices.uses_bfloat16(settings.precision, device)
     # At 1 a model may take its parallel path, and one that knows no feeding is not asked about it.
     forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": settings.feeding.per_sequence}
+    forced |= {"parallel": True} if forced and settings.feeding.parallel else {}
     offset, numbers = numbered
     batch = task.collate(numbers).to(device)
     number = seeds.derive(settings.seed, "batch", group.epoch, group.index + offset)

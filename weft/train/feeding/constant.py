@@ -12,10 +12,12 @@ class Constant(Feeding):
     Args:
         p: probability of feeding the true token.
         per_sequence: draw once a sequence.
+        parallel: see Feeding.
     """
 
     p: float = 1.0
     per_sequence: bool = False
+    parallel: bool = False
 
     def __post_init__(self) -> None:
         check_probability("constant", p=self.p)

@@ -13,6 +13,7 @@ class Exponential(Feeding):
         k: factor an update, just below 1.
         floor: the lowest probability.
         per_sequence: draw once a sequence.
+        parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
     """
@@ -20,6 +21,7 @@ class Exponential(Feeding):
     k: float = 0.9999
     floor: float = 0.0
     per_sequence: bool = False
+    parallel: bool = False
 
     def __post_init__(self) -> None:
         check_probability("exponential", k=self.k, floor=self.floor)

@@ -4,7 +4,9 @@ Where it reads another one, that is its own prediction. At 1 the model trains in
 positions at once. Read next: inverse_sigmoid.py; ../update.py, which passes the probability on.
 """
 
+import inspect
 from abc import ABC, abstractmethod
+from typing import Any
 
 from weft.errors import ConfigError
 
@@ -14,9 +16,12 @@ class Feeding(ABC):
 
     Attributes:
         per_sequence: draw once a sequence instead of once a token.
+        parallel: two passes over all positions instead of one step after the other: the first says what the
+            model would write after the true tokens, the second reads the mixture (Mihaylova & Martins 2019).
     """
 
     per_sequence: bool
+    parallel: bool
 
     @abstractmethod
     def probability(self, update: int, epoch: int) -> float:
@@ -26,6 +31,18 @@ class Feeding(ABC):
             update: updates taken so far.
             epoch: epochs completed so far.
         """
+
+
+def check_parallel(feeding: Feeding, model: Any) -> None:
+    """See that a model knows two passes, where they are asked for.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    if feeding.parallel and "parallel" not in inspect.signature(model.loss).parameters:
+        raise ConfigError(
+            "training.feeding.parallel: true came, and this model writes no tokens in parallel; leave it out"
+        )
 
 
 def check_probability(name: str, **probabilities: float) -> None:

@@ -15,6 +15,7 @@ class InverseSigmoid(Feeding):
         k: at least 1; half is reached after k ln k updates.
         floor: the lowest probability.
         per_sequence: draw once a sequence.
+        parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
     """
@@ -22,6 +23,7 @@ class InverseSigmoid(Feeding):
     k: float = 1000.0
     floor: float = 0.0
     per_sequence: bool = False
+    parallel: bool = False
 
     def __post_init__(self) -> None:
         check_probability("inverse_sigmoid", floor=self.floor)

@@ -13,6 +13,7 @@ class Linear(Feeding):
         updates: updates until the floor.
         floor: the lowest probability.
         per_sequence: draw once a sequence.
+        parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.
     """
@@ -20,6 +21,7 @@ class Linear(Feeding):
     updates: int
     floor: float = 0.0
     per_sequence: bool = False
+    parallel: bool = False
 
     def __post_init__(self) -> None:
         check_positive("linear", updates=self.updates)

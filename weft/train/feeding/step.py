@@ -14,12 +14,14 @@ class Step(Feeding):
         before: probability of feeding the true token at first.
         after: probability from then on.
         per_sequence: draw once a sequence.
+        parallel: see Feeding.
     """
 
     after_epochs: int
     before: float = 1.0
     after: float = 0.5
     per_sequence: bool = False
+    parallel: bool = False
 
     def __post_init__(self) -> None:
         check_probability("step", before=self.before, after=self.after)
