@@ -81,7 +81,9 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     if settings.metric not in kind.better:
         metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
         raise metric.refuse(f"{settings.metric!r} came, this task is scored by {', '.join(kind.better)}")
-    return Begun(kind(**parts), settings, plain)
+    task = kind(**parts)
+    task.trained = lambda run: open_run(run, device="cpu", plugins=plugins).model
+    return Begun(task, settings, plain)
 
 
 def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:

@@ -18,8 +18,10 @@ from weft.data.conllu import Sentence, read_sentences
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Predictor
+from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
 from weft.nn.heads.head import Loss
+from weft.tasks.contexts.model import Elmo
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.tags.check import check_tags
 from weft.tasks.tags.data import TagData
@@ -60,6 +62,8 @@ class Tag(Task):
         self._train: list[Sentence]
         self._valid: list[Sentence]
         self._vectors: dict[str, np.ndarray] = {}
+        self._elmo: Elmo | None = None
+        self._context: nn.Module | None = None
 
     def about(self) -> str:
         """The column and the file."""
@@ -78,7 +82,9 @@ class Tag(Task):
         for split in SPLITS:
             if self.data.has(split):
                 next(read_sentences(self.data.file(split), column=self.data.column), None)
-        vectors = self.parts.embedding.vectors
+        vectors, contextual = self.parts.embedding.vectors, self.parts.embedding.contextual
+        if contextual is not None:
+            Elmo.load(contextual)
         if vectors is not None:
             _, size = read_vectors(vectors, ())
             if size != self.parts.embedding.size:
@@ -102,6 +108,10 @@ class Tag(Task):
         if given is not None:
             progress("reading word vectors", 0, None)
             self._vectors, _ = read_vectors(given)
+        contextual = self.parts.embedding.contextual
+        if contextual is not None:
+            self._context = self.trained(contextual)
+            Elmo.load(contextual).save(run)
         if not _saved(run).exists():
             learnt = Lexicon.learn(
                 train, lowercase=self.data.lowercase, min_count=self.data.min_count, more=self._vectors
@@ -123,12 +133,18 @@ class Tag(Task):
     def open(self, run: Path) -> None:
         """Read the lexicon of the run."""
         self.lexicon = Lexicon.load(_saved(run))
+        if self.parts.embedding.contextual is not None:
+            self._elmo = Elmo.load(run)
+            self.lexicon.context = self._elmo.lexicon
 
     def model(self) -> Predictor:
-        """A new model for this lexicon; its table begins with the given vectors."""
+        """A new model for this lexicon; its table begins with given vectors, what is in context is copied."""
         lexicon = self.lexicon
-        model = self.parts.build(lexicon.num_words, lexicon.num_letters, len(lexicon.tags))
-        embed = model.embed
+        context = self._elmo.model() if self._elmo else None
+        if context is not None and self._context is not None:
+            context.load_state_dict(self._context.state_dict())
+        model = self.parts.build(lexicon.num_words, lexicon.num_letters, len(lexicon.tags), context)
+        embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
         assert isinstance(embed, Words)
         embed.learn_from(lexicon.word_counts())
         if self._vectors and embed.table is not None:
@@ -242,7 +258,7 @@ class Tag(Task):
 
 
 def _batch(lexicon: Lexicon, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> LabelBatch:
-    spelled, mask = lexicon.spell(sentences)
+    spelled, mask = lexicon.read(sentences)
     target = np.zeros(mask.shape, dtype=np.int64)
     for row, each in enumerate(tags):
         target[row, : len(each)] = lexicon.encode(each)

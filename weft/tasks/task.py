@@ -72,6 +72,7 @@ class Task(ABC):
         note: how the validation scores are computed, a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one; the model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
+        trained: gives the model of another run, which this one stands on; weft/run.py sets it.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
             knows the task by them.
     """
@@ -82,6 +83,7 @@ class Task(ABC):
     note: ClassVar[str] = ""
     suffixes: ClassVar[Sequence[str]] = ()
     streams: bool = False
+    trained: Callable[[Path], nn.Module]
 
     @abstractmethod
     def about(self) -> str:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from weft.data.conllu import Sentence
 from weft.errors import CheckpointError
+from weft.nn.embed.contextual import Twice
 from weft.nn.embed.words import Spelled
 from weft.text.saved import write
 
@@ -31,6 +32,9 @@ class Lexicon:
         letters: numbered from 2.
         tags: numbered from 0.
         lowercase: words are looked up in small letters.
+
+    Attributes:
+        context: of a model of words in context, if sentences are to be spelt for it too.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class Lexicon:
             list(tags),
         )
         self.lowercase = lowercase
+        self.context: Lexicon | None = None
         self._word = {word: number for number, word in enumerate(words, 2)}
         self._letter = {letter: number for number, letter in enumerate(letters, 2)}
         self._tag = {tag: number for number, tag in enumerate(tags)}
@@ -111,6 +116,13 @@ class Lexicon:
             letters[row, : len(form)] = [self._letter.get(letter, UNKNOWN) for letter in form]
         tensors = (torch.from_numpy(each) for each in (words, letters, which))
         return Spelled(*tensors), torch.from_numpy(mask)
+
+    def read(self, sentences: Sequence[Sequence[str]]) -> tuple[Spelled | Twice, Tensor]:
+        """As `spell`, and with the numbers of `context` beside, if there is one."""
+        spelled, mask = self.spell(sentences)
+        if self.context is None:
+            return spelled, mask
+        return Twice(spelled, self.context.spell(sentences)[0], mask), mask
 
     def encode(self, tags: Sequence[str]) -> list[int]:
         """Numbers of tags; one that training never saw is -1."""

@@ -8,6 +8,7 @@ from typing import Literal
 from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.nn.embed.characters import Characters
+from weft.nn.embed.contextual import BothWays, InContext
 from weft.nn.embed.words import Words
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
@@ -28,6 +29,7 @@ class Spelling:
         replaced: in training a word seen n times is taken for an unknown one with probability
             replaced / (replaced + n).
         vectors: a text file of word2vec or GloVe that the table begins with; it decides the size.
+        contextual: a run of the task elmo, whose vectors of words in context stand beside; it stays as it is.
         dropout: share of features set to zero in training.
     """
 
@@ -37,6 +39,7 @@ class Spelling:
     spelled: int = 64
     replaced: float = 0.25
     vectors: Path | None = None
+    contextual: Path | None = None
     dropout: float = 0.3
 
     def __post_init__(self) -> None:
@@ -73,15 +76,18 @@ class TagModel:
         if self.crf and self.smoothing:
             raise ConfigError(f"smoothing: {self.smoothing} came, and a CRF has none; set smoothing: 0")
 
-    def build(self, num_words: int, num_letters: int, num_tags: int) -> Predictor:
-        """A new model."""
+    def build(
+        self, num_words: int, num_letters: int, num_tags: int, contextual: BothWays | None = None
+    ) -> Predictor:
+        """A new model, on the vectors of a trained one where it is given."""
         how = self.embedding
         characters = None
         if how.characters != "none":
             characters = Characters(
                 num_letters, how.spelled, kind=how.characters, letter_size=how.letter_size
             )
-        embed = Words(num_words, how.size, characters=characters, replaced=how.replaced, dropout=how.dropout)
+        words = Words(num_words, how.size, characters=characters, replaced=how.replaced, dropout=how.dropout)
+        embed = words if contextual is None else InContext(words, contextual, dropout=how.dropout)
         encoder = self.encoder(embed.size)
         head: Head = (
             Crf(encoder.size, num_tags)

@@ -64,7 +64,7 @@ class Tagger:
 
     def _batch(self, sentences: list[Sequence[str]], probs: bool) -> Iterator[Tagged]:
         device = next(self.model.parameters()).device
-        spelled, mask = self.lexicon.spell(sentences)
+        spelled, mask = self.lexicon.read(sentences)
         with torch.inference_mode():
             h, mask = self.model.features(spelled.to(device), mask.to(device))
             best = self.model.head.best(h, mask).cpu()

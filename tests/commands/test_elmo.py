@@ -1,0 +1,105 @@
+"""Words in context from text to a tagger that stands on them, as a user types it."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft as package
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+
+RECIPE = """\
+task: elmo
+data:
+  train: {folder}/train.txt
+  valid: {folder}/valid.txt
+  vocabulary: {{kind: space, min_count: 2}}
+  batches: lines
+  length: 7
+  rows: 11
+model: {{size: 11, num_layers: 2, spelled: 12, letter_size: 5, dropout: 0.0}}
+training:
+  optimiser: {{use: adam, lr: 0.02}}
+  max_updates: 60
+  validate_every: 30
+  precision: float32
+  device: cpu
+  tensorboard: false
+"""
+
+
+def make(folder: Path) -> Path:
+    """A noun follows `the`, and `go` stands before it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    chance = random.Random(3)
+    for name, rows in (("train", 200), ("valid", 20)):
+        lines = [f"go the {chance.choice(['bank', 'lake'])} now" for _ in range(rows)]
+        lines += ["bank"] + ["the bank"] * 3
+        (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    (folder / "toy.yaml").write_text(RECIPE.format(folder=folder))
+    return folder / "toy.yaml"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("elmo")
+    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_both_perplexities_are_printed_and_beat_word_frequencies(run: Path, tmp_path: Path) -> None:
+    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json")
+    assert answer.code == 0, answer.err
+    assert "forward perplexity" in answer.out and "backward perplexity" in answer.out
+    assert "softmax:full" in answer.out and "BELOW" not in answer.out
+    found = json.loads((tmp_path / "all.json").read_text())["scores"]
+    # Of five predictions a line one is a coin: 2^(1/5) = 1.149; the short lines cost a little more.
+    assert all(1.1 < one["value"] < 1.6 and one["floor"] > 3 for one in found.values())
+
+
+def test_one_word_has_two_vectors_in_two_contexts(run: Path) -> None:
+    answer = weft("predict", run, stdin=b"bank\tgo the bank now\tthe bank\n")
+    assert answer.code == 0, answer.err
+    word, *layers = answer.out.strip().split("\t")
+    assert word == "bank" and float(layers[0]) == 1.0 and float(layers[2]) < 0.999
+    comparer = package.load(run)
+    assert comparer.vectors("go the bank now").layers.shape == (3, 4, 22)
+    assert comparer.compare("bank", "the bank", "the bank") == pytest.approx([1, 1, 1], abs=1e-6)
+
+
+def test_wrong_lines_are_named(run: Path) -> None:
+    assert "standard input:1: 1 column came, need 3" in refused(weft("predict", run, stdin=b"bank\n"))
+    assert "'bank' is no word of 'a'" in refused(weft("predict", run, stdin=b"bank\ta\tthe bank\n"))
+
+
+def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path: Path) -> None:
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    change = f"model.embedding.contextual={run}", "training.max_updates=20"
+    answer = weft("train", recipe, "--run", tmp_path / "tagger", *change)
+    assert answer.code == 0, answer.err
+    tagger, elmo = package.load(tmp_path / "tagger"), package.load(run)
+    kept = dict(tagger.model.embed.model.named_parameters())
+    for name, value in elmo.model.named_parameters():
+        assert np.array_equal(kept[name].numpy(), value.numpy()), name
+    said = weft("predict", tmp_path / "tagger", stdin=b"telo beding .\n").out
+    kept_recipe = (tmp_path / "tagger" / "recipe.yaml").read_text()
+    (tmp_path / "tagger" / "recipe.yaml").write_text(kept_recipe.replace(str(run), str(tmp_path / "gone")))
+    assert weft("predict", tmp_path / "tagger", stdin=b"telo beding .\n").out == said != ""
+    wrong = weft("train", recipe, "--run", tmp_path / "other", f"model.embedding.contextual={tmp_path}")
+    assert "is no run of the task elmo" in refused(wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ("data.batches=stream", "set batches: lines"),
+        ("data.vocabulary.kind=bpe", "ELMo predicts whole words"),
+        ("model.size=0", "size: 0 came"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:
+    assert sentence in refused(weft("train", make(tmp_path / "toy"), "--run", tmp_path / "run", change))

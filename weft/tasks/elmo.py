@@ -1,0 +1,202 @@
+"""M7, ELMo: a forward and a backward language model over letters, whose layers are words in context.
+
+A tagger takes it with `model.embedding.contextual: RUN`. Read next: ../nn/embed/contextual.py;
+contexts/text.py, contexts/model.py, contexts/comparer.py.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.check import Report, check
+from weft.data.lines import read_lines
+from weft.data.plain import PlainText, no_words
+from weft.errors import DataError
+from weft.nn.embed.contextual import BothWays, Sentences
+from weft.nn.heads.head import Loss
+from weft.tasks.contexts import text
+from weft.tasks.contexts.comparer import Comparer
+from weft.tasks.contexts.evaluation import ContextEvaluation, Line, perplexity
+from weft.tasks.contexts.model import SIZES, Elmo, ElmoModel
+from weft.tasks.prose.data import ProseData
+from weft.tasks.tags.lexicon import Lexicon
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+
+ROWS = 32
+
+
+class ElmoTask(Task):
+    """Running text to words in context.
+
+    Args:
+        data: where text comes from; lines by themselves, in words.
+        model: how large.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": ElmoModel}
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+        "loss": "lower",
+        "forward": "lower",
+        "backward": "lower",
+    }
+    note: ClassVar[str] = (
+        "forward and backward are perplexities a word by the full softmax, the end (or the beginning) of "
+        "each line counted and unknown words as one word; loss is the mean of both in nats."
+    )
+
+    def __init__(self, *, data: ProseData, model: ElmoModel) -> None:
+        self.data = data
+        self.parts = model
+        self.lexicon: Lexicon
+        self._train: list[list[str]]
+        self._valid: list[list[str]]
+
+    def about(self) -> str:
+        """The text."""
+        return f"words in context, on {self.data.describe('train')}"
+
+    def has(self, split: Split) -> bool:
+        """See Task.has."""
+        return self.data.has(split)
+
+    def look(self) -> None:
+        """See that the files are there and the settings fit."""
+        text.check(self.data, words=True)
+        for split in SPLITS:
+            if self.data.has(split):
+                self.data.open(split)
+
+    def rehearse(self) -> Loss:
+        """Two sentences of three words and one."""
+        some = [["a", "b", "ab"], ["b"]]
+        lexicon = text.learn(some, min_count=1)
+        return self.parts.build(lexicon.num_words, lexicon.num_letters).loss(_batch(lexicon, some))
+
+    def prepare(self, run: Path, progress: Progress) -> None:
+        """Learn words and letters unless the run has them; read the text."""
+        progress("reading the text", 0, None)
+        self._train, self._valid = text.of(self.data, "train"), text.of(self.data, "valid")
+        for split, some in (("train", self._train), ("valid", self._valid)):
+            if not some:
+                raise no_words(self.data.describe(split))  # type: ignore[arg-type]
+        if not (run / SIZES).exists():
+            lexicon = text.learn(self._train, min_count=self.data.vocabulary.min_count)
+            Elmo(lexicon, self.parts).save(run)
+        self.open(run)
+        told = f"{sum(map(len, self._train)):,} words in {len(self._train):,} lines"
+        progress(f"training text: {told}, {len(self.lexicon.words):,} different ones are predicted", 0, 0)
+
+    def open(self, run: Path) -> None:
+        """Read words and letters of the run."""
+        self.lexicon = Elmo.load(run).lexicon
+
+    def model(self) -> BothWays:
+        """A new model."""
+        return self.parts.build(self.lexicon.num_words, self.lexicon.num_letters)
+
+    def plan(self, seed: int) -> Batches:
+        """Lines of like length."""
+        lengths = np.array([[len(words)] * 2 for words in self._train])
+        return Batches(lengths, max_tokens=self.data.rows * self.data.length, max_rows=None, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> Sentences:
+        """Training lines by number."""
+        return _batch(self.lexicon, [self._train[int(number)] for number in numbers])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Both perplexities on the validation text."""
+        assert isinstance(model, BothWays)
+        ahead, back, _ = _nats(model, self.lexicon, self._valid)
+        scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
+        return Validation(scores, list[Sample]())
+
+    def predictor(self, model: nn.Module) -> Comparer:
+        """The vectors at work: `vectors("a text")`, `compare("bank", "one sentence", "another")`."""
+        assert isinstance(model, BothWays)
+        return Comparer(model, self.lexicon, self.data)
+
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """One word, two contexts: for word TAB sentence TAB sentence, the cosine of each layer.
+
+        Raises:
+            DataError: names a line that is something else.
+        """
+        comparer = self.predictor(model)
+        name = source if isinstance(source, Path) else "standard input"
+        for number, line in enumerate(read_lines(source), 1):
+            try:
+                yield Answer(comparer.predict(line))
+            except DataError as error:
+                raise DataError(f"{name}:{number}: {error}") from None
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ContextEvaluation:
+        """Both perplexities, beside that of word frequencies; see Task.evaluate."""
+        assert isinstance(model, BothWays)
+        lines = self.data.open(split) if data is None else PlainText(data)
+        some = list(text.sentences(self.data, lines))
+        title = self.data.describe(split) if data is None else data.name
+        if not some:
+            raise no_words(title)
+        ahead, back, words = _nats(model, self.lexicon, some)
+        floor = perplexity(_unigram(self.lexicon, some))
+        scores = [
+            Line("forward perplexity", perplexity(ahead), floor),
+            Line("backward perplexity", perplexity(back), floor),
+        ]
+        signature = (
+            f"unit:word with line ends|softmax:full|classes:{self.lexicon.num_words}|n:{words}"
+            f"|lines of at most {self.data.length} words"
+        )
+        return ContextEvaluation(title, [" ".join(words) for words in some], scores, signature)
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Plain text: see weft/data/check.py."""
+        return check(*files)
+
+
+def _batch(lexicon: Lexicon, some: Sequence[Sequence[str]]) -> Sentences:
+    spelled, mask = lexicon.spell(some)
+    return Sentences(spelled, mask, int(mask.sum()) + len(some))
+
+
+def _nats(model: BothWays, lexicon: Lexicon, some: list[list[str]]) -> tuple[float, float, int]:
+    """Nats a word forward and backward, line ends counted, and how many."""
+    order = sorted(some, key=len)
+    device = model.ends.device
+    totals, count = np.zeros(2), 0
+    for at in range(0, len(order), ROWS):
+        batch = _batch(lexicon, order[at : at + ROWS])
+        with torch.no_grad():
+            both = model.directions(batch.to(device))
+        totals += [float(both.forward.total), float(both.backward.total)]
+        count += batch.target_tokens
+    return float(totals[0]) / count, float(totals[1]) / count, count
+
+
+def _unigram(lexicon: Lexicon, some: list[list[str]]) -> float:
+    """Nats a word by the frequencies of the training text, an end a line counted as often as here."""
+    total = sum(lexicon.counts) + 1
+    counts = dict(zip(lexicon.words, lexicon.counts, strict=True))
+    words = sum(map(len, some))
+    ends = len(some) / (words + len(some))
+    nats = -len(some) * math.log(ends)
+    for sentence in some:
+        for word in sentence:
+            nats -= math.log((1 - ends) * counts.get(word, 1) / total)
+    return nats / (words + len(some))
