@@ -25,12 +25,18 @@ if TYPE_CHECKING:
 @click.option(
     "--processes", type=click.IntRange(1), help="Train with so many processes on this machine; 1 by default."
 )
+@click.option(
+    "--deterministic",
+    is_flag=True,
+    help="The same bits each time, on a GPU too: training.deterministic=true.",
+)
 def command(
     recipe: Path,
     overrides: tuple[str, ...],
     run: Path | None,
     plugins: tuple[str, ...],
     processes: int | None,
+    deterministic: bool,
 ) -> int:
     """Train what RECIPE describes; in an existing run, go on where it stopped.
 
@@ -51,6 +57,8 @@ def command(
         go_on = shlex.join([program(), "train", str(recipe / "recipe.yaml"), "--run", str(recipe)])
         raise ConfigError(f"{recipe}: this is a run, not a recipe; to go on with it: {go_on}")
     run = run or Path("runs") / recipe.stem
+    if deterministic:
+        overrides = (*overrides, "training.deterministic=true")
     table = read_recipe(recipe, overrides)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
         from weft.commands.launch import launch

@@ -30,7 +30,7 @@ from weft.train.monitors import Monitors
 from weft.train.position import Group, Position, groups
 from weft.train.processes import Processes
 from weft.train.reporting import Report
-from weft.train.resume import about, resume
+from weft.train.resume import about, resume, roll_back
 from weft.train.screen import open_report
 from weft.train.settings import Settings
 from weft.train.update import update
@@ -70,10 +70,11 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
         NonFinite: a loss or gradient is not finite and is not to be skipped.
         ConfigError: the metric is none of the task's, or the device is not there.
     """
-    device = devices.choose(settings.device)
+    device = devices.choose(settings.device)  # starts no CUDA library yet
     history = History(settings.metric, _higher(task, settings))
     carry.check(task, settings)
     with (
+        seeds.deterministic(settings.deterministic),
         Processes(device) as processes,
         files.claim(run) if processes.first else nullcontext(),
         (report or open_report(run, tensorboard=settings.tensorboard))
@@ -120,7 +121,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
 
         score = partial(validate, task, model, settings, processes, interrupts)
         saved, clock = position.update, Clock(position, settings)
-        monitors = Monitors(task, model, settings, report)
+        monitors, split = Monitors(task, model, settings, report), False
         for group in groups(plan, position, settings.accumulate):
             end = position.end(settings) or _out_of_patience(history, settings)
             validates = bool(end or position.validates(settings)) and not history.has(position.update)
@@ -164,7 +165,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 taken = update(
                     task, model, optimiser, group, position, factor, settings, workers, carried, processes
                 )
-            except NonFinite:
+            except (NonFinite, ConfigError):
                 if saved != position.update:
                     save()
                 raise
@@ -178,7 +179,17 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                     f"{kernel} was used before and is not here; results may differ in the last digits"
                 )
             if taken.skipped:
-                report.warned(f"{taken.skipped}; this update was left out")
+                said = f"{taken.skipped}; this update was left out"
+                if settings.non_finite == "roll_back":
+                    to = roll_back(checkpoints, model, optimiser)
+                    said += f" and the parameters are those of update {to} again"
+                report.warned(said)
+            if taken.split and not split:
+                split = True
+                report.warned(
+                    f"update {position.update}: the device's memory was full, so a batch was computed in "
+                    "parts; the gradient is the same, smaller batches are faster"
+                )
             report.moved(position.update, position.done(settings))
             monitors.after(position, group, taken)
             if position.logs(settings):

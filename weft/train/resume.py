@@ -9,6 +9,7 @@ from weft.errors import CheckpointError
 from weft.nn.kernels import choice
 from weft.train import optimiser_state, weights
 from weft.train.checkpoints import Checkpoints
+from weft.train.guard import NonFinite
 from weft.train.history import History
 from weft.train.position import Plan, Position
 from weft.train.settings import Settings
@@ -64,3 +65,25 @@ def resume(
     history = max(known, key=lambda one: len(one.entries))
     checkpoints.write_index(history)
     return position, history
+
+
+def roll_back(checkpoints: Checkpoints, model: nn.Module, optimiser: torch.optim.Optimizer) -> int:
+    """Fill model and optimiser from the newest checkpoint; the data goes on where it was.
+
+    Returns:
+        The update of that checkpoint. A save because of a signal makes a checkpoint too, so that a run which
+        was interrupted shortly before may go back less far than the unbroken one.
+
+    Raises:
+        NonFinite: there is no checkpoint yet.
+    """
+    saved = checkpoints.newest()
+    if saved is None:
+        raise NonFinite(
+            "training.non_finite: roll_back finds no checkpoint to go back to; lower training.optimiser.lr, "
+            "or save sooner with training.save_every"
+        )
+    place = str(checkpoints.path(saved.position.update))
+    weights.restore(model, saved.weights, place)
+    optimiser_state.restore(model, optimiser, saved.optimiser, saved.state["optimiser"], place)
+    return saved.position.update

@@ -6,6 +6,9 @@ drawn in between (by a validation that samples, say). Read next: update.py.
 """
 
 import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -19,6 +22,29 @@ def derive(seed: int, *place: int | str) -> int:
     """
     text = "/".join(str(part) for part in (seed, *place))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+@contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Let torch take only such ways as give the same bits each time, and choose no kernel by its speed.
+
+    cuBLAS reads its variable when it is first used, so this comes before anything on a GPU. An operation that
+    has no such way on the device raises. False changes nothing.
+
+    Source: torch, notes on reproducibility; cuBLAS, 2.1.4 (results reproducibility).
+    """
+    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    if not wanted:
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.use_deterministic_algorithms(True)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # costs time; nothing here reads such memory
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0])
+        torch.utils.deterministic.fill_uninitialized_memory = before[1]
 
 
 def settle(number: int, device: torch.device) -> None:

@@ -40,8 +40,11 @@ class Settings:
             0 for none.
         average_of: average the best checkpoints or the last ones that were validated.
         log_every: updates between lines of progress and of metrics.jsonl.
-        non_finite: raise stops at a loss or gradient that is not finite; skip leaves that update out.
+        non_finite: raise stops at a loss or gradient that is not finite; skip leaves that update out;
+            roll_back leaves it out and goes back to the parameters of the newest checkpoint.
         max_skips: updates that may be left out in a whole training.
+        deterministic: take only algorithms that give the same bits each time, on a GPU too, and no kernel
+            because it was the faster one here.
         tensorboard: write events to RUN/tensorboard.
         monitors: measure gradient reach, spectra and gates of recurrent layers, and the norm of each layer's
             gradient: true at lines of progress, as often as 3 % of the time allows; a number at every so many
@@ -72,8 +75,9 @@ class Settings:
     average: int = 0
     average_of: Literal["best", "last"] = "best"
     log_every: int = 50
-    non_finite: Literal["raise", "skip"] = "raise"
+    non_finite: Literal["raise", "skip", "roll_back"] = "raise"
     max_skips: int = 10
+    deterministic: bool = False
     tensorboard: bool = True
     monitors: bool | int = True
 

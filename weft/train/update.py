@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
 from weft.randomness import drawing
 from weft.train import devices, seeds
@@ -37,6 +38,7 @@ class Taken:
     feeding: probability of the true token.
     stepped: whether it was stepped on; the sentence of `skipped` says why not.
     carried: the state for the next batch, where the task carries one; nothing after a skipped update.
+    split: batches that were computed in parts, for want of memory.
     """
 
     total: float
@@ -48,6 +50,7 @@ class Taken:
     stepped: bool
     skipped: str = ""
     carried: State = None
+    split: int = 0
 
 
 def update(
@@ -87,6 +90,7 @@ def update(
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     run = partial(_run, task, model, parameters, group, feeding, settings, carried, workers.count == 1)
     sums, tokens, examples, after = [torch.zeros(2, dtype=torch.float64, device=device)], 0, 0, None
+    split = 0
     optimiser.zero_grad(set_to_none=True)
     for part in workers.map(run, mine):
         _add(parameters, part.gradients)
@@ -94,6 +98,7 @@ def update(
         tokens += part.tokens
         examples += part.examples
         after = part.carried
+        split += part.parts > 1
     processes.add_gradients(parameters)
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     length = torch.nn.utils.get_total_norm(gradients).double()
@@ -126,7 +131,7 @@ def update(
     for options in optimiser.param_groups:
         options["lr"] = rate
     optimiser.step()
-    return Taken(total, count, tokens, norm, rate, feeding, True, carried=after)
+    return Taken(total, count, tokens, norm, rate, feeding, True, carried=after, split=split)
 
 
 class _Part(NamedTuple):
@@ -137,9 +142,62 @@ class _Part(NamedTuple):
     tokens: int
     examples: int
     carried: State
+    parts: int = 1
 
 
 def _run(
+    task: Any,
+    model: nn.Module,
+    parameters: list[nn.Parameter],
+    group: Group,
+    feeding: float,
+    settings: Settings,
+    carried: State,
+    alone: bool,
+    batch: tuple[int, Any],
+) -> _Part:
+    """One batch, or its halves one after the other where the device has no memory for it.
+
+    The sum of the halves' gradients is that of the batch; dropout and fed words are drawn for each half.
+    """
+    one = partial(_one, task, model, parameters, group, feeding, settings, carried, alone)
+    try:
+        return one(batch)
+    except torch.OutOfMemoryError as error:
+        if len(batch[1]) < 2 or getattr(task, "streams", False):
+            raise ConfigError(
+                f"the device has no memory for a batch of {len(batch[1])} "
+                f"({str(error).splitlines()[0][:90]}); make batches smaller in the section data, or the "
+                "model in the section model"
+            ) from None
+    # Outside of the except block: the error holds on to all that the batch had made.
+    if next(model.parameters()).device.type == "cuda":
+        torch.cuda.empty_cache()
+    offset, numbers = batch
+    middle = len(numbers) // 2
+    halves = [
+        _run(task, model, parameters, group, feeding, settings, carried, alone, (offset, numbers[part]))
+        for part in (slice(None, middle), slice(middle, None))
+    ]
+    return _sum(*halves)
+
+
+def _sum(first: _Part, second: _Part) -> _Part:
+    gradients = tuple(
+        one if two is None else two if one is None else one + two
+        for one, two in zip(first.gradients, second.gradients, strict=True)
+    )
+    return _Part(
+        Loss(first.loss.total + second.loss.total, first.loss.count + second.loss.count),
+        gradients,
+        first.tokens + second.tokens,
+        first.examples + second.examples,
+        None,
+        first.parts + second.parts,
+    )
+
+
+def _one(
     task: Any,
     model: nn.Module,
     parameters: list[nn.Parameter],

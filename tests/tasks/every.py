@@ -1,0 +1,152 @@
+"""A tiny recipe of every task, and its answers to inputs given together: what promises to all are tried on.
+
+A task of weft/tasks without an entry here fails tests/tasks/test_every_task.py. Read next: that file.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from tests.commands import corpus, labelled
+from tests.commands.test_language import make as make_prose
+from tests.tasks.test_forecast import table
+from tests.tasks.test_multilingual import corpus as make_many
+from weft.nn.forecasters.forecaster import Past
+from weft.run import Opened
+
+Answers = list[tuple[Any, list[float]]]
+"""For each input: what was answered, which must be the same, and its scores, which must be close."""
+
+
+class Kind(NamedTuple):
+    """A task as it is tried.
+
+    make: writes data and recipe into a folder, and returns the recipe.
+    changes: overrides that give it dropout, and batches so small that an epoch has several.
+    inputs: of the lengths that matter: 1, and several others; the last is the longest.
+    answer: the answers to inputs, given together.
+    """
+
+    make: Callable[[Path], Path]
+    changes: Sequence[str]
+    inputs: Sequence[Any]
+    answer: Callable[[Opened, Sequence[Any]], Answers]
+
+
+def _translated(opened: Opened, lines: Sequence[Any], target: str = "") -> Answers:
+    translator = opened.task.predictor(opened.model)
+    translator = translator.to(target) if target else translator
+    return [([each.text for each in n], [each.score for each in n]) for n in translator.translate(lines)]
+
+
+def _decided(opened: Opened, lines: Sequence[Any]) -> Answers:
+    found = opened.task.predictor(opened.model).classify(lines)
+    return [(each.label, each.probs.tolist()) for each in found]
+
+
+def _tagged(opened: Opened, lines: Sequence[Any]) -> Answers:
+    sentences = [line.split() for line in lines]
+    found = opened.task.predictor(opened.model).tag(sentences, probs=True)
+    return [(each.tags, each.probs) for each in found]
+
+
+def _written(opened: Opened, lines: Sequence[Any]) -> Answers:
+    found = opened.task.predictor(opened.model).write(lines)
+    return [([each.text for each in n], [each.logp for each in n]) for n in found]
+
+
+def _forecast(opened: Opened, starts: Sequence[Any]) -> Answers:
+    values = torch.stack(
+        [torch.sin(torch.arange(opened.task.data.lookback) * 0.3 + start) for start in starts]
+    )
+    known = values.new_zeros(len(starts), opened.task.data.lookback + opened.task.data.horizon, 0)
+    with torch.no_grad():
+        found = opened.model.best(Past(values, known, torch.zeros(len(starts), dtype=torch.long)))  # type: ignore[operator]
+    return [((), row) for row in found.tolist()]
+
+
+def _remembered(opened: Opened, lines: Sequence[Any]) -> Answers:
+    rememberer = opened.task.predictor(opened.model)
+    rows = [rememberer.read(line)[0] for line in lines]
+    x = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    mask = torch.arange(x.shape[1]) < torch.tensor([len(row) for row in rows])[:, None]
+    with torch.no_grad():
+        return [((), [value]) for value in rememberer.answer(x, mask).tolist()]
+
+
+def _sums(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "toy.yaml").write_text(
+        "task: memory\n"
+        "data: {problem: adding, length: 11, shortest: 3, examples: 59, batch_rows: 7, valid: 13, test: 5}\n"
+        "model:\n  encoder: {use: recurrent, cell: gru, sizes: [5, 7]}\n"
+        "training:\n  optimiser: {use: adam, lr: 0.01}\n  precision: float32\n"
+    )
+    return folder / "toy.yaml"
+
+
+def _series(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "toy.yaml").write_text(
+        f"task: forecast\ndata:\n  file: {table(folder / 'x.csv', 151)}\n  lookback: 13\n  horizon: 5\n"
+        "  batch_rows: 31\nmodel:\n  forecaster: {use: recurrent, cell: gru, sizes: [7]}\n  head: normal\n"
+        "training:\n  optimiser: {use: adam, lr: 0.01}\n  metric: mse\n"
+    )
+    return folder / "toy.yaml"
+
+
+def _lines(words: Sequence[str], lengths: Sequence[int]) -> list[str]:
+    return [" ".join(words[(at + n) % len(words)] for n in range(size)) for at, size in enumerate(lengths)]
+
+
+LENGTHS = 1, 3, 2, 5, 1, 4, 7, 23
+SUMS = [
+    " ".join(f"{np.sin(n + at) ** 2:.2f}" + "*" * (n in (0, size - 1)) for n in range(size))
+    for at, size in enumerate((2, 5, 3, 11, 7))
+]
+GREEDY = "decoding.search=greedy", "decoding.max_tokens=9"
+
+KINDS = {
+    "translate": Kind(
+        corpus.make,
+        ["model.decoder.dropout=0.2", "data.batch_tokens=200", "decoding.nbest=2"],
+        _lines(list(corpus.WORDS), LENGTHS),
+        _translated,
+    ),
+    "multilingual": Kind(
+        make_many,
+        ["model.embedding.dropout=0.2", "model.encoder={use: recurrent, cell: gru, sizes: [12]}",
+         "model.decoder={use: recurrent, cell: gru, sizes: [16], score: bilinear}"],
+        _lines(["one", "two", "three", "four", "five"], LENGTHS),
+        lambda opened, lines: _translated(opened, lines, "bb"),
+    ),
+    "language": Kind(
+        make_prose,  # the state is carried, so an update has one batch
+        ["model.decoder.dropout=0.2", "training.accumulate=1", *GREEDY],
+        _lines(["the", "cat", "sat", "on", "a", "mat"], LENGTHS),
+        _written,
+    ),
+    "language in windows": Kind(
+        lambda folder: make_prose(folder, batches="windows"),
+        ["model.decoder.dropout=0.2", *GREEDY],
+        _lines(["the", "cat", "sat", "on", "a", "mat"], LENGTHS),
+        _written,
+    ),
+    "classify": Kind(
+        labelled.make_texts,
+        ["model.dropout=0.2", "data.batch_tokens=100"],
+        _lines(["a", "fine", "film", "this", "was", "grim"], LENGTHS),
+        _decided,
+    ),
+    "tag": Kind(
+        labelled.make_sentences,
+        ["model.embedding.dropout=0.2", "data.batch_rows=10"],
+        _lines(["telo", "beding", ".", "gruno"], LENGTHS),
+        _tagged,
+    ),
+    "forecast": Kind(_series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast),
+    "memory": Kind(_sums, ["model.encoder.dropout=0.2"], SUMS, _remembered),
+}  # fmt: skip

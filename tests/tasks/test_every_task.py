@@ -1,0 +1,139 @@
+"""What holds for every task: a broken training goes on to the bit, an answer depends on its input alone.
+
+Read next: every.py, the tasks; tests/train/test_resume.py, any place of the loop with a toy task.
+"""
+
+import json
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.shell import Answer, weft
+from tests.tasks.every import KINDS, Kind
+from weft import rooms, tasks
+from weft.run import Opened, open_run
+from weft.tasks.task import Task
+from weft.train.checkpoints import Checkpoints
+
+UPDATES = 7
+SHARED = (
+    f"training.max_updates={UPDATES}",
+    "training.validate_every=3",
+    "training.save_every=2",
+    "training.accumulate=2",
+    "training.log_every=1",
+    "training.monitors=false",
+    "training.device=cpu",
+    "training.tensorboard=false",
+)
+TIMED = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "seconds_left"}
+
+
+class Killed(BaseException):
+    """As kill -9: nothing of the loop catches it, nothing is saved."""
+
+
+def killed() -> None:
+    raise Killed
+
+
+def terminated() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def train(name: str, folder: Path, run: str, at: int = 0, act: Callable[[], None] = killed) -> Answer:
+    """Train the tiny recipe of a task; `act` as its at-th training batch is made, counted from 1."""
+    kind = KINDS[name]
+    recipe = kind.make(folder / "toy") if not (folder / "toy").exists() else next(folder.glob("toy/*.yaml"))
+    task: Any = rooms.find(tasks, Task, name.split()[0])
+    collate, made = task.collate, []
+
+    def watched(self: Any, numbers: Any) -> Any:
+        made.append(numbers)
+        if len(made) == at:
+            act()
+        return collate(self, numbers)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE", str(folder / "cache"))
+        patch.setattr(task, "collate", watched)
+        return weft("train", recipe, "--run", folder / run, *SHARED, *kind.changes)
+
+
+def left(run: Path) -> dict[str, Any]:
+    """All that a training leaves, but for the times."""
+    last = run / "checkpoints" / f"step-{UPDATES:08}"
+    found: dict[str, Any] = {
+        path.name: path.read_bytes() for path in [*run.glob("*.safetensors"), *run.glob("tokenizer*.json")]
+    }
+    found |= {f"last {path.name}": path.read_bytes() for path in last.glob("*.safetensors")}
+    found["checkpoints.json"] = (run / "checkpoints.json").read_bytes()
+    lines = map(json.loads, (run / "metrics.jsonl").read_text("utf-8").splitlines())
+    found["metrics.jsonl"] = [{k: v for k, v in line.items() if k not in TIMED} for line in lines]
+    return found
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """A task by its name, and a folder with its unbroken run."""
+    folder = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
+    answer = train(request.param, folder, "whole")
+    assert answer.code == 0, answer.err
+    return request.param, folder
+
+
+def test_every_task_stands_here() -> None:
+    assert {name.split()[0] for name in KINDS} == set(rooms.parts(tasks, Task))
+
+
+@pytest.mark.parametrize("act", [killed, pytest.param(terminated, marks=pytest.mark.slow)])
+def test_broken_off_between_the_batches_of_an_update_it_goes_on_to_the_bit(
+    trained: tuple[str, Path], act: Callable[[], None]
+) -> None:
+    name, folder = trained
+    run = folder / act.__name__
+    # The second batch of the third update; where a state is carried, an update has one batch.
+    if act is killed:
+        with pytest.raises(Killed):
+            train(name, folder, run.name, at=6)
+    else:
+        assert train(name, folder, run.name, at=6, act=act).code == 143
+    newest = Checkpoints(run, print).newest()
+    assert newest is not None and newest.position.index > 0, "not in the middle of an epoch"
+    answer = train(name, folder, run.name)
+    assert answer.code == 0 and "goes on after update" in answer.err, answer.err
+    mine, whole = left(run), left(folder / "whole")
+    assert [name for name in whole if mine.get(name) != whole[name]] == []
+    assert len(whole["metrics.jsonl"]) >= UPDATES and any("last optimiser" in name for name in whole)
+
+
+@pytest.fixture
+def opened(trained: tuple[str, Path]) -> Iterator[tuple[Kind, Opened]]:
+    name, folder = trained
+    decoding = [change for change in KINDS[name].changes if change.startswith("decoding.")]
+    yield KINDS[name], open_run(folder / "whole", device="cpu", changes=decoding)
+
+
+def agree(one: list[Any], other: list[Any]) -> None:
+    assert [said for said, _ in one] == [said for said, _ in other]
+    for (_, mine), (_, theirs) in zip(one, other, strict=True):
+        assert mine == pytest.approx(theirs, abs=1e-5)
+
+
+def test_an_answer_does_not_depend_on_the_others_their_order_or_the_padding(
+    opened: tuple[Kind, Opened],
+) -> None:
+    kind, run = opened
+    alone = [kind.answer(run, [each])[0] for each in kind.inputs]
+    assert len({repr(each) for each in alone}) > len(alone) // 2, "the answers tell nothing"
+    agree(kind.answer(run, kind.inputs), alone)
+    padded = [kind.answer(run, [each, kind.inputs[-1]])[0] for each in kind.inputs]
+    agree(padded, alone)
+    order = random.Random(3).sample(range(len(alone)), len(alone))
+    many = kind.answer(run, [kind.inputs[number] for number in order] * 3)
+    agree(many, [alone[number] for number in order] * 3)

@@ -1,0 +1,141 @@
+"""What a training does about a full device, numbers that are not finite, and chance.
+
+Read next: test_update.py, the policies raise and skip.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.commands import corpus
+from tests.commands.shell import weft
+from tests.train.test_update import ROWS, Broken, fresh, step
+from tests.train.toy import Model, Notes, Task, Validation, quiet, settings
+from weft.errors import ConfigError
+from weft.nn.heads.head import Loss
+from weft.nn.kernels import choice
+from weft.train import seeds
+from weft.train.guard import NonFinite
+from weft.train.loop import train
+from weft.train.optimisers.sgd import SGD
+
+
+class Small(Model):
+    """Its device has memory for so many rows."""
+
+    rows = 3
+
+    def loss(self, batch: Any, **feeding: Any) -> Loss:
+        if torch.is_grad_enabled() and len(batch.numbers) > self.rows:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nmore words")
+        return super().loss(batch, **feeding)
+
+
+def small(rows: int) -> Small:
+    torch.manual_seed(5)
+    model = Small(0.0).double()
+    model.rows = rows
+    return model
+
+
+@pytest.mark.parametrize(("rows", "split"), [(1, 1), (3, 1), (7, 0)])
+def test_a_batch_that_does_not_fit_is_split_with_the_same_gradient(rows: int, split: int) -> None:
+    whole, expected = step([ROWS], fresh())
+    taken, moved = step([ROWS], small(rows))
+    assert taken.split == split
+    assert (taken.count, taken.tokens) == (whole.count, whole.tokens)
+    assert taken.total == pytest.approx(whole.total, abs=1e-12)
+    for one, other in zip(moved, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_a_row_that_does_not_fit_alone_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"no memory for a batch of 1 \(CUDA out of memory.* make batches"):
+        step([ROWS], small(0))
+
+
+def test_a_training_says_once_that_its_batches_were_split(tmp_path: Path) -> None:
+    task, notes = Task(), Notes()
+    task.model = lambda: small(3).float()  # type: ignore[method-assign]
+    assert train(task, tmp_path, settings(max_updates=4), quiet(tmp_path, notes)).update == 4
+    assert len([said for said in notes.warnings if "computed in parts" in said]) == 1
+
+
+def stumbling() -> Broken:
+    """Its loss is infinite for the batch with row 14."""
+    torch.manual_seed(5)
+    model = Broken(0.0)
+    model.where = "loss"
+    return model
+
+
+def test_rolling_back_takes_the_newest_checkpoint_and_the_next_batch(tmp_path: Path) -> None:
+    task, notes, model = Task(), Notes(), stumbling()
+    task.model = lambda: model  # type: ignore[method-assign]
+    seed = next(n for n in range(1, 99) if 14 in task.plan(n).epoch(0)[5])
+    chosen = settings(
+        optimiser=SGD(lr=0.1, momentum=0.9),
+        max_updates=7,
+        max_epochs=0,
+        accumulate=1,
+        save_every=3,
+        validate_every=7,
+        non_finite="roll_back",
+        workers=1,
+        seed=seed,
+    )
+    task.validate = lambda model: Validation({"loss": 1.0, "score": 1.0}, [])  # type: ignore[method-assign]
+    train(task, tmp_path, chosen, quiet(tmp_path, notes))
+    assert any("update 6: the loss is inf" in said and "of update 3 again" in said for said in notes.warnings)
+    # The same as a training from the same start that met neither that batch nor the two before it.
+    twin = stumbling()
+    optimiser = chosen.optimiser.build(twin)
+    batches = task.plan(seed).epoch(0)
+    for ids in [*batches[:3], *batches[6:]]:
+        optimiser.zero_grad()
+        twin.loss(task.batch(ids)).mean.backward()
+        nn.utils.clip_grad_norm_(twin.parameters(), chosen.clip_norm)
+        optimiser.step()
+    for mine, other in zip(model.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(mine, other, rtol=0, atol=1e-6)
+
+
+def test_rolling_back_needs_a_checkpoint(tmp_path: Path) -> None:
+    task = Task()
+    task.model = stumbling  # type: ignore[method-assign]
+    with pytest.raises(NonFinite, match=r"roll_back finds no checkpoint .* training\.save_every"):
+        train(task, tmp_path, settings(max_epochs=1, non_finite="roll_back", save_every=99), quiet(tmp_path))
+
+
+def test_deterministic_holds_inside_and_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
+    with seeds.deterministic(True):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+        slow = {"first": lambda: sum(range(20_000)), "fast": lambda: None}
+        assert choice.choose("a sum that is told from chance", slow) == "first"
+    assert not torch.are_deterministic_algorithms_enabled()
+    with seeds.deterministic(False):
+        assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_a_bidirectional_lstm_with_dropout_trained_twice_is_bit_equal(tmp_path: Path) -> None:
+    recipe = corpus.make(tmp_path / "toy")
+    changes = [
+        "model.encoder={use: recurrent, cell: lstm, sizes: [11, 13], bidirectional: true, dropout: 0.3}",
+        "training.max_updates=9",
+        "training.validate_every=9",
+        f"training.device={'cuda' if torch.cuda.is_available() else 'cpu'}",
+    ]
+    models = []
+    for name in ("one", "two"):
+        choice.keep({})  # as a new process
+        answer = weft("train", recipe, "--run", tmp_path / name, "--deterministic", *changes)
+        assert answer.code == 0, answer.err
+        models.append((tmp_path / name / "model.safetensors").read_bytes())
+    assert models[0] == models[1]
+    assert "deterministic: true" in (tmp_path / "one" / "recipe.yaml").read_text()
