@@ -33,18 +33,16 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
     Source: torch, notes on reproducibility; cuBLAS, 2.1.4 (results reproducibility).
     """
-    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    before = torch.are_deterministic_algorithms_enabled()
     if not wanted:
         yield
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     torch.use_deterministic_algorithms(True)
-    torch.utils.deterministic.fill_uninitialized_memory = False  # costs time; nothing here reads such memory
     try:
         yield
     finally:
-        torch.use_deterministic_algorithms(before[0])
-        torch.utils.deterministic.fill_uninitialized_memory = before[1]
+        torch.use_deterministic_algorithms(before)
 
 
 def settle(number: int, device: torch.device) -> None:
