@@ -61,13 +61,13 @@ $(VENV)/ready: $(NEEDS) | $(VENV)/made
 	    echo "torch comes from $(TORCH_INDEX)"; \
 	    $(RUN) -m pip install --disable-pip-version-check --index-url "$(TORCH_INDEX)" -c constraints.txt torch; \
 	fi
-	@$(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e ".[test]"
+	@$(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e ".[test,serve-tests]"
 	@touch $@
 	@echo "Ready. $(VENV)/bin/weft --help shows what it can do."
 
 $(VENV)/ready-dev: $(VENV)/ready
 	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
-	@$(RUN) -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[test,dev]"
+	@$(RUN) -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[test,serve-tests,dev]"
 	@touch $@
 
 # An interpreter of the right age, then a virtual environment that works; a broken one is made anew.

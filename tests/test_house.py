@@ -34,6 +34,7 @@ ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER
 for _room in ("tasks", "train", "config", "run", "card"):
     ALLOWED[_room] = ALLOWED[_room] | SIDE
 ALLOWED |= {room: GROUND | SIDE | set(ORDER) for room in LEAVES}
+ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the one of `weft inspect`
 ALLOWED["commands"] = GROUND | SIDE | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
@@ -67,6 +68,9 @@ HOMES = {
     "matplotlib": {"inspect"},
     "rich": {"train", "inspect", "commands"},
     "click": {"cli", "commands"},
+    "starlette": {"serve"},
+    "uvicorn": {"serve"},
+    "prometheus_client": {"serve"},
 }
 HEAVY = ["torch", "numpy", "tokenizers", "matplotlib", "rich", "ruamel", "sacrebleu", "safetensors", "PIL"]
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}

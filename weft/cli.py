@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "Write a run's word vectors for other programs.",
     "inspect": "Look inside a run: one page with every view.",
     "import": "Turn a checkpoint of the transformers library into a run.",
+    "serve": "Serve runs: a page to try them, and an HTTP interface.",
     "show": "Print a run: its recipe, sizes and scores.",
     "data": "Check data files: everything that is wrong, at once.",
     "ngram": "Count an n-gram model from text, score text with one (ARPA).",

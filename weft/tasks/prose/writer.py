@@ -176,7 +176,7 @@ class Writer:
                     written = self._search([rows[number] for number in part], chance)
                     for place, number in enumerate(part):
                         found[number] = [
-                            self._text(some[number], rows[number], *one) for one in written[place]
+                            self.written(some[number], rows[number], *one) for one in written[place]
                         ]
             yield from found
 
@@ -210,7 +210,8 @@ class Writer:
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
         return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
 
-    def _text(self, text: str, given: list[int], added: list[int], logp: float) -> Written:
+    def written(self, text: str, given: list[int], added: list[int], logp: float) -> Written:
+        """A text and what was added to its tokens, up to the first of the texts that stop it."""
         # What was given stays as it is; a known word stands in for an unknown one to see where spaces go.
         given = [min(5, len(self.vocabulary) - 1) if token == UNK else token for token in given]
         whole, before = self._decoded([*given, *added]), self._decoded(given)

@@ -1,0 +1,41 @@
+"""Requests with the standard library alone, so that nothing is sent but what a test says."""
+
+import json
+import urllib.error
+import urllib.request
+from typing import Any, NamedTuple
+
+
+class Reply(NamedTuple):
+    status: int
+    body: Any  # JSON read, or text
+    headers: dict[str, str]
+
+
+def ask(address: str, data: bytes | None = None, kind: str | None = None, method: str | None = None) -> Reply:
+    """A request; GET without data, POST with it."""
+    headers = {"Content-Type": kind} if kind else {}
+    request = urllib.request.Request(address, data=data, headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return _reply(answer.status, answer.read(), dict(answer.headers))
+    except urllib.error.HTTPError as error:
+        with error:
+            return _reply(error.code, error.read(), dict(error.headers))
+
+
+def post(address: str, content: Any) -> Reply:
+    """JSON."""
+    return ask(address, json.dumps(content).encode(), "application/json")
+
+
+def _reply(status: int, body: bytes, headers: dict[str, str]) -> Reply:
+    text = body.decode("utf-8")
+    is_json = headers.get("content-type", "").startswith("application/json")
+    return Reply(status, json.loads(text) if is_json else text, headers)
+
+
+def events(text: str) -> list[Any]:
+    """Server-sent events; [DONE] as a text."""
+    found = [part.removeprefix("data: ") for part in text.split("\n\n") if part]
+    return [one if one == "[DONE]" else json.loads(one) for one in found]

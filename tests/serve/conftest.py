@@ -1,0 +1,73 @@
+"""A server in a thread over toy runs that are trained once; skipped, and said so, without the extra."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import corpus, labelled
+from tests.commands.shell import weft
+from tests.commands.test_language import RECIPE, RECURRENT, write
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs: toy (xx to yy), prose, label, tags; and young, which has no model yet."""
+    folder = tmp_path_factory.mktemp("served")
+    prose = write(folder / "prose-data") / "prose.yaml"
+    made = RECIPE.format(folder=prose.parent, kind="word", batches="stream", decoder=RECURRENT, updates=60)
+    prose.write_text(made)
+    recipes = {
+        "toy": corpus.make(folder / "toy-data"),
+        "prose": prose,
+        "label": labelled.make_texts(folder / "label-data"),
+        "tags": labelled.make_sentences(folder / "tag-data"),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE", str(folder / "cache"))
+        for name, recipe in recipes.items():
+            answer = weft("train", recipe, "--run", folder / name)
+            assert answer.code == 0, answer.err
+    young = folder / "young"
+    young.mkdir()
+    for name in ("recipe.yaml", "run.json", "metrics.jsonl"):
+        (young / name).write_bytes((folder / "toy" / name).read_bytes())
+    return folder
+
+
+@pytest.fixture(scope="session")
+def library() -> None:
+    """What the server is made of."""
+    for name in ("starlette", "uvicorn", "prometheus_client", "python_multipart"):
+        pytest.importorskip(name, reason=f"{name} is not installed: pip install -e .[serve]")
+
+
+@pytest.fixture(scope="session")
+def serving(library: None, runs: Path) -> Any:
+    from weft.serve.app import Serving
+    from weft.serve.limits import Limits
+    from weft.serve.served import named
+
+    paths = [runs / name for name in ("toy", "prose", "label", "tags", "young")]
+    return Serving(named(paths, "cpu", ()), Limits(characters=2000, items=70))
+
+
+@pytest.fixture(scope="session")
+def address(serving: Any) -> Iterator[str]:
+    """Where the server listens, without a slash at the end."""
+    from weft.serve.server import Server, bound
+
+    listening = bound("127.0.0.1", 0)
+    server = Server(serving)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    serving.drain()
+    server.should_exit = True
+    thread.join(20)
+    assert not thread.is_alive()

@@ -1,0 +1,142 @@
+"""Whatever comes, a clear answer goes out, never a 5xx, and the next request is answered."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.serve.client import ask, post
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({}, "q: the text to translate is missing"),
+        ({"q": 7}, "q: a text is needed, a number came"),
+        ({"q": []}, "q: an empty list came"),
+        ({"q": "a" * 2001}, "2,001 characters came, at most 2,000"),
+        ({"q": "a" * 100_000}, "100,000 characters came"),
+        ({"q": ["a"] * 71}, "71 texts came, at most 70"),
+        ({"q": "a\n" * 71}, "71 lines came, at most 70"),
+        ({"q": "alpha \ud800"}, r"half of a surrogate pair \(U\+D800\) stands at character 7"),
+        ({"q": "alpha", "target": "zz"}, "there are: xx to yy"),
+        ({"q": "alpha", "source": "zz"}, "there are: xx to yy"),
+        ({"q": "alpha", "target": None}, "target: a language code is needed"),
+        ({"q": "alpha", "format": "pdf"}, "format: text or html is needed"),
+        ({"q": "alpha", "alternatives": 99}, "alternatives: a number from 0 to 15"),
+    ],
+)
+def test_a_translation_is_refused_in_one_sentence(
+    address: str, fields: dict[str, Any], sentence: str
+) -> None:
+    reply = post(f"{address}/translate", {"source": "xx", "target": "yy", **fields})
+    assert reply.status == 400
+    with pytest.raises(ValueError, match=sentence):
+        raise ValueError(reply.body["error"])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "\n\n", "\0", "\x07\x1b[31m", "\u202e\ufeff", "💥" * 9, "अआ ابت 漢字"]
+)
+def test_odd_texts_are_answered(address: str, text: str) -> None:
+    reply = post(f"{address}/translate", {"q": text, "source": "xx", "target": "yy"})
+    assert reply.status == 200
+    assert isinstance(reply.body["translatedText"], str)
+    assert post(f"{address}/v1/completions", {"prompt": text, "max_tokens": 2}).status == 200
+
+
+def test_bodies_that_are_none(address: str) -> None:
+    where = f"{address}/translate"
+    for body, kind in (
+        (b"{", "application/json"),
+        (b"[1]", "application/json"),
+        (b"[" * 9000, "application/json"),
+        (b"\xff\xfe", "application/json"),
+        (b"no edge", "multipart/form-data"),
+        (b"no edge", "multipart/form-data; boundary=x"),
+        (b"q=%ff", "application/x-www-form-urlencoded"),
+    ):
+        assert ask(where, body, kind).status == 400, (body, kind)
+    reply = ask(where, b"x" * 1_000_001, "application/json")
+    assert reply.status == 413
+    assert "larger than 1,000,000 bytes" in reply.body["error"]
+    assert ask(f"{address}/nowhere").status == 404
+    assert ask(f"{address}/translate", method="DELETE").status == 405
+
+
+def test_predictions_are_given_or_refused(address: str) -> None:
+    where = f"{address}/predict"
+    found = post(where, {"run": "label", "inputs": ["this was great", "it was awful"]}).body["outputs"]
+    assert [one["label"] for one in found] == ["good", "bad"]
+    assert sum(found[0]["probs"].values()) == pytest.approx(1, abs=1e-5)
+    (tags,) = post(where, {"run": "tags", "inputs": "the dog"}).body["outputs"]
+    assert [one["word"] for one in tags] == ["the", "dog"]
+    for fields, sentence in (
+        ({"run": "label"}, "inputs: a text"),
+        ({"run": "label", "inputs": ""}, "inputs: an empty text came"),
+        ({"run": "toy", "inputs": "alpha"}, "ask /translate"),
+        ({"run": "none", "inputs": "alpha"}, "there are: toy, prose, label, tags, young"),
+    ):
+        reply = post(where, fields)
+        assert reply.status in (400, 404)
+        assert sentence in reply.body["error"]
+
+
+def test_a_run_in_training_shows_its_curves_alone(address: str) -> None:
+    assert post(f"{address}/predict", {"run": "young", "inputs": "x"}).status == 409
+    assert post(f"{address}/api/watch", {"run": "young", "text": "x"}).status == 409
+    curves = ask(f"{address}/api/curves?run=young").body["curves"]
+    assert [point[0] for point in curves["validation loss"]] == [200, 400]
+    about = {one["name"]: one for one in ask(f"{address}/api/runs").body}
+    assert about["young"]["ready"] is False
+    assert about["toy"]["targets"] == ["yy"]
+
+
+PATHS = ["/translate", "/detect", "/predict", "/v1/completions", "/api/watch"]
+NAMES = [
+    "q",
+    "source",
+    "target",
+    "format",
+    "alternatives",
+    "prompt",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "n",
+]
+NAMES += ["stop", "seed", "logprobs", "echo", "stream", "model", "run", "inputs", "text", "prefix", "beam"]
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20)
+KNOWN = st.sampled_from(
+    ["toy", "prose", "label", "tags", "young", "xx", "yy", "auto", "text", "html", "the cat", 1]
+)
+VALUES = st.recursive(PLAIN | KNOWN, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
+
+
+@settings(max_examples=80)
+@given(st.sampled_from(PATHS), st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=7))
+def test_no_request_makes_the_server_fail(address: str, path: str, fields: dict[str, Any]) -> None:
+    reply = ask(address + path, json.dumps(fields).encode(), "application/json")
+    assert reply.status < 500, (fields, reply)
+    if reply.status != 200:
+        assert reply.body["error"]
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(PATHS), st.binary(max_size=60), st.sampled_from(["json", "x-www-form-urlencoded", "x"])
+)
+def test_no_body_makes_the_server_fail(address: str, path: str, body: bytes, kind: str) -> None:
+    assert ask(address + path, body, f"application/{kind}").status < 500
+
+
+def test_the_counts_name_no_client_and_no_text(address: str, serving: Any) -> None:
+    post(f"{address}/translate", {"q": "alpha", "source": "xx", "target": "yy"})
+    ask(f"{address}/secret-place")
+    counts = ask(f"{address}/metrics").body
+    assert 'weft_requests_total{path="/translate",status="200"}' in counts
+    assert "secret" not in counts
+    assert "127.0.0.1" not in counts
+    assert serving.batcher.waiting == 0

@@ -1,0 +1,121 @@
+"""The queue: bounded, batched, left by whoever leaves; one at fault spoils nobody's answer."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from weft.errors import ConfigError
+from weft.serve.batcher import Batcher, Job, Left, Stopped
+from weft.serve.limits import Refusal
+
+
+class Held:
+    """Work that waits to be let go, so that others queue up behind it."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.begun = threading.Event()
+        self.batches: list[list[Any]] = []
+
+    def __call__(self, items: list[Any], stopped: Stopped) -> list[Any]:
+        self.begun.set()
+        assert self.go.wait(20)
+        self.batches.append(list(items))
+        if "bad" in items:
+            raise ConfigError("bad: came, good is needed")
+        if "broken" in items:
+            raise ZeroDivisionError
+        return [f"{item}!" for item in items]
+
+
+def test_what_waits_is_answered_in_one_batch_each_with_its_own() -> None:
+    async def scene() -> None:
+        work, batcher = Held(), Batcher("test", most=20, rows=5)
+        first = asyncio.ensure_future(batcher.ask(Job("k", work, ["a"], 20)))
+        await asyncio.to_thread(work.begun.wait, 20)
+        waiting = [
+            asyncio.ensure_future(batcher.ask(Job(key, work, items, 20)))
+            for key, items in (("k", ["b", "c"]), ("k", ["d"]), ("other", ["e"]), ("k", ["f", "g", "h"]))
+        ]
+        await asyncio.sleep(0.01)
+        assert batcher.waiting == 7
+        work.go.set()
+        answers = await asyncio.gather(first, *waiting)
+        assert answers == [["a!"], ["b!", "c!"], ["d!"], ["e!"], ["f!", "g!", "h!"]]
+        assert work.batches == [["a"], ["b", "c", "d"], ["e"], ["f", "g", "h"]]
+        batcher.drain()
+
+    asyncio.run(scene())
+
+
+def test_one_at_fault_spoils_nobodys_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    async def scene() -> None:
+        work, batcher = Held(), Batcher("test", most=20, rows=5)
+        jobs = [asyncio.ensure_future(batcher.ask(Job("k", work, [item], 20))) for item in ("a", "bad", "b")]
+        await asyncio.sleep(0.01)
+        work.go.set()
+        found = await asyncio.gather(*jobs, return_exceptions=True)
+        assert [found[0], found[2]] == [["a!"], ["b!"]]
+        assert isinstance(found[1], Refusal)
+        assert (found[1].status, found[1].sentence) == (400, "bad: came, good is needed")
+        with pytest.raises(Refusal, match="the model failed"):
+            await batcher.ask(Job("k", work, ["broken"], 20))
+        assert await batcher.ask(Job("k", work, ["c"], 20)) == ["c!"]
+        batcher.drain()
+
+    asyncio.run(scene())
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_full_queue_says_when_to_come_again_and_who_leaves_makes_room() -> None:
+    async def scene() -> None:
+        work, batcher = Held(), Batcher("test", most=2, rows=5)
+        first = asyncio.ensure_future(batcher.ask(Job("k", work, ["a"], 20)))
+        await asyncio.to_thread(work.begun.wait, 20)
+        leaver = asyncio.ensure_future(batcher.ask(Job("k", work, ["b", "c"], 20)))
+        await asyncio.sleep(0.01)
+        with pytest.raises(Refusal, match="2 texts are waiting and at most 2 may") as full:
+            await batcher.ask(Job("k", work, ["d"], 20))
+        assert (full.value.status, full.value.retry_after) == (429, 1)
+        leaver.cancel()
+        await asyncio.sleep(0.01)
+        second = asyncio.ensure_future(batcher.ask(Job("k", work, ["e"], 20)))
+        await asyncio.sleep(0.01)
+        work.go.set()
+        assert [await first, await second] == [["a!"], ["e!"]]
+        assert work.batches == [["a"], ["e"]]
+        batcher.drain()
+        with pytest.raises(Refusal, match="about to end") as ending:
+            await batcher.ask(Job("k", work, ["f"], 20))
+        assert ending.value.status == 503
+
+    asyncio.run(scene())
+
+
+def test_work_that_nobody_waits_for_is_given_up_within_a_step() -> None:
+    steps = []
+
+    def endless(items: list[Any], stopped: Stopped) -> list[Any]:
+        while not stopped():
+            steps.append(1)
+            threading.Event().wait(0.01)
+        raise Left
+
+    async def scene() -> None:
+        batcher = Batcher("test", most=2, rows=5)
+        asked = asyncio.ensure_future(batcher.ask(Job("k", endless, ["a"], 20)))
+        while not steps:
+            await asyncio.sleep(0.005)
+        asked.cancel()
+        before = len(steps)
+        while batcher.busy:
+            await asyncio.sleep(0.005)
+        assert len(steps) - before <= 2
+        with pytest.raises(Refusal, match="took too long") as late:
+            await batcher.ask(Job("k", endless, ["a"], 0.05))
+        assert (late.value.status, late.value.retry_after) == (503, 5)
+        batcher.drain()
+
+    asyncio.run(scene())

@@ -1,0 +1,92 @@
+"""LibreTranslate's interface: every form of request, its real clients, one answer for one and for many."""
+
+import random
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from tests.commands.corpus import WORDS
+from tests.commands.shell import weft
+from tests.serve.client import ask, post
+
+
+def lines(count: int) -> list[str]:
+    chance = random.Random(3)
+    return [" ".join(chance.choices(list(WORDS), k=chance.randint(1, 6))) for _ in range(count)]
+
+
+def test_every_form_of_a_request_is_answered_alike(address: str) -> None:
+    fields = {"q": "alpha beta", "source": "xx", "target": "yy"}
+    form = urlencode(fields).encode()
+    edge = "--e\r\n"
+    parts = "".join(
+        f'{edge}Content-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    )
+    answers = [
+        post(f"{address}/translate", fields),
+        ask(f"{address}/translate", form, "application/x-www-form-urlencoded"),
+        ask(f"{address}/translate", f"{parts}--e--\r\n".encode(), "multipart/form-data; boundary=e"),
+        ask(f"{address}/translate?{urlencode(fields)}", b""),
+        ask(f"{address}/translate?{urlencode(fields)}"),
+    ]
+    assert [one.status for one in answers] == [200] * 5
+    assert all(one.body == {"translatedText": "uno due"} for one in answers)
+
+
+def test_a_list_is_answered_like_its_members_and_like_the_command_line(address: str, runs: Path) -> None:
+    asked = lines(64)
+    together = post(f"{address}/translate", {"q": asked, "source": "xx", "target": "yy"}).body[
+        "translatedText"
+    ]
+    alone = [
+        post(f"{address}/translate", {"q": one, "source": "xx", "target": "yy"}).body["translatedText"]
+        for one in asked
+    ]
+    assert together == alone
+    asked_there = "".join(f"{one}\n" for one in asked).encode()
+    assert together == weft("predict", runs / "toy", stdin=asked_there).lines
+
+
+def test_lines_and_tags_stay_where_they_are(address: str) -> None:
+    text = "alpha\n\n beta gamma\r\n"
+    answer = post(f"{address}/translate", {"q": text, "source": "xx", "target": "yy"}).body
+    assert answer["translatedText"] == "uno\n\ndue tre\r\n"
+    marked = {"q": "<p>alpha <b>beta</b></p>", "source": "xx", "target": "yy", "format": "html"}
+    assert post(f"{address}/translate", marked).body["translatedText"] == "<p>uno<b>due</b></p>"
+
+
+def test_alternatives_and_the_language_that_was_found(address: str) -> None:
+    asked = {"q": ["alpha", "beta"], "source": "auto", "target": "yy", "alternatives": 2}
+    answer = post(f"{address}/translate", asked).body
+    assert answer["translatedText"] == ["uno", "due"]
+    assert [len(one) for one in answer["alternatives"]] == [2, 2]
+    assert answer["detectedLanguage"] == [{"confidence": 100.0, "language": "xx"}] * 2
+    assert post(f"{address}/detect", {"q": "alpha"}).body == [{"confidence": 100.0, "language": "xx"}]
+
+
+def test_what_it_offers(address: str) -> None:
+    assert ask(f"{address}/languages").body == [{"code": "xx", "name": "xx", "targets": ["yy"]}]
+    for path in ("/health", "/health/live", "/health/ready"):
+        assert ask(address + path).status == 200
+    described = ask(f"{address}/openapi.json").body
+    assert described["openapi"] == "3.1.0"
+    assert "/translate" in described["paths"]
+
+
+def test_libretranslatepy_is_served(address: str) -> None:
+    library = pytest.importorskip("libretranslatepy", reason="not installed: pip install -e .[serve-tests]")
+    client = library.LibreTranslateAPI(address)
+    assert client.translate("gamma alpha", "xx", "yy") == "tre uno"
+    assert client.languages()[0]["code"] == "xx"
+    assert client.detect("gamma")[0]["language"] == "xx"
+
+
+def test_deep_translator_is_served(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = pytest.importorskip("deep_translator", reason="not installed: pip install -e .[serve-tests]")
+    from deep_translator import libre
+
+    monkeypatch.setattr(libre, "LIBRE_LANGUAGES_TO_CODES", {"left": "xx", "right": "yy"})
+    client = library.LibreTranslator(source="xx", target="yy", api_key="none", custom_url=f"{address}/")
+    assert client.translate("gamma alpha") == "tre uno"

@@ -1,0 +1,174 @@
+"""All routes, the counts for Prometheus, and the health of the server.
+
+Read next: translation.py, completions.py, pages.py; server.py starts it.
+"""
+
+import time
+import traceback
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from weft.serve.batcher import Batcher
+from weft.serve.completions import Completions, error_form
+from weft.serve.forms import Handler, Json, plain, refused
+from weft.serve.limits import Limits
+from weft.serve.openapi import description
+from weft.serve.pages import FILES, Pages
+from weft.serve.served import Served
+from weft.serve.translation import Translation
+
+
+class Serving:
+    """The application and the threads behind it.
+
+    Args:
+        runs: by name.
+        limits: of every request.
+    """
+
+    def __init__(self, runs: dict[str, Served], limits: Limits) -> None:
+        self.runs = runs
+        self.limits = limits
+        self.batcher = Batcher("answers", most=limits.queue, rows=limits.batch_rows)
+        # A stream holds as many places as it has texts, however long the queue of whole answers is.
+        self.streams = Batcher("streams", most=limits.streams * limits.beam, rows=1)
+        self.counts = Counts(self.batcher, self.streams)
+        translation = Translation(runs, self.batcher, limits)
+        completions = Completions(runs, self.batcher, self.streams, limits)
+        pages = Pages(runs, self.batcher, self.streams, limits)
+        both = ["GET", "POST"]
+        routes = [
+            _route("/", pages.file),
+            *(_route(f"/{name}", _file(pages, name)) for name in FILES),
+            _route("/api/runs", pages.listed),
+            _route("/api/curves", pages.curves),
+            _route("/api/watch", pages.watch, ["POST"]),
+            _route("/inspect", pages.inside),
+            _route("/predict", pages.predict, ["POST"]),
+            _route("/translate", translation.translate, both),
+            _route("/detect", translation.detect, both),
+            _route("/languages", translation.languages),
+            _route("/health", translation.health),
+            _route("/health/live", translation.health),
+            _route("/health/ready", self.ready),
+            _route("/metrics", self.metrics),
+            _route("/openapi.json", self.openapi),
+            Route("/v1/models", refused(error_form, completions.models)),
+            Route("/v1/models/{name}", refused(error_form, completions.model)),
+            Route("/v1/completions", refused(error_form, completions.completions), methods=["POST"]),
+        ]
+        self.app = Starlette(
+            routes=routes,
+            exception_handlers={HTTPException: _unknown, Exception: _failed},
+            middleware=[Middleware(Counting, counts=self.counts)],
+        )
+
+    async def ready(self, request: Request) -> Response:
+        """Whether requests are taken now: every run that has a model is loaded."""
+        waits = self.batcher.waiting
+        ready = waits < self.limits.queue and any(run.ready for run in self.runs.values())
+        about = {"status": "ready" if ready else "not ready", "waiting": waits}
+        return Json(about, 200 if ready else 503, {} if ready else {"Retry-After": "1"})
+
+    async def metrics(self, request: Request) -> Response:
+        """Counts and times, in Prometheus's format; no addresses, no texts."""
+        return PlainTextResponse(
+            generate_latest(self.counts.registry), media_type="text/plain; version=0.0.4"
+        )
+
+    async def openapi(self, request: Request) -> Response:
+        """What the interface offers, for programs."""
+        return Json(description(self.limits))
+
+    def drain(self) -> None:
+        """Answer what waits and take nothing more."""
+        self.batcher.drain()
+        self.streams.drain()
+
+
+class Counts:
+    """What /metrics shows."""
+
+    def __init__(self, batcher: Batcher, streams: Batcher) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "weft_requests_total", "Requests answered.", ["path", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "weft_request_seconds", "Seconds until the answer's end.", ["path"], registry=self.registry
+        )
+        for name, one in (("answers", batcher), ("streams", streams)):
+            waiting = Gauge(f"weft_{name}_waiting", f"Texts that wait ({name}).", registry=self.registry)
+            waiting.set_function(lambda one=one: one.waiting)  # type: ignore[misc]
+            running = Gauge(f"weft_{name}_running", f"Texts being computed ({name}).", registry=self.registry)
+            running.set_function(lambda one=one: one.running)  # type: ignore[misc]
+            batches = Gauge(f"weft_{name}_batches", f"Batches computed ({name}).", registry=self.registry)
+            batches.set_function(lambda one=one: one.batches)  # type: ignore[misc]
+            items = Gauge(f"weft_{name}_items", f"Texts answered ({name}).", registry=self.registry)
+            items.set_function(lambda one=one: one.answered)  # type: ignore[misc]
+
+
+class Counting:
+    """Counts every request by its route, never by what a client made up.
+
+    Args:
+        app: the rest.
+        counts: of the server.
+    """
+
+    def __init__(self, app: ASGIApp, counts: Counts) -> None:
+        self.app = app
+        self.counts = counts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = 500
+
+        async def noting(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        begun = time.monotonic()
+        try:
+            await self.app(scope, receive, noting)
+        finally:
+            route = scope.get("route")
+            path = route.path if isinstance(route, Route) else "other"
+            self.counts.requests.labels(path, str(status)).inc()
+            self.counts.seconds.labels(path).observe(time.monotonic() - begun)
+
+
+def _route(path: str, handler: Handler, methods: list[str] | None = None) -> Route:
+    return Route(path, refused(plain, handler), methods=methods)
+
+
+def _file(pages: Pages, name: str) -> Handler:
+    async def handler(request: Request) -> Response:
+        request.path_params["name"] = name
+        return await pages.file(request)
+
+    return handler
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    said = {404: "there is nothing at this address; GET /openapi.json lists what there is"}
+    said[405] = "this address does not take that method; GET /openapi.json says which"
+    return Json({"error": said.get(error.status_code, error.detail)}, error.status_code, error.headers)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    traceback.print_exception(error)
+    return Json({"error": "the server failed; its log says where"}, 500)

@@ -1,0 +1,202 @@
+"""Requests that wait, answered together: one thread takes what can go into one batch.
+
+While a batch is computed others arrive; those of the same key become the next batch. Nobody waits for a
+batch to fill. Read next: answers.py, what a batch computes; app.py.
+"""
+
+import asyncio
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from weft.errors import WeftError
+from weft.serve.limits import Refusal
+
+Stopped = Callable[[], bool]
+Work = Callable[[list[Any], Stopped], Sequence[Any]]
+"""Items and whether to give up give an answer for each item; a step is all it may do after that."""
+
+
+class Left(Exception):
+    """Raised by work that sees that nobody waits for it any more."""
+
+
+class Job:
+    """Some items of one request.
+
+    Args:
+        key: jobs of equal keys may share a batch.
+        work: answers items; that of any job of the key serves.
+        items: what is asked.
+        seconds: after which it is given up.
+    """
+
+    def __init__(self, key: Hashable, work: Work, items: Sequence[Any], seconds: float) -> None:
+        self.key = key
+        self.work = work
+        self.items = list(items)
+        self.until = time.monotonic() + seconds
+        self.gone = threading.Event()
+        self.loop = asyncio.get_running_loop()
+        self.answer: asyncio.Future[list[Any]] = self.loop.create_future()
+
+    def over(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self.gone.is_set() or time.monotonic() > self.until
+
+    def finish(self, found: Sequence[Any] | Exception) -> None:
+        """From the thread: hand over answers, or why there are none."""
+
+        def hand_over() -> None:
+            if self.answer.done():
+                return
+            if isinstance(found, Exception):
+                self.answer.set_exception(found)
+                self.answer.exception()  # the client may have left: then nobody asks
+            else:
+                self.answer.set_result(list(found))
+
+        if not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(hand_over)
+
+
+class Batcher:
+    """A bounded queue and the thread that empties it.
+
+    Args:
+        name: of the thread.
+        most: items that may wait.
+        rows: items of a batch; a job with more is a batch of its own.
+    """
+
+    def __init__(self, name: str, *, most: int, rows: int) -> None:
+        self.most = most
+        self.rows = rows
+        self.batches = 0
+        self.answered = 0
+        self._jobs: deque[Job] = deque()
+        self._running: list[Job] = []
+        self._ready = threading.Condition()
+        self._draining = False
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Items that wait, those of clients that have left not counted."""
+        with self._ready:
+            return sum(len(job.items) for job in self._jobs if not job.gone.is_set())
+
+    @property
+    def running(self) -> int:
+        """Items of the batch that is being computed."""
+        with self._ready:
+            return sum(len(job.items) for job in self._running)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits or is computed."""
+        with self._ready:
+            return bool(self._jobs or self._running)
+
+    def put(self, job: Job) -> Job:
+        """Let a job wait its turn.
+
+        Raises:
+            Refusal: too many wait, or the server is about to end.
+        """
+        with self._ready:
+            if self._draining:
+                raise Refusal(503, "the server is about to end; ask again later", retry_after=5)
+            waiting = sum(len(one.items) for one in self._jobs if not one.gone.is_set())
+            if waiting + len(job.items) > self.most:
+                raise Refusal(
+                    429,
+                    f"{waiting} texts are waiting and at most {self.most} may; ask again in a moment",
+                    retry_after=1,
+                )
+            self._jobs.append(job)
+            self._ready.notify()
+        return job
+
+    async def ask(self, job: Job) -> list[Any]:
+        """Put a job and wait for its answers; whoever is cancelled while waiting frees its place.
+
+        Raises:
+            Refusal: as `put`, or what was wrong with the items, or the deadline.
+        """
+        self.put(job)
+        try:
+            return await job.answer
+        finally:
+            job.gone.set()
+
+    def drain(self) -> None:
+        """Take nothing more; what waits is still answered."""
+        with self._ready:
+            self._draining = True
+            self._ready.notify()
+
+    def _work(self) -> None:
+        while jobs := self._next():
+            self._run(jobs)
+            with self._ready:
+                self._running = []
+
+    def _next(self) -> list[Job]:
+        """The jobs of the next batch; none when the server ends."""
+        while True:
+            with self._ready:
+                while not self._jobs:
+                    if self._draining:
+                        return []
+                    self._ready.wait()
+                first = self._jobs.popleft()
+                batch, rows, others = [first], len(first.items), deque[Job]()
+                for job in self._jobs:
+                    if job.key == first.key and rows + len(job.items) <= self.rows:
+                        batch.append(job)
+                        rows += len(job.items)
+                    else:
+                        others.append(job)
+                self._jobs = others
+                live = [job for job in batch if not job.over()]
+                self._running = live
+            for job in batch:
+                if job not in live:
+                    job.finish(_late())
+            if live:
+                return live
+
+    def _run(self, jobs: list[Job]) -> None:
+        items = [item for job in jobs for item in job.items]
+        try:
+            found = list(jobs[0].work(items, lambda: all(job.over() for job in jobs)))
+        except Left:
+            for job in jobs:
+                job.finish(_late())
+            return
+        except (WeftError, Refusal) as error:
+            if len(jobs) == 1:
+                jobs[0].finish(error if isinstance(error, Refusal) else Refusal(400, str(error)))
+                return
+            for job in jobs:  # one of them is at fault and must not spoil the others
+                self._run([job])
+            return
+        except Exception as error:  # noqa: BLE001  whatever it is, the server lives on and says so
+            traceback.print_exception(error)
+            for job in jobs:
+                job.finish(Refusal(500, "the model failed on this input; the server's log says where"))
+            return
+        self.batches += 1
+        self.answered += len(items)
+        for job in jobs:
+            job.finish(found[: len(job.items)])
+            del found[: len(job.items)]
+
+
+def _late() -> Refusal:
+    return Refusal(503, "it took too long and was given up; ask for less, or later", retry_after=5)

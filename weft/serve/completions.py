@@ -1,0 +1,220 @@
+"""OpenAI's completions interface over language models: /v1/models, /v1/completions.
+
+Source: platform.openai.com/docs/api-reference/completions. Greedy and sampled requests for the same model
+are answered side by side. Not offered, and refused: suffix, best_of above n, penalties, logit_bias, chat.
+Read next: continuing.py.
+"""
+
+import asyncio
+import json
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from weft.serve.batcher import Batcher, Job, Stopped
+from weft.serve.continuing import Ask, Continued, How, Token, go_on, spaced
+from weft.serve.forms import Json, answered, fields
+from weft.serve.limits import Limits, Refusal, real, whole
+from weft.serve.served import Served, find
+from weft.tasks.prose.writer import Writer
+
+DEFAULT_TOKENS = 16  # OpenAI's
+REFUSED: dict[str, Any] = {"suffix": None, "frequency_penalty": 0, "presence_penalty": 0, "logit_bias": {}}
+
+
+class Completions:
+    """The handlers.
+
+    Args:
+        runs: by name.
+        batcher: of whole answers.
+        streams: of answers that are written as they come.
+        limits: of the server.
+    """
+
+    def __init__(self, runs: dict[str, Served], batcher: Batcher, streams: Batcher, limits: Limits) -> None:
+        self.runs = runs
+        self.batcher = batcher
+        self.streams = streams
+        self.limits = limits
+
+    async def models(self, request: Request) -> Response:
+        """The language models."""
+        return Json({"object": "list", "data": [self._model(one) for one in self._models()]})
+
+    async def model(self, request: Request) -> Response:
+        """One of them."""
+        return Json(self._model(find(self.runs, request.path_params["name"], ("language",))))
+
+    async def completions(self, request: Request) -> Response:
+        """Prompts gone on with."""
+        given = await fields(request, self.limits)
+        run = find(self.runs, given.get("model"), ("language",))
+        prompts = self.limits.texts(given.get("prompt", ""), "prompt")
+        asks, count = self._asks(given, prompts, run)
+        echo = given.get("echo") is True
+        about = {
+            "id": f"cmpl-{time.time_ns():x}",
+            "object": "text_completion",
+            "created": int(time.time()),
+            "model": run.name,
+        }
+        writer = run.opened.task.predictor(run.opened.model)
+        shows = given.get("logprobs") is not None
+        if given.get("stream") is True:
+            events = self._stream(about, writer, asks, echo, shows)
+            return await _started(events)
+        key = (run.name, "completions")
+        job = Job(key, _writing(writer, echo and shows), asks, self.limits.deadline_seconds)
+        rows = await answered(request, self.batcher, job)
+        choices = [_choice(n, row, echo, shows, past) for n, (row, past) in enumerate(rows)]
+        read = sum(len(row.given) for row, _ in rows[::count])
+        wrote = sum(len(row.added) for row, _ in rows)
+        usage = {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
+        return Json({**about, "choices": choices, "usage": usage})
+
+    def _models(self) -> list[Served]:
+        return [run for run in self.runs.values() if run.kind == "language"]
+
+    def _model(self, run: Served) -> dict[str, Any]:
+        made = int((run.path / "model.safetensors").stat().st_mtime)
+        return {"id": run.name, "object": "model", "created": made, "owned_by": "weft"}
+
+    def _asks(self, given: Mapping[str, Any], prompts: list[str], run: Served) -> tuple[list[Ask], int]:
+        for name, without in REFUSED.items():
+            if given.get(name) not in (None, without):
+                raise Refusal(400, f"{name}: is not offered; leave it out")
+        limits, decoding = self.limits, run.opened.task.decoding
+        count = whole(given, "n", 1, 1, limits.beam)
+        if whole(given, "best_of", count, 1, limits.beam) != count:
+            raise Refusal(400, "best_of: is not offered; leave it out")
+        if count * len(prompts) > limits.items:
+            raise Refusal(400, f"n: {count * len(prompts)} choices were asked for, at most {limits.items}")
+        seed = whole(given, "seed", decoding.seed, -(2**63), 2**63 - 1) % 2**62
+        logprobs = given.get("logprobs")
+        how = {
+            "max_tokens": whole(given, "max_tokens", DEFAULT_TOKENS, 0, limits.max_tokens),
+            "temperature": real(given, "temperature", 1.0, 0.0, 2.0),
+            "top_p": max(real(given, "top_p", 1.0, 0.0, 1.0), 1e-6),
+            "stop": _stops(given.get("stop"), limits),
+            "max_lines": decoding.max_lines,
+            "logprobs": 0 if logprobs is None else whole(given, "logprobs", 0, 0, limits.logprobs),
+        }
+        asks = [Ask(text, How(seed=seed + number, **how)) for text in prompts for number in range(count)]
+        return asks, count
+
+    async def _stream(
+        self, about: Mapping[str, Any], writer: Writer, asks: list[Ask], echo: bool, shows: bool
+    ) -> AsyncIterator[bytes]:
+        events: asyncio.Queue[Any] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def work(items: list[Any], stopped: Stopped) -> list[Any]:
+            sent = [(0, 0)] * len(items)
+            for rows in go_on(writer, items, stopped):
+                for number, row in enumerate(rows):
+                    text, tokens = sent[number]
+                    if row.sure > text or len(row.tokens) > tokens or row.reason:
+                        part = row.text[text : row.sure], row.tokens[tokens:], row.reason
+                        loop.call_soon_threadsafe(events.put_nowait, (number, *part))
+                        sent[number] = max(text, row.sure), len(row.tokens)
+            return [None] * len(items)
+
+        job = Job(object(), work, asks, self.limits.deadline_seconds)
+        self.streams.put(job)
+        job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
+        ended = [False] * len(asks)
+        try:
+            if echo:
+                for number, ask in enumerate(asks):
+                    yield _event({**about, "choices": [_piece(number, ask.text, None, None)]})
+            while isinstance(event := await events.get(), tuple):
+                number, text, tokens, reason = event
+                if not ended[number]:
+                    ended[number] = bool(reason)
+                    shown = _logprobs(tokens, 0) if shows else None
+                    yield _event({**about, "choices": [_piece(number, text, shown, reason or None)]})
+            if event is not None:
+                yield _event(error_form(event if isinstance(event, Refusal) else Refusal(500, "it failed")))
+            yield b"data: [DONE]\n\n"
+        finally:
+            job.gone.set()
+
+
+async def _started(events: AsyncIterator[bytes]) -> Response:
+    """A stream whose first event is there, so that a refusal still gets its status."""
+    first = await anext(events)
+
+    async def whole_stream() -> AsyncIterator[bytes]:
+        try:
+            yield first
+            async for event in events:
+                yield event
+        finally:
+            await events.aclose()  # type: ignore[attr-defined]
+
+    return StreamingResponse(
+        whole_stream(), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
+    )
+
+
+def _writing(writer: Writer, scored: bool) -> Any:
+    def work(asks: list[Ask], stopped: Stopped) -> list[tuple[Continued, list[Token]]]:
+        (rows,) = deque(go_on(writer, asks, stopped), maxlen=1)
+        return [(row, _past(writer, row.ask.text) if scored else []) for row in rows]
+
+    return work
+
+
+def _past(writer: Writer, text: str) -> list[Token]:
+    """The prompt's own tokens, scored."""
+    found = writer.score(text)
+    return [
+        Token(spaced(piece), logp, {}) for piece, logp in zip(found.pieces[:-1], found.logp[:-1], strict=True)
+    ]
+
+
+def _choice(number: int, row: Continued, echo: bool, shows: bool, past: list[Token]) -> dict[str, Any]:
+    text = (row.ask.text if echo else "") + row.text
+    shown = _logprobs([*past, *row.tokens], 0) if shows else None
+    return _piece(number, text, shown, row.reason)
+
+
+def _piece(number: int, text: str, logprobs: Any, reason: str | None) -> dict[str, Any]:
+    return {"index": number, "text": text, "logprobs": logprobs, "finish_reason": reason}
+
+
+def _logprobs(tokens: list[Token], start: int) -> dict[str, Any]:
+    offsets = []
+    for token in tokens:
+        offsets.append(start)
+        start += len(token.piece)
+    return {
+        "tokens": [token.piece for token in tokens],
+        "token_logprobs": [token.logp for token in tokens],
+        "top_logprobs": [token.top or {token.piece: token.logp} for token in tokens],
+        "text_offset": offsets,
+    }
+
+
+def _stops(value: Any, limits: Limits) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    stops = limits.texts(value, "stop")
+    if len(stops) > 4 or not all(stops):
+        raise Refusal(400, "stop: at most 4 texts, none of them empty, are needed")
+    return tuple(stops)
+
+
+def _event(content: Any) -> bytes:
+    return b"data: " + json.dumps(content, allow_nan=False).encode("ascii") + b"\n\n"
+
+
+def error_form(refusal: Refusal) -> dict[str, Any]:
+    """The form of OpenAI's errors."""
+    kind = "invalid_request_error" if refusal.status < 429 else "server_error"
+    return {"error": {"message": refusal.sentence, "type": kind, "param": None, "code": None}}

@@ -1,0 +1,162 @@
+"""Texts gone on with, a token at a time, side by side: what `/v1/completions` and the page show.
+
+Each row has its own random numbers and leaves the batch when it ends, so that what is written does not
+depend on who else is answered. The model reads texts of equally many tokens together. Read next:
+../search/rollout.py, the same without words between the steps; completions.py.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.search import filters
+from weft.search.candidates import best_candidates
+from weft.search.sampling import invert
+from weft.serve.batcher import Left, Stopped
+from weft.tasks.prose.writer import Writer
+from weft.text.vocabulary import EOS, PAD, SOS, UNK
+from weft.tree import keep_sources
+
+BANNED = (PAD, UNK, SOS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class How:
+    """How one text is gone on with.
+
+    Args:
+        max_tokens: written at most.
+        temperature: 0 takes the likeliest token.
+        top_p: as in the search.
+        seed: of the row.
+        max_lines: line ends after which writing stops.
+        stop: texts before which it stops.
+        logprobs: alternatives kept a token.
+    """
+
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    seed: int = 1
+    max_lines: int = 1
+    stop: tuple[str, ...] = ()
+    logprobs: int = 0
+
+
+class Ask(NamedTuple):
+    """A text and how to go on with it."""
+
+    text: str
+    how: How
+
+
+class Token(NamedTuple):
+    """A token that was written."""
+
+    piece: str
+    logp: float
+    top: dict[str, float]  # piece to log-probability, the likeliest ones
+
+
+@dataclass
+class Continued:
+    """What has been written for one text so far."""
+
+    ask: Ask
+    given: list[int]
+    added: list[int] = field(default_factory=list)
+    tokens: list[Token] = field(default_factory=list)
+    text: str = ""  # what was written, up to a text that stops it
+    sure: int = 0  # so many characters of it will not be taken back
+    reason: str = ""  # "stop" or "length" when it has ended
+
+
+def go_on(writer: Writer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[Continued]]:
+    """Write a token for each text that has not ended, until all have; a list as long as `asks` each time.
+
+    Raises:
+        Left: nobody waits any more.
+    """
+    rows = [Continued(ask, writer.tokens(ask.text)) for ask in asks]
+    groups: dict[int, list[Continued]] = {}
+    for row in rows:
+        row.reason = "" if row.ask.how.max_tokens else "length"
+        if not row.reason:
+            groups.setdefault(len(row.given), []).append(row)
+    if not groups:
+        yield rows
+    for group in groups.values():
+        for _ in _together(writer, group, stopped):
+            yield rows
+
+
+@torch.inference_mode()
+def _together(writer: Writer, rows: list[Continued], stopped: Stopped) -> Iterator[None]:
+    state, token = writer.reader.start([row.given for row in rows])
+    chances = [torch.Generator().manual_seed(row.ask.how.seed) for row in rows]
+    while rows:
+        if stopped():
+            raise Left
+        logp, state = writer.reader.step(token, state)
+        chosen = [_choose(logp[n : n + 1], row.ask.how, chances[n]) for n, row in enumerate(rows)]
+        for place, (row, number) in enumerate(zip(rows, chosen, strict=True)):
+            _add(writer, row, number, logp[place])
+        yield
+        keep = [n for n, row in enumerate(rows) if not row.reason]
+        rows, chances = [rows[n] for n in keep], [chances[n] for n in keep]
+        kept = torch.tensor(keep, dtype=torch.int64, device=logp.device)
+        token = torch.tensor([chosen[n] for n in keep], device=logp.device)
+        if 0 < len(keep) < len(chosen):
+            state = keep_sources(state, kept, 1)
+
+
+def _choose(logp: Tensor, how: How, chance: torch.Generator) -> int:
+    kept = filters.ban(logp.double(), BANNED)
+    if not how.temperature:
+        zero = torch.zeros(1, 1, dtype=torch.float64, device=logp.device)
+        return int(best_candidates(kept, zero, 1).token)
+    kept = filters.top_p(filters.temperature(kept, how.temperature), how.top_p)
+    uniform = torch.rand(1, 1, generator=chance, dtype=torch.float64).to(logp.device)
+    return int(invert(kept.softmax(1), uniform))
+
+
+def _add(writer: Writer, row: Continued, number: int, logp: Tensor) -> None:
+    how = row.ask.how
+    lines = row.added.count(EOS) + (number == EOS)
+    if number == EOS and lines >= how.max_lines:
+        row.reason = "stop"
+    else:
+        row.added.append(number)
+        if len(row.added) >= how.max_tokens:
+            row.reason = "length"
+    count = min(how.logprobs, len(logp))
+    best = logp.topk(count) if count else None
+    pieces = [spaced(piece) for piece in writer.vocabulary.pieces([number])]
+    top = {}
+    if best is not None:
+        names = map(spaced, writer.vocabulary.pieces(best.indices.tolist()))
+        top = dict(zip(names, best.values.tolist(), strict=True))
+    if row.reason != "stop":
+        row.tokens.append(Token(pieces[0], float(logp[number]), top))
+    text = writer.written(row.ask.text, row.given, row.added, 0.0).added
+    ends = [place for stop in how.stop if (place := text.find(stop)) >= 0]
+    if ends:
+        text, row.reason = text[: min(ends)], "stop"
+    row.text = text
+    row.sure = len(text) if row.reason else len(text) - _held(text, how.stop)
+
+
+def spaced(piece: str) -> str:
+    """A piece as it stands in a text: with its space, a line end for </s>."""
+    return "\n" if piece in ("<eos>", "</s>") else piece.replace("▁", " ")
+
+
+def _held(text: str, stops: Sequence[str]) -> int:
+    """How many last characters may be the beginning of a text that stops it."""
+    return max(
+        (n for stop in stops for n in range(1, min(len(stop), len(text) + 1)) if text.endswith(stop[:n])),
+        default=0,
+    )

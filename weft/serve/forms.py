@@ -1,0 +1,139 @@
+"""Requests read whatever form they come in, and answers written: JSON, form, multipart, query string.
+
+Read next: translation.py, completions.py, which use it.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+
+from weft.serve.batcher import Batcher, Job
+from weft.serve.limits import Limits, Refusal
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Gone(Exception):
+    """The client left before its answer was there."""
+
+
+class Json(JSONResponse):
+    """An answer; ASCII alone, so that no text of a client can break it."""
+
+    def render(self, content: Any) -> bytes:
+        """Escaped."""
+        return json.dumps(content, allow_nan=False).encode("ascii")
+
+
+async def fields(request: Request, limits: Limits) -> dict[str, Any]:
+    """What a request says, from its query string and its body; the body wins.
+
+    Raises:
+        Refusal: a body that is too large or not what its type says.
+    """
+    given: dict[str, Any] = {}
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        given[name] = values if len(values) > 1 else values[0]
+    if request.method in ("GET", "HEAD"):
+        return given
+    body = await _body(request, limits)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        given |= await _form(request)
+    elif body.strip():
+        given |= _json(body)
+    return given
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "the body is not valid JSON; send an object with the request's fields") from None
+    if not isinstance(found, dict):
+        raise Refusal(400, "the body is JSON but no object; send one with the request's fields")
+    return found
+
+
+async def _body(request: Request, limits: Limits) -> bytes:
+    too_large = Refusal(413, f"the body is larger than {limits.body_bytes:,} bytes; send less at once")
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared[:18]) > limits.body_bytes:
+        raise too_large
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > limits.body_bytes:
+                raise too_large
+    except ClientDisconnect:
+        raise Gone from None
+    request._body = bytes(body)  # what Request.body() would have kept; form() reads it
+    return request._body
+
+
+async def _form(request: Request) -> dict[str, Any]:
+    try:
+        form = await request.form(max_files=0, max_fields=200)
+        given: dict[str, Any] = {}
+        for name in form:
+            values = form.getlist(name)
+            given[name] = values if len(values) > 1 else values[0]
+        return given
+    except (HTTPException, ValueError):
+        raise Refusal(400, "the form cannot be read; send fields of text alone, encoded as UTF-8") from None
+
+
+async def answered(request: Request, batcher: Batcher, job: Job) -> list[Any]:
+    """The answers of a job; a client that leaves frees its place.
+
+    Raises:
+        Gone: it left.
+        Refusal: as Batcher.ask.
+    """
+    asked = asyncio.ensure_future(batcher.ask(job))
+    left = asyncio.ensure_future(_left(request))
+    try:
+        await asyncio.wait({asked, left}, return_when=asyncio.FIRST_COMPLETED)
+        if not asked.done():
+            raise Gone
+        return asked.result()
+    finally:
+        left.cancel()
+        asked.cancel()
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def refused(form: Callable[[Refusal], Mapping[str, Any]], handler: Handler) -> Handler:
+    """A handler whose refusals are answers in a form of the interface.
+
+    Args:
+        form: makes the body of an answer.
+        handler: may raise Refusal.
+    """
+
+    async def guarded(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Refusal as refusal:
+            headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
+            return Json(form(refusal), refusal.status, headers)
+        except Gone:
+            return Response(status_code=499)  # nobody reads it; the log and the counts do
+
+    return guarded
+
+
+def plain(refusal: Refusal) -> dict[str, Any]:
+    """The form of LibreTranslate, and of everything here but the completions."""
+    return {"error": refusal.sentence}

@@ -1,0 +1,155 @@
+"""The page and what it asks for: runs, curves, and answers as they come. Read next: watching.py; page/."""
+
+import asyncio
+import importlib.resources
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+
+from weft.serve.answers import PREDICTED, inputs_of, predicting
+from weft.serve.batcher import Batcher, Job, Stopped
+from weft.serve.forms import Json, answered, fields
+from weft.serve.limits import Limits, Refusal, real, whole
+from weft.serve.served import Served, find
+from weft.serve.watching import watch
+
+FILES = {"index.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+SAFE = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+class Pages:
+    """The handlers.
+
+    Args:
+        runs: by name.
+        batcher, streams: of whole answers, and of those that are watched.
+        limits: of the server.
+    """
+
+    def __init__(self, runs: dict[str, Served], batcher: Batcher, streams: Batcher, limits: Limits) -> None:
+        self.runs = runs
+        self.batcher = batcher
+        self.streams = streams
+        self.limits = limits
+        folder = importlib.resources.files("weft.serve") / "page"
+        self._files = {name: (folder / name).read_bytes() for name in FILES}
+
+    async def file(self, request: Request) -> Response:
+        """The page, its style and its script."""
+        name = request.path_params.get("name", "index.html")
+        return Response(self._files[name], media_type=FILES[name], headers=SAFE)
+
+    async def listed(self, request: Request) -> Response:
+        """The runs, and how each is asked."""
+        return Json([self._about(run) for run in self.runs.values()])
+
+    async def curves(self, request: Request) -> Response:
+        """What training wrote so far."""
+        run = find(self.runs, request.query_params.get("run"))
+        return Json({"run": run.name, "curves": await asyncio.to_thread(run.curves)})
+
+    async def predict(self, request: Request) -> Response:
+        """Classes, tags, forecasts, sums: whole answers for one input or a list."""
+        given = await fields(request, self.limits)
+        run = find(self.runs, given.get("run"), () if given.get("run") else PREDICTED)
+        if "inputs" not in given:
+            raise Refusal(400, "inputs: a text, a list of numbers, or a list of them is needed")
+        _answering(run)
+        items = inputs_of(run, given["inputs"], self.limits)
+        job = Job((run.name, "predict"), predicting(run), items, self.limits.deadline_seconds)
+        return Json(
+            {"run": run.name, "task": run.kind, "outputs": await answered(request, self.batcher, job)}
+        )
+
+    async def watch(self, request: Request) -> Response:
+        """An answer as it comes: server-sent events for the page."""
+        given = await fields(request, self.limits)
+        run = find(self.runs, given.get("run"))
+        _answering(run)
+        checked = self._checked(run, given)
+        events: asyncio.Queue[Any] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def emit(event: dict[str, Any]) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+        def work(items: Any, stopped: Stopped) -> list[Any]:
+            for one in items:
+                watch(run, one, emit, stopped)
+            return [None] * len(items)
+
+        job = Job(object(), work, [checked], self.limits.deadline_seconds)
+        self.streams.put(job)
+        job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
+
+        async def told() -> AsyncIterator[bytes]:
+            try:
+                while isinstance(event := await events.get(), dict):
+                    yield b"data: " + json.dumps(event, allow_nan=False).encode("ascii") + b"\n\n"
+                if event is not None:
+                    why = event.sentence if isinstance(event, Refusal) else "it failed"
+                    failed = json.dumps({"event": "error", "error": why})
+                    yield b"data: " + failed.encode("ascii") + b"\n\n"
+            finally:
+                job.gone.set()
+
+        return StreamingResponse(
+            told(), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
+        )
+
+    async def inside(self, request: Request) -> Response:
+        """The page of `weft inspect` for a run and a text: gates, gradients, heads and the like."""
+        run = find(self.runs, request.query_params.get("run"))
+        _answering(run)
+        text = self.limits.text(request.query_params.get("text", ""), "text")
+
+        def work(items: Any, stopped: Stopped) -> list[Any]:
+            from weft.inspect.inspection import page_of, subject_of, views_of
+
+            subject = subject_of(run.opened, items[0] or None)
+            return [page_of(subject, views_of(subject))]
+
+        job = Job(object(), work, [text], self.limits.deadline_seconds)
+        return HTMLResponse((await answered(request, self.streams, job))[0])
+
+    def _about(self, run: Served) -> dict[str, Any]:
+        about: dict[str, Any] = {"name": run.name, "task": run.kind, "ready": run.ready, "targets": []}
+        if run.ready:
+            about["about"] = run.opened.task.about()
+            about["targets"] = sorted({target for _, target in run.directions()})
+            about["beam"] = getattr(getattr(run.opened.task, "decoding", None), "beam", 1)
+            about["parameters"] = sum(one.numel() for one in run.opened.model.parameters())
+        return about
+
+    def _checked(self, run: Served, given: dict[str, Any]) -> dict[str, Any]:
+        text = self.limits.text(given.get("text"), "text")
+        if not text.strip() and run.kind != "language":
+            raise Refusal(400, "text: it is empty, there is nothing to answer; type some words")
+        targets = sorted({target for _, target in run.directions()})
+        target = given.get("target") or (targets[0] if targets else "")
+        if targets and target not in targets:
+            raise Refusal(400, f"target: this run writes {', '.join(targets)}")
+        decoding = getattr(run.opened.task, "decoding", None)
+        return {
+            "text": text,
+            "target": target,
+            "prefix": self.limits.text(given.get("prefix", ""), "prefix"),
+            "beam": whole(
+                given, "beam", min(getattr(decoding, "beam", 1), self.limits.beam), 1, self.limits.beam
+            ),
+            "max_tokens": whole(given, "max_tokens", 60, 1, self.limits.max_tokens),
+            "temperature": real(given, "temperature", 0.0, 0.0, 2.0),
+            "seed": whole(given, "seed", 1, 0, 2**31),
+        }
+
+
+def _answering(run: Served) -> None:
+    if not run.ready:
+        raise Refusal(409, f"{run.name}: has no model yet; it is in training")

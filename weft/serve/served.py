@@ -1,0 +1,145 @@
+"""A run that is served: its name, its model as soon as there is one, and the curves of its training.
+
+Read next: answers.py.
+"""
+
+import copy
+import json
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from weft.errors import CheckpointError
+from weft.models import Generator
+from weft.run import Opened, open_run
+from weft.serve.batcher import Left, Stopped
+from weft.serve.limits import Refusal
+from weft.tree import State
+
+POINTS = 400  # of a curve, at most
+
+
+class Served:
+    """A run directory under a name; one that is still in training has no model until a first validation.
+
+    Args:
+        path: the run directory.
+        name: in the interface.
+        device, plugins: as open_run.
+
+    Raises:
+        CheckpointError: it is no run directory.
+    """
+
+    def __init__(self, path: Path, name: str, device: str, plugins: Sequence[str]) -> None:
+        self.path = path
+        self.name = name
+        self._open: Callable[[], Opened] = lambda: open_run(path, device=device, plugins=plugins)
+        self._opened: Opened | None = None
+        if (path / "recipe.yaml").is_file() and not (path / "model.safetensors").is_file():
+            return
+        self._opened = self._open()
+
+    @property
+    def opened(self) -> Opened:
+        """The run with its model.
+
+        Raises:
+            Refusal: it has none yet.
+        """
+        if self._opened is None:
+            try:
+                self._opened = self._open()
+            except CheckpointError as error:
+                raise Refusal(409, f"{self.name}: has no model yet; it is in training") from error
+        return self._opened
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can answer; a run in training is opened as soon as it has a model."""
+        if self._opened is None and (self.path / "model.safetensors").is_file():
+            try:
+                return bool(self.opened)
+            except (Refusal, ValueError):
+                return False
+        return self._opened is not None
+
+    @property
+    def kind(self) -> str:
+        """The name of its task; "training" where there is no model yet."""
+        return self.opened.name if self.ready else "training"
+
+    def directions(self) -> list[tuple[str, str]]:
+        """(source, target) of each direction that it translates; none for other tasks."""
+        if self.kind == "translate":
+            return [(self.opened.task.data.source, self.opened.task.data.target)]
+        if self.kind == "multilingual":
+            data = self.opened.task.data
+            return [(pair.split("-")[0], pair.split("-")[1]) for pair in (*data.pairs, *data.zero_shot)]
+        return []
+
+    def curves(self) -> dict[str, list[list[float]]]:
+        """Name to points [update, value] of what training wrote into metrics.jsonl, thinned."""
+        found: dict[str, list[list[float]]] = {}
+        try:
+            lines = (self.path / "metrics.jsonl").read_text("utf-8", "replace").splitlines()
+        except OSError:
+            return {}
+        for line in lines:
+            try:
+                event = json.loads(line)
+            except ValueError:  # the last line may be half written
+                continue
+            if not isinstance(event, dict) or "update" not in event:
+                continue
+            names = ("loss", "lr", "gradient_norm") if event.get("event") == "update" else ()
+            values = {f"training {name}": event.get(name) for name in names}
+            values |= {f"validation {name}": value for name, value in (event.get("scores") or {}).items()}
+            for name, value in values.items():
+                if isinstance(value, int | float) and math.isfinite(value):
+                    found.setdefault(name, []).append([event["update"], value])
+        return {name: points[:: max(1, len(points) // POINTS)] for name, points in found.items()}
+
+
+def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[str, Served]:
+    """Each run under the name of its directory; a second one of that name gets a number."""
+    runs: dict[str, Served] = {}
+    for path in paths:
+        base = path.resolve().name
+        count = sum(name == base or name.rpartition("-")[0] == base for name in runs)
+        name = f"{base}-{count + 1}" if base in runs else base
+        runs[name] = Served(path, name, device, plugins)
+    return runs
+
+
+def heeding(model: Generator, stopped: Stopped) -> Generator:
+    """The same model, whose step gives up when nobody waits for it any more."""
+    heedful = copy.copy(model)  # shares every parameter
+    plain = model.step
+
+    def step(token: Tensor, state: State) -> tuple[Tensor, State]:
+        if stopped():
+            raise Left
+        return plain(token, state)
+
+    heedful.step = step  # type: ignore[method-assign]
+    return heedful
+
+
+def find(runs: dict[str, Served], name: Any, kinds: Sequence[str] = ()) -> Served:
+    """The run of a name, or the only one, or the first of its kind where no name came.
+
+    Raises:
+        Refusal: there is none.
+    """
+    fitting = {key: run for key, run in runs.items() if not kinds or run.kind in kinds}
+    if name is None or name == "":
+        if not fitting:
+            raise Refusal(404, f"no run of the kind {' or '.join(kinds)} is served")
+        return next(iter(fitting.values()))
+    if not isinstance(name, str) or name not in fitting:
+        raise Refusal(404, f"no such run or model here; there are: {', '.join(fitting) or 'none'}")
+    return fitting[name]

@@ -1,0 +1,77 @@
+"""The server: a socket, uvicorn, and an end that waits for what was begun. Read next: app.py."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import threading
+import types
+from collections.abc import Iterator
+
+import uvicorn
+
+from weft.errors import ConfigError
+from weft.serve.app import Serving
+
+GRACE_SECONDS = 30
+
+
+class Server(uvicorn.Server):
+    """Drains on SIGTERM and Ctrl-C: what waits is answered, new requests are told to come later."""
+
+    def __init__(self, serving: Serving) -> None:
+        super().__init__(
+            uvicorn.Config(
+                serving.app,
+                log_level="warning",
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                timeout_keep_alive=5,
+            )
+        )
+        self.serving = serving
+
+    def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
+        """On a signal; uvicorn then closes the socket and waits for the open requests."""
+        self.serving.drain()
+        super().handle_exit(sig, frame)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Uvicorn's would raise the signal again at the end; a server that was asked to end has done well."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # a test's; only the main thread hears signals
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A listening address; port 0 takes a free one.
+
+    Raises:
+        ConfigError: it is in use, or no address of this machine.
+    """
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, kind)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(2048)
+    except (OSError, OverflowError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ConfigError(
+            f"--host {host} --port {port}: cannot listen there ({why}); choose another with --port"
+        ) from error
+    return found
+
+
+def serve(serving: Serving, listening: socket.socket) -> None:
+    """Answer until a signal comes and what was begun is finished."""
+    asyncio.run(Server(serving).serve(sockets=[listening]))

@@ -1,0 +1,244 @@
+"""An answer watched while it is found, and what can be seen of it then: the events of the page.
+
+Every event is an object for the page with `event`: "draft" (the best so far, may still change), "done", which
+carries the words, where the model looked, the tree of the search. Read next: pages.py; page/page.js.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError
+from weft.search.hypotheses import to_lists
+from weft.search.trace import Candidate, Trace
+from weft.serve.answers import translator
+from weft.serve.batcher import Left, Stopped
+from weft.serve.continuing import Ask, How, go_on, spaced
+from weft.serve.limits import Refusal
+from weft.serve.served import Served
+from weft.tasks.pairs.translator import Translator
+from weft.text.vocabulary import EOS, Word
+
+Emit = Callable[[dict[str, Any]], None]
+ALTERNATIVES = 8
+SHOWN = 1200  # candidates of a tree, at most
+
+
+class Watched(Trace):
+    """A trace that tells the best hypothesis after each step.
+
+    Args:
+        tell: called with its tokens.
+        stopped: whether to give up.
+    """
+
+    def __init__(self, tell: Callable[[list[int]], None], stopped: Stopped) -> None:
+        super().__init__()
+        self._tell = tell
+        self._stopped = stopped
+        self._beam: dict[int, list[int]] = {0: []}
+        self._seen = 0
+
+    def record(self, time: int, *found: Any) -> None:
+        """Called by the search; see Trace.record."""
+        if self._stopped():
+            raise Left
+        super().record(time, *found)
+        new = self.candidates[self._seen :]
+        self._seen += len(new)
+        self._beam = {one.slot: [*self._beam[one.parent], one.token] for one in new if one.slot >= 0}
+        if self._beam:
+            self._tell(self._beam[min(self._beam)])
+
+
+def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
+    """Answer a text, telling what happens.
+
+    Args:
+        run: with a model.
+        given: checked: text, target, prefix, beam, max_tokens, temperature, seed.
+        emit: called with each event.
+        stopped: whether the client has left.
+    """
+    if run.directions():
+        _translate(run, given, emit, stopped)
+    elif run.kind == "language":
+        _continue(run, given, emit, stopped)
+    elif run.kind == "classify":
+        looked = run.opened.task.predictor(run.opened.model).look(given["text"])
+        classes = run.opened.task.predictor(run.opened.model).reader.classes
+        probs = dict(zip(classes, looked.decided.probs.tolist(), strict=True))
+        emit(
+            {
+                "event": "done",
+                "kind": "classify",
+                "text": looked.decided.label,
+                "source": looked.words,
+                "weights": [_rounded(looked.weights)],
+                "shown": looked.shown,
+                "probs": dict(sorted(probs.items(), key=lambda pair: -pair[1])[:50]),
+            }
+        )
+    else:
+        raise Refusal(400, f"{run.name}: the page does not show runs of the kind {run.kind} yet")
+
+
+def _translate(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
+    beam = given["beam"]
+    plain = replace(
+        run.opened.task.decoding,
+        search="beam",
+        beam=beam,
+        nbest=beam,
+        diverse=1,
+        require=(),
+        coverage=0.0,
+        prefix=given["prefix"],
+    )
+    found = translator(run, given["target"], plain)
+    source = found.source.encode(given["text"])
+    if not source:
+        raise Refusal(400, "text: there is nothing in it that the model can read; send some words")
+
+    def tell(tokens: list[int]) -> None:
+        emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
+
+    trace = Watched(tell, stopped)
+    hypotheses = found.search([source], trace=trace)
+    best = to_lists(hypotheses, EOS)[0]
+    texts = [found.target.decode(tokens) for tokens in best]
+    scores = hypotheses.score[0].tolist()
+    path = _path(trace, best[0])
+    emit(
+        {
+            "event": "done",
+            "kind": "translate",
+            "text": texts[0],
+            "others": [{"text": text, "score": score} for text, score in zip(texts, scores, strict=False)],
+            **_looked(found, source, best[0], given["text"]),
+            "steps": _steps(path, found),
+            "tree": _tree(trace, path, found),
+        }
+    )
+
+
+def _looked(found: Translator, source: list[int], target: list[int], text: str) -> dict[str, Any]:
+    """Words of both sides and how much each target word looked at each source word."""
+    target_words = found.target.words(target)
+    source_words = found.source.words(source, text)
+    words: dict[str, Any] = {
+        "source": [word.text for word in source_words],
+        "words": [word.text for word in target_words],
+        "begins": [word.positions[0] for word in target_words],  # the step that begins each word
+    }
+    try:
+        alignment = found.align(source, target)
+    except ConfigError:  # a model without attention: there is nothing to see
+        return {**words, "weights": []}
+    return {
+        **words,
+        "weights": [_rounded(row) for row in _by_words(alignment.weights, source_words, target_words)],
+        "shown": alignment.shown,
+    }
+
+
+def _by_words(weights: np.ndarray, source: Sequence[Word], target: Sequence[Word]) -> np.ndarray:
+    """[T, S] of pieces to words: summed over a source word's pieces, the mean over a target word's."""
+    columns = np.stack([weights[:, word.positions].sum(1) for word in source], 1)
+    if not target:
+        return columns[:0]
+    return np.stack([columns[word.positions].mean(0) for word in target])
+
+
+def _path(trace: Trace, best: list[int]) -> list[list[Candidate]]:
+    """For each token of the best hypothesis what was considered after its prefix, the one taken first."""
+    by_time: dict[int, list[Candidate]] = {}
+    for one in trace.candidates:
+        by_time.setdefault(one.time, []).append(one)
+    slot, path = 0, []
+    for time, token in enumerate([*best, EOS], 1):
+        here = [one for one in by_time.get(time, []) if one.parent == slot]
+        taken = next((one for one in here if one.token == token), None)
+        if taken is None:  # cut at the greatest length: it has no end
+            break
+        path.append([taken, *sorted((one for one in here if one is not taken), key=lambda one: -one.logp)])
+        slot = taken.slot
+    return path
+
+
+def _steps(path: list[list[Candidate]], found: Translator) -> list[dict[str, Any]]:
+    """The best hypothesis token by token, with its alternatives."""
+    return [
+        {
+            "piece": _piece(found, here[0].token),
+            "choices": [
+                {"piece": _piece(found, one.token), "prob": round(float(np.exp(one.logp)), 4)} for one in here
+            ],
+        }
+        for here in path
+    ]
+
+
+def _piece(found: Translator, token: int) -> str:
+    return "</s>" if token == EOS else spaced(found.target.pieces([token])[0])
+
+
+def _tree(trace: Trace, path: list[list[Candidate]], found: Translator) -> list[dict[str, Any]]:
+    """The candidates in order of time and rank; `parent` is a slot of the step before."""
+    best = {(here[0].time, here[0].rank) for here in path}
+    return [
+        {
+            "time": one.time,
+            "rank": one.rank,
+            "parent": one.parent,
+            "piece": _piece(found, one.token),
+            "logp": round(one.logp, 3),
+            "score": round(one.score, 3),
+            "fate": one.fate,
+            "best": (one.time, one.rank) in best,
+        }
+        for one in trace.candidates[:SHOWN]
+    ]
+
+
+def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
+    task = run.opened.task
+    writer = task.predictor(run.opened.model)
+    how = How(
+        max_tokens=given["max_tokens"],
+        temperature=given["temperature"],
+        seed=given["seed"],
+        max_lines=task.decoding.max_lines,
+        logprobs=ALTERNATIVES,
+    )
+    row = None
+    for (row,) in go_on(writer, [Ask(given["text"] + given["prefix"], how)], stopped):
+        emit({"event": "draft", "text": given["prefix"] + row.text[: row.sure]})
+    assert row is not None
+    emit(
+        {
+            "event": "done",
+            "kind": "language",
+            "text": given["prefix"] + row.text,
+            "steps": [
+                {
+                    "piece": token.piece,
+                    "prob": round(float(np.exp(token.logp)), 4),
+                    "choices": [
+                        {"piece": piece, "prob": round(float(np.exp(logp)), 4)}
+                        for piece, logp in token.top.items()
+                    ],
+                }
+                for token in row.tokens
+            ],
+        }
+    )
+
+
+def _rounded(row: Tensor | np.ndarray) -> list[float]:
+    values = row.tolist() if isinstance(row, torch.Tensor | np.ndarray) else list(row)
+    return [round(float(value), 4) for value in values]
