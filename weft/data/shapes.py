@@ -1,4 +1,4 @@
-"""Small generated pictures and clips: coloured shapes with a caption, and shapes that move together or not.
+"""Small generated pictures and clips: coloured shapes with a caption, and shapes that move.
 
 Each example is made of (seed, number) alone, so the same numbers are the same examples on every machine.
 `recognise` is the other way round, by a rule: what a picture shows, judged by the nearest template.
@@ -25,8 +25,8 @@ PLACES = (
     ("bottom left", "bottom", "bottom right"),
 )
 WHITE = (255, 255, 255)
-MOTIONS = ("alike", "opposite", "crosswise")
-DIRECTIONS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # rows, columns; opposite ones are two apart
+MOTIONS = ("right", "down", "left", "up")
+DIRECTIONS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # rows and columns of each motion
 
 
 class Seen(NamedTuple):
@@ -138,10 +138,10 @@ def recognise(picture: np.ndarray) -> Seen | None:
 def moving(
     seed: Sequence[int], numbers: Sequence[int], size: int, frames: int
 ) -> tuple[np.ndarray, list[str]]:
-    """Clips of two shapes that each move along one of four directions, far from each other.
+    """Clips in which two shapes of different colours move and a third stands still, far from each other.
 
-    The class is how the two motions compare: alike, opposite or crosswise. Each motion by itself says
-    nothing of it: every direction is as frequent in every class, so the class is in the pair alone.
+    The class is where the one goes that has the still one's colour. Who does not compare places that are
+    far apart knows two directions and not which of them is asked.
 
     Args:
         seed: of the set.
@@ -153,26 +153,24 @@ def moving(
         [N, T, size, size, 3] uint8 and their classes.
 
     Example:
-        >>> clips, labels = moving([1], range(3), 20, 4)
+        >>> clips, labels = moving([1], range(3), 24, 4)
         >>> clips.shape, labels[0] in MOTIONS
-        ((3, 4, 20, 20, 3), True)
+        ((3, 4, 24, 24, 3), True)
     """
     clips = np.full((len(numbers), frames, size, size, 3), WHITE, np.uint8)
     labels = []
     for clip, number in zip(clips, numbers, strict=True):
         chance = np.random.default_rng([*seed, int(number)])
-        motion = int(chance.integers(len(MOTIONS)))
-        first = int(chance.integers(4))
-        second = (first + (0, 2, 1 + 2 * int(chance.integers(2)))[motion]) % 4
-        corners = chance.permutation(4)[:2]
-        for corner, direction in zip(corners, (first, second), strict=True):
-            centre = np.array([0.27 + 0.46 * (corner // 2), 0.27 + 0.46 * (corner % 2)]) * size
-            step = np.array(DIRECTIONS[direction])
-            centre = centre + chance.uniform(-0.04, 0.04, 2) * size - step * (frames - 1) / 2
+        corners = chance.permutation(4)
+        colours = chance.permutation(len(COLOURS))
+        asked, other = (int(one) for one in chance.permutation(len(MOTIONS))[:2])
+        steps = (DIRECTIONS[asked], DIRECTIONS[other], (0, 0))
+        for corner, colour, step in zip(corners, colours[[0, 1, 0]], steps, strict=False):
+            middle = np.array([0.27 + 0.46 * (corner // 2), 0.27 + 0.46 * (corner % 2)]) * size
+            middle += chance.uniform(-0.02, 0.02, 2) * size
             covered_by = SHAPES[chance.integers(len(SHAPES))]
-            colour = list(COLOURS.values())[chance.integers(len(COLOURS))]
             for t in range(frames):
-                row, column = centre + t * step
-                clip[t][mask(covered_by, size, row, column, 0.11 * size)] = colour
-        labels.append(MOTIONS[motion])
+                row, column = middle + np.array(step) * (t - (frames - 1) / 2) * 0.25 * size / frames
+                clip[t][mask(covered_by, size, row, column, 0.11 * size)] = tuple(COLOURS.values())[colour]
+        labels.append(MOTIONS[asked])
     return clips, labels

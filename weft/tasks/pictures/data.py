@@ -162,3 +162,25 @@ def asked(path: Path) -> list[Path] | None:
             raise DataError(f"{path}: there is no picture in it; give a folder with some")
         return found
     return [path] if path.suffix.lower() in (*PICTURES, ".npy", ".gif") else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawData(CaptionData):
+    """Captions with the pictures that are to be drawn: as CaptionData, and how pictures are written.
+
+    Args:
+        tile: pixels of a side of what is written at a time; 1 writes pixel by pixel.
+        tiles: different ones at most; learnt from the training pictures.
+    """
+
+    tile: int = 3
+    tiles: int = 512
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("tile", 1), ("tiles", 2)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        side = self.size or (SIDE if self.generated else 0)
+        if side % self.tile:
+            raise ConfigError(f"tile: {self.tile} came, it does not divide pictures of {side} pixels")

@@ -1,0 +1,92 @@
+"""Text to picture, as a user types it."""
+
+import base64
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import weft as package
+from tests.commands.shell import refused, weft
+from tests.commands.test_caption import make as make_captions
+
+RECIPE = """task: draw
+data: {train: train.tsv, valid: valid.tsv, images: pictures, batch_rows: 7, tile: 3, tiles: 300}
+model:
+  encoder: {use: recurrent, cell: gru, sizes: [5]}
+  decoder: {use: transformer, size: 8, num_layers: 1, num_heads: 2, inner: 11}
+  width: 7
+training: {max_updates: 3, validate_every: 3, precision: float32, device: cpu}
+decoding: {search: sample, temperature: 0.9, seed: 3}
+"""
+
+
+def make(folder: Path) -> Path:
+    recipe = make_captions(folder)
+    recipe.write_text(RECIPE)
+    return recipe
+
+
+def train(recipe: Path, *changes: str):
+    return weft("train", recipe, "--run", recipe.parent / "run", f"data.folder={recipe.parent}", *changes)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe = make(tmp_path_factory.mktemp("draw") / "toy")
+    answer = train(recipe)
+    assert answer.code == 0, answer.err
+    assert "squared error of the palette alone 0.00000" in answer.err
+    return recipe.parent / "run"
+
+
+def test_each_line_is_answered_with_a_picture_and_a_sheet_shows_all(run: Path, tmp_path: Path) -> None:
+    asked = b"a red circle at the top\n\nsomething never seen\n"
+    answer = weft("predict", run, "--plot", tmp_path / "plots", stdin=asked)
+    assert answer.code == 0, answer.err
+    assert len(answer.lines) == 3
+    for line in answer.lines:
+        with Image.open(io.BytesIO(base64.b64decode(line.removeprefix("data:image/png;base64,")))) as picture:
+            assert picture.size == (12, 12)
+    names = ["1.png", "2.png", "3.png", "sheet.png", "sheet.svg"]
+    assert sorted(path.name for path in (tmp_path / "plots").iterdir()) == names
+    assert weft("predict", run, stdin=asked).lines == answer.lines  # the seed is the recipe's
+    assert weft("predict", run, "--seed", 4, stdin=asked).lines != answer.lines
+    assert package.load(run).predict("a red circle at the top").shape == (12, 12, 3)
+
+
+def test_evaluate_prints_floors_and_what_is_right(run: Path, tmp_path: Path) -> None:
+    answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json")
+    assert answer.code == 0, answer.err
+    for shown in (
+        "nats a tile; floor: tiles by frequency",
+        "floor: mean picture",
+        "right by the nearest template",
+    ):
+        assert shown in answer.out
+
+
+def test_what_is_wrong_is_one_sentence(tmp_path: Path, run: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    assert "tiles of 5 x 5 pixels do not fill them" in refused(train(recipe, "data.tile=5"))
+    (recipe.parent / "pictures" / "05.png").write_bytes(b"no")
+    assert "05.png: damaged, or no picture" in refused(train(recipe))
+    for path in list((recipe.parent / "pictures").iterdir()):
+        np.save(path.with_suffix(".npy"), np.zeros((3, 5)))
+    for name in ("train.tsv", "valid.tsv"):
+        text = (recipe.parent / name).read_text()
+        (recipe.parent / name).write_text(text.replace(".png", ".npy"))
+    assert "features came, pictures are needed" in refused(train(recipe))
+
+
+def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    files = ("--train", recipe.parent / "train.tsv", "--images", recipe.parent / "pictures")
+    answer = weft("init", "draw", *files, "-o", tmp_path / "mine.yaml")
+    assert answer.code == 0 and "13 pictures with 13 captions" in answer.out, answer.err
+    small = ("model.encoder.sizes=[5]", "model.decoder.size=8", "model.decoder.inner=8")
+    changes = (*small, "training.max_updates=1", "model.decoder.num_layers=1")
+    trained = weft("train", tmp_path / "mine.yaml", "--run", tmp_path / "run", *changes)
+    assert trained.code == 0, trained.err

@@ -1,0 +1,47 @@
+"""weft init draw: look at pictures with captions and write a commented recipe for them."""
+
+import shlex
+from pathlib import Path
+
+import click
+
+from weft.commands.program import program
+
+
+@click.command("draw", short_help="Pictures for captions.")
+@click.option(
+    "--train",
+    type=click.Path(path_type=Path),
+    required=True,
+    help=".tsv (IMAGE TAB CAPTION), .jsonl, or COCO's .json.",
+)
+@click.option(
+    "--images", type=click.Path(path_type=Path), help="Folder of the pictures; beside the captions."
+)
+@click.option("--valid", type=click.Path(path_type=Path), help="Validation captions; found if so named.")
+@click.option("--test", type=click.Path(path_type=Path), help="Test captions, likewise.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="Recipe to write; draw.yaml by default."
+)
+def command(
+    train: Path, images: Path | None, valid: Path | None, test: Path | None, output: Path | None
+) -> None:
+    """Pictures for captions.
+
+    \b
+    weft init draw --train photos/train.tsv --images photos
+    """  # noqa: D301  click reads the \b
+    from weft.commands import outputs
+    from weft.errors import ConfigError
+    from weft.tasks.pictures.recipe import caption_recipe
+
+    output = output or Path("draw.yaml")
+    if output.exists():
+        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
+    outputs.check(output)
+    text = caption_recipe(train, valid, test, images, draws=True)
+    outputs.write(output, text)
+    click.echo(text)
+    check, train_it = ["data", "check", str(train), "--task", "draw"], ["train", str(output)]
+    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
+    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
