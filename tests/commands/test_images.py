@@ -82,11 +82,11 @@ def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> 
     recipe = make(tmp_path / "toy", clips=True)
     written = tmp_path / "mine.yaml"
     answer = weft("init", "images", "--train", recipe.parent / "train", "-o", written)
-    assert answer.code == 0 and "3 classes, 20 clips" in answer.out, answer.err
+    assert answer.code == 0 and "4 classes, 20 clips" in answer.out, answer.err
     changes = ("model.front.sizes=[3, 5]", "training.max_updates=1", "data.hold_out=5", "data.frames=2")
     trained = weft("train", written, "--run", tmp_path / "run", *changes)
     assert trained.code == 0, trained.err
-    assert len(weft("predict", tmp_path / "run", recipe.parent / "train" / "alike").lines) > 0
+    assert len(weft("predict", tmp_path / "run", recipe.parent / "train" / "right").lines) > 0
 
 
 def test_what_is_wrong_is_one_sentence_each(tmp_path: Path) -> None:

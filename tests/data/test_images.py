@@ -146,11 +146,23 @@ def test_generated_pictures_are_those_of_their_numbers_and_a_rule_recognises_the
     assert shapes.read_caption("a red dog at the top") is None
 
 
-def test_each_motion_by_itself_says_nothing_of_the_class():
-    clips, labels = shapes.moving([5], range(300), 20, 4)
-    assert all(70 < count < 130 for count in Counter(labels).values())
-    again, _ = shapes.moving([5], [11], 20, 4)
+def test_the_class_is_where_the_shape_of_the_still_ones_colour_goes():
+    clips, labels = shapes.moving([5], range(200), 24, 4)
+    assert all(30 < count < 75 for count in Counter(labels).values()) and len(set(labels)) == 4
+    again, _ = shapes.moving([5], [11], 24, 4)
     np.testing.assert_array_equal(clips[11], again[0])
-    # ink never leaves the clip: shapes stay whole in every frame
-    ink = (clips != 255).any(-1).sum((2, 3))
-    assert (ink.max(1) <= ink.min(1) + 14).all() and ink.min() > 6
+    for clip, label in zip(clips, labels, strict=True):
+        found = []
+        for row, column in ((0, 0), (0, 12), (12, 0), (12, 12)):
+            corner = clip[:, row : row + 12, column : column + 12]
+            ink = (corner != 255).any(-1)
+            if not ink.any():
+                continue
+            centres = [np.argwhere(frame).mean(0) for frame in ink]
+            colour = tuple(corner[ink][0])
+            found.append((colour, centres[-1] - centres[0]))
+        assert len(found) == 3
+        (still,) = (colour for colour, way in found if np.abs(way).max() < 1e-9)
+        (way,) = (way for colour, way in found if colour == still and np.abs(way).max() > 1)
+        wanted = shapes.DIRECTIONS[shapes.MOTIONS.index(label)]
+        assert way @ np.array(wanted) > 2

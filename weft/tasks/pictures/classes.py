@@ -34,7 +34,7 @@ class ClassData:
 
     Args:
         generated: instead of files "shapes" (which of four shapes a picture shows) or "moving" (clips of
-            two shapes: do they move alike, opposite or crosswise?).
+            two moving shapes: where does the one go that has the colour of a third that stands still?).
         train, valid, test: folders with a folder for each class: pictures, or clips as .gif or .npy
             ([time, height, width] or [time, height, width, 3], 0 to 255 or 0 to 1).
         folder: where they are; the current one by default.
