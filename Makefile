@@ -2,10 +2,11 @@
 #   make demo    train, score, use and look into a small translator
 #   make test    run the tests
 #   make check   format, lint, types, import direction
+#   make docs    the documentation site, in build/site
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test test-all check format clean
+.PHONY: help setup setup-dev demo test test-all check format docs clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -18,7 +19,7 @@ NEEDS := pyproject.toml constraints.txt hatch_build.py weft/nn/kernels/native/ce
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
 
 help:
-	@sed -n '2,5s/^# \{0,1\}//p' Makefile
+	@sed -n '2,6s/^# \{0,1\}//p' Makefile
 
 setup: $(VENV)/ready
 setup-dev: $(VENV)/ready-dev
@@ -50,6 +51,10 @@ format: $(VENV)/ready-dev
 	@$(RUN) -m ruff check --fix .
 	@$(RUN) -m ruff format .
 
+docs: $(VENV)/ready-docs
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@echo "The site is in build/site: open build/site/index.html"
+
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -68,6 +73,11 @@ $(VENV)/ready: $(NEEDS) | $(VENV)/made
 $(VENV)/ready-dev: $(VENV)/ready
 	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
 	@$(RUN) -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[test,serve-tests,dev]"
+	@touch $@
+
+$(VENV)/ready-docs: $(VENV)/ready
+	@echo "Installing MkDocs with its theme into $(VENV)."
+	@$(RUN) -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[docs]"
 	@touch $@
 
 # An interpreter of the right age, then a virtual environment that works; a broken one is made anew.

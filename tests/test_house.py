@@ -79,7 +79,9 @@ REGISTRY = re.compile(r"(?:pypi|pythonhosted|pytorch|npmjs)\.org\b(?!/docs)|\.\.
 
 PACKAGE = sorted((ROOT / "weft").rglob("*.py"))
 PYTHON = PACKAGE + [
-    path for room in ("tests", "examples", "benchmarks") for path in (ROOT / room).rglob("*.py")
+    path
+    for room in ("tests", "examples", "benchmarks", "experiments")
+    for path in (ROOT / room).rglob("*.py")
 ]
 TEXTS = PYTHON + [
     path
