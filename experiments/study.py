@@ -2,7 +2,7 @@
 
 An experiment says beforehand what would have to be seen if the claim held, as sentences that are true or false
 of the numbers it measured. All true: the claim holds; some: it holds in part; none: it does not hold here.
-Read next: problems.py, the data; 06_scale.py, the shortest experiment; report.py, which writes docs/claims.md.
+Read next: problems.py, the data; 06_scale.py, the shortest experiment; verdicts.py, which writes docs/claims.md.
 """
 
 import argparse

@@ -73,9 +73,9 @@ def test_an_interval_is_students(neighbours: None) -> None:
 
 
 def test_the_page_says_what_was_found(neighbours: None) -> None:
-    import report
+    import verdicts
 
-    assert report.PAGE.read_text("utf-8") == report.page(), "run python experiments/report.py"
+    assert verdicts.PAGE.read_text("utf-8") == verdicts.page(), "run python experiments/verdicts.py"
 
 
 def test_no_result_on_the_page_is_a_quick_one() -> None:

@@ -1,4 +1,4 @@
-"""Writes docs/claims.md from what the experiments found: python experiments/report.py
+"""Writes docs/claims.md from what the experiments found: python experiments/verdicts.py
 
 Run it after an experiment. A claim without a result stands there as not run. Read next: study.py.
 """
@@ -15,7 +15,7 @@ HEAD = """# Fourteen claims, measured here
 What papers and lectures say about sequence models, each tried by a script small enough for two cores. A script says
 beforehand what would have to be seen if its claim held: all seen, the claim *holds*; some, it *holds in part*; none,
 it *does not hold here*. "Here" is small models, minutes and one machine (2-core Intel Xeon VM beside other work);
-± is half of a 95 % interval over seeds (Student's t). This page is written by `python experiments/report.py`
+± is half of a 95 % interval over seeds (Student's t). This page is written by `python experiments/verdicts.py`
 from the JSON files beside the pictures.
 
 """
