@@ -11,9 +11,14 @@ import numpy as np
 import torch
 
 from tests.commands import corpus, labelled
+from tests.commands.test_caption import make as make_captions
+from tests.commands.test_elmo import make as make_contexts
+from tests.commands.test_embeddings import make as make_words
+from tests.commands.test_images import make as make_pictures
 from tests.commands.test_language import make as make_prose
 from tests.tasks.test_forecast import table
 from tests.tasks.test_multilingual import corpus as make_many
+from weft.data.shapes import shapes
 from weft.nn.forecasters.forecaster import Past
 from weft.run import Opened
 
@@ -77,6 +82,42 @@ def _remembered(opened: Opened, lines: Sequence[Any]) -> Answers:
         return [((), [value]) for value in rememberer.answer(x, mask).tolist()]
 
 
+def _captioned(opened: Opened, pictures: Sequence[Any]) -> Answers:
+    found = opened.task.predictor(opened.model).captions(np.stack(pictures))
+    return [([each.text for each in n], [each.score for each in n]) for n in found]
+
+
+def _seen(opened: Opened, pictures: Sequence[Any]) -> Answers:
+    probs = opened.task.predictor(opened.model).probs(np.stack(pictures))
+    return [(int(row.argmax()), row.tolist()) for row in probs]
+
+
+def _layers(opened: Opened, lines: Sequence[Any]) -> Answers:
+    comparer = opened.task.predictor(opened.model)
+    sentences = [line.split() for line in lines]
+    with torch.no_grad():
+        found = opened.model(*comparer.lexicon.spell(sentences))
+    rows = [torch.cat([layer[n, : len(words)] for layer in found]) for n, words in enumerate(sentences)]
+    return [((), row.flatten().tolist()) for row in rows]
+
+
+def _near(opened: Opened, words: Sequence[Any]) -> Answers:
+    vectors = opened.task.predictor(opened.model)
+    found = [vectors.nearest(word, 3) for word in words]
+    return [([each.word for each in near], [each.similarity for each in near]) for near in found]
+
+
+def _in_place(make: Callable[[Path], Path]) -> Callable[[Path], Path]:
+    """The same recipe, with the folder of its data written into it."""
+
+    def made(folder: Path) -> Path:
+        recipe = make(folder)
+        recipe.write_text(recipe.read_text("utf-8").replace("data: {", f"data: {{folder: {folder}, ", 1))
+        return recipe
+
+    return made
+
+
 def _sums(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "toy.yaml").write_text(
@@ -107,6 +148,7 @@ SUMS = [
     " ".join(f"{np.sin(n + at) ** 2:.2f}" + "*" * (n in (0, size - 1)) for n in range(size))
     for at, size in enumerate((2, 5, 3, 11, 7))
 ]
+PICTURES = list(shapes([2], range(5), 12)[0])
 GREEDY = "decoding.search=greedy", "decoding.max_tokens=9"
 
 KINDS = {
@@ -148,5 +190,11 @@ KINDS = {
         _tagged,
     ),
     "forecast": Kind(_series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast),
+    "embeddings": Kind(make_words, ["training.max_epochs=0"], ["apple", "saw", "fig", "axe"], _near),
+    "caption": Kind(_in_place(make_captions), ["data.batch_rows=2"], PICTURES, _captioned),
+    "elmo": Kind(
+        make_contexts, ["model.dropout=0.2"], _lines(["go", "the", "bank", "lake", "now"], LENGTHS), _layers
+    ),
+    "images": Kind(_in_place(make_pictures), ["data.batch_rows=2"], PICTURES, _seen),
     "memory": Kind(_sums, ["model.encoder.dropout=0.2"], SUMS, _remembered),
 }  # fmt: skip

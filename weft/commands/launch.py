@@ -24,12 +24,13 @@ GRACE = 20.0  # seconds that the others have once one of them has ended
 ENDS = (0, 130, 143)
 
 
-def launch(arguments: Sequence[str], count: int) -> int:
+def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> int:
     """Run a command of weft in so many processes.
 
     Args:
         arguments: the command and what follows it.
         count: processes.
+        together: whether they need each other, so that all end soon after the first.
 
     Returns:
         The exit code of the first one that failed; else that of the first process.
@@ -59,7 +60,7 @@ def launch(arguments: Sequence[str], count: int) -> int:
 
     before = {number: signal.signal(number, forward) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        return _watch(children, errors)
+        return _watch(children, errors, together)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -71,20 +72,25 @@ def launch(arguments: Sequence[str], count: int) -> int:
             file.close()
 
 
-def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]]) -> int:
+def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], together: bool) -> int:
     deadline = None
     failed = None
     while any(child.poll() is None for child in children):
         codes = [child.poll() for child in children]
-        if any(code is not None for code in codes):
+        if together and any(code is not None for code in codes):
             deadline = deadline or time.monotonic() + GRACE
-        if codes[0] not in ENDS:  # once the first has ended well, the others miss it and may say so
+        if (
+            codes[0] not in ENDS or not together
+        ):  # once the first has ended well, the others miss it and may say so
             wrong = [rank for rank, code in enumerate(codes) if code is not None and code not in ENDS]
             # One that was killed is the cause, one that lost its partner is not.
             failed = min(wrong, key=lambda rank: (codes[rank] or 0) > 0) if wrong else None
         if failed is not None or (deadline is not None and time.monotonic() > deadline):
             break
         time.sleep(0.05)
+    if failed is None and not together:
+        codes = [child.poll() for child in children]
+        failed = next((rank for rank, code in enumerate(codes) if code not in ENDS), None)
     if failed is None:
         return children[0].returncode if children[0].returncode is not None else 1
     code = children[failed].returncode

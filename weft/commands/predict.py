@@ -1,6 +1,7 @@
 """weft predict: inputs in, the same number of answers out, in order."""
 
 import io
+import os
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from weft.inspect.looks.look import Look
     from weft.run import Opened
 
-COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins")
+COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes")
 
 
 @click.command(short_help="Answer each line of a file or of standard input.")
@@ -74,6 +75,16 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins")
 @click.option("--coco", is_flag=True, help="Of captions: write COCO's results, [{image_id, caption}, ...].")
 @click.option("--source", help="Of a model of many languages: the one that is read, if its prompt names it.")
 @click.option("--target", help="Of a model of many languages: the one to write.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the answers there, whole or not at all; the same command goes on after a kill.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    help="Answer with so many processes on this machine; with --output.",
+)
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
 @click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
 def command(**given: Any) -> None:
@@ -85,6 +96,7 @@ def command(**given: Any) -> None:
     weft predict runs/en-es < in.txt > out.txt
     echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
     weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
+    weft predict runs/en-es large.txt.gz --output out.txt --processes 2
     """  # noqa: D301  click reads the \b
     from weft.commands.asked import asked, with_members
     from weft.errors import ConfigError
@@ -93,9 +105,21 @@ def command(**given: Any) -> None:
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
         raise ConfigError(f"--plot {plot}: a directory is needed, one picture a line goes into it; name one")
+    if given["output"] or given["processes"]:
+        _check_bulk(given)
+    if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ:
+        _side_by_side(given)
+        return
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "predict", given, COMMON), given["device"], given["plugins"])
+    if given["output"]:
+        from weft.commands import bulk
+
+        bulk.predict(opened, file, given["output"], options, given)
+        if "WORLD_SIZE" not in os.environ:
+            click.echo(f"{bulk.join(file, given['output']):,} lines: {given['output']}", err=True)
+        return
     if file is None and sys.stdin.isatty():
         click.echo("type a line and press Enter; Ctrl-D ends", err=True)
     # As the input is read: UTF-8 and LF, whatever the terminal's or the system's own ways are.
@@ -121,3 +145,33 @@ def _look(opened: "Opened", given: Mapping[str, Any]) -> "AbstractContextManager
     kind: Any = rooms.find(weft.inspect.looks, Look, opened.name)
     predictor = opened.task.predictor(opened.model)
     return kind(predictor, given["alignments"], given["plot"], given["plot_limit"])  # type: ignore[no-any-return]
+
+
+def _check_bulk(given: Mapping[str, Any]) -> None:
+    from weft.commands import outputs
+    from weft.errors import ConfigError
+
+    if given["file"] is None or given["output"] is None:
+        raise ConfigError("--processes and --output need a FILE and an --output; standard input is read once")
+    if given["plot"] or given["alignments"]:
+        raise ConfigError("--output: pictures and alignments are not made beside it; leave them out")
+    outputs.check(given["output"])
+
+
+def _side_by_side(given: Mapping[str, Any]) -> None:
+    """The same command in several processes, then their answers put together."""
+    from weft.commands import bulk
+    from weft.commands.launch import launch
+
+    words = ["predict", str(given["run"]), str(given["file"])]
+    for option in command.params:
+        value = given[option.name or ""]
+        if not isinstance(option, click.Option) or option.name == "processes" or value in (None, False, ()):
+            continue
+        name = option.opts[0]
+        values = value if option.multiple else [value]
+        words += [name] if option.is_flag else [word for one in values for word in (name, str(one))]
+    code = launch(words, given["processes"], together=False)
+    if code:
+        raise SystemExit(code)
+    click.echo(f"{bulk.join(given['file'], given['output']):,} lines: {given['output']}", err=True)

@@ -41,6 +41,7 @@ class Embeddings(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
+    linewise: ClassVar[bool] = True
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("nbest", "scores", "plot")}
     note: ClassVar[str] = (

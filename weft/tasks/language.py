@@ -64,6 +64,7 @@ class Language(Task):
         "evaluate": (),
     }
     note: ClassVar[str] = "Loss is in nats a token and perplexity a token's, the end of each line counted."
+    linewise: ClassVar[bool] = True
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}
 
     def __init__(self, *, data: ProseData, model: ProseModel, decoding: Writing) -> None:

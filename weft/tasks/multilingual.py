@@ -44,6 +44,7 @@ class Multilingual(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
+    linewise: ClassVar[bool] = True
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = Translate.better
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": (*(one for one in Translate.options["predict"] if one != "ensemble"), "source", "target"),

@@ -73,6 +73,7 @@ class Task(ABC):
         streams: whether the state after a training batch is the state before the next one; the model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
         trained: gives the model of another run, which this one stands on; weft/run.py sets it.
+        linewise: whether `answers` gives one answer for each line of a text, whatever stands beside it.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
             knows the task by them.
     """
@@ -84,6 +85,7 @@ class Task(ABC):
     suffixes: ClassVar[Sequence[str]] = ()
     streams: bool = False
     trained: Callable[[Path], nn.Module]
+    linewise: ClassVar[bool] = False
 
     @abstractmethod
     def about(self) -> str:

@@ -66,6 +66,7 @@ class Translate(Task):
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of the vocabulary."
     )
+    linewise: ClassVar[bool] = True
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "perplexity": "lower",

@@ -1,0 +1,95 @@
+"""weft predict --output: order kept, and after a kill no line is lost, doubled or answered twice."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.commands import corpus
+from tests.commands.shell import refused, weft
+from weft.commands import bulk
+
+LINES = 1300  # three chunks, the last one ragged
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """With empty lines, and one that begins a chunk with a byte order mark."""
+    words = list(corpus.WORDS)
+    lines = [" ".join(words[(n * k) % 9] for k in range(1, 2 + n % 4)) if n % 7 else "" for n in range(LINES)]
+    lines[bulk.CHUNK] = "\ufeffalpha"
+    path = tmp_path / "large.txt"
+    path.write_text("\n".join(lines), "utf-8")  # no final newline
+    return path
+
+
+@pytest.mark.slow
+def test_killed_and_gone_on_with_by_two_processes_is_what_one_answers(
+    trained: Path, large: Path, tmp_path: Path
+) -> None:
+    expected = weft("predict", trained, large, "--beam", 1, "--scores")
+    assert expected.code == 0 and len(expected.lines) == LINES
+    out = tmp_path / "out.txt"
+    command = ["predict", str(trained), str(large), "--beam", "1", "--scores", "--output", str(out)]
+    first = subprocess.Popen([sys.executable, "-m", "weft", *command], start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not list(bulk.parts_of(out).glob("0*")) and first.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    os.killpg(first.pid, signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    assert not out.exists()
+    before = {path.name: path.stat().st_mtime_ns for path in bulk.parts_of(out).glob("0*")}
+    assert 1 <= len(before) < 3
+    again = subprocess.run(
+        [sys.executable, "-m", "weft", *command, "--processes", "2"], capture_output=True, text=True
+    )
+    assert again.returncode == 0, again.stderr
+    answered = re.search(r"^([\d,]+) lines answered by process 0", again.stderr, re.M)
+    assert answered and int(answered[1].replace(",", "")) < LINES
+    assert f"{LINES:,} lines: {out}" in again.stderr
+    assert out.read_text("utf-8") == expected.out
+    assert not bulk.parts_of(out).exists()
+
+
+def test_what_stands_there_is_used_and_only_by_the_same_command(
+    trained: Path, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bulk, "CHUNK", 7)
+    large.write_text("".join(f"{line}\n" for line in large.read_text("utf-8").split("\n")[1:30]), "utf-8")
+    expected = weft("predict", trained, large, "--beam", 1)
+    out = tmp_path / "out.txt"
+    monkeypatch.setattr(bulk, "join", lambda file, output: 0)
+    assert weft("predict", trained, large, "--beam", 1, "--output", out).code == 0
+    monkeypatch.undo()
+    monkeypatch.setattr(bulk, "CHUNK", 7)
+    parts = bulk.parts_of(out)
+    assert sorted(path.name for path in parts.glob("0*")) == [f"{n:09}" for n in range(5)]
+    other = weft("predict", trained, large, "--beam", 2, "--output", out)
+    assert re.search(r"out\.txt\.parts: was begun with another options; remove it", refused(other))
+    (parts / "000000003").unlink()
+    again = weft("predict", trained, large, "--beam", 1, "--output", out)
+    assert again.code == 0 and "7 lines answered\n29 lines: " in again.err and again.out == ""
+    assert out.read_text("utf-8") == expected.out and not parts.exists()
+
+
+def test_a_wrong_line_is_named_by_its_place_in_the_whole_file(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_bytes(b"alpha\n" * 600 + b"\xff\n")
+    said = refused(weft("predict", trained, tmp_path / "x.txt", "--output", tmp_path / "out.txt"))
+    assert f"{tmp_path / 'x.txt'}:601: not UTF-8" in said
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_what_cannot_go_together_is_refused(trained: Path, large: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    assert "need a FILE and an --output" in refused(weft("predict", trained, "--output", out))
+    assert "need a FILE and an --output" in refused(weft("predict", trained, large, "--processes", 2))
+    said = refused(weft("predict", trained, large, "--output", out, "--plot", tmp_path / "p"))
+    assert "pictures and alignments are not made" in said
+    large.rename(tmp_path / "x.tsv")
+    assert "line by line" in refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out))
+    assert "no directory" in refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out / "a"))

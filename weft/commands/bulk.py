@@ -1,0 +1,182 @@
+"""weft predict --output: large files answered by several processes, and gone on with after a kill.
+
+The input is cut into chunks of lines. Each process answers every N-th chunk and writes its answers as one
+file, whole or not at all, into a directory beside the output (OUT.parts); once all are there they are put
+together in order. What was answered before a kill is not answered again. Read next: predict.py.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from weft.errors import ConfigError, DataError
+
+CHUNK = 512
+"""Lines that are answered together."""
+
+BOM = b"\xef\xbb\xbf"
+
+
+class Part(NamedTuple):
+    """Lines of the input."""
+
+    number: int
+    lines: list[str]
+
+
+def predict(
+    opened: Any, file: Path, output: Path, options: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
+    """This process's chunks, or what is left of them.
+
+    Args:
+        opened: the run.
+        file: of lines.
+        output: where the answers go.
+        options: what the task's `answers` is asked.
+        given: the whole command, which the answered chunks must come from.
+
+    Raises:
+        ConfigError: the task does not read lines one by one, or the chunks are from another command.
+        DataError: the input cannot be read, or the output not be written.
+    """
+    from weft.train import files
+
+    if not opened.task.linewise or file.suffix.lower() in (".csv", ".tsv"):
+        raise ConfigError(
+            f"--output: needs a text that is answered line by line, and the task {opened.name} does not so "
+            f"with {file.name}; leave --output and --processes out, and send the output to a file with >"
+        )
+    count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    parts = parts_of(output)
+    _begin(parts, _about(opened, file, given))
+    done = 0
+    for part in chunks(file):
+        place = parts / f"{part.number:09}"
+        if part.number % count != rank or place.exists():
+            continue
+        lines = parts / f".lines-{part.number:09}"
+        try:
+            # The mark, so that a line that begins with one keeps it.
+            lines.write_bytes(BOM + "".join(f"{line}\n" for line in part.lines).encode())
+            answers = _answered(opened, lines, options, file, part.number * CHUNK)
+            files.replace(place, "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace"))
+        except OSError as error:
+            raise DataError(
+                f"{place}: cannot be written ({error.strerror or error}); make room and run the same "
+                "command again"
+            ) from error
+        finally:
+            lines.unlink(missing_ok=True)
+        done += len(part.lines)
+    click.echo(f"{done:,} lines answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True)
+
+
+def join(file: Path, output: Path) -> int:
+    """Put the answered chunks together in the order of the input, and remove them.
+
+    Returns:
+        How many lines of the input they answer.
+
+    Raises:
+        DataError: one is missing, or the output cannot be written.
+    """
+    parts, lines = parts_of(output), 0
+    temporary = output.with_name(f".writing-{output.name}")
+    try:
+        with open(temporary, "wb") as joined:
+            for part in chunks(file):
+                place = parts / f"{part.number:09}"
+                if not place.exists():
+                    raise DataError(f"{place}: is missing; run the same command again, it goes on from there")
+                with open(place, "rb") as one:
+                    shutil.copyfileobj(one, joined)
+                lines += len(part.lines)
+            joined.flush()
+            os.fsync(joined.fileno())
+        os.replace(temporary, output)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise DataError(
+            f"{output}: cannot be written ({error.strerror or error}); make room and run the same "
+            "command again"
+        ) from error
+    shutil.rmtree(parts, ignore_errors=True)
+    return lines
+
+
+def parts_of(output: Path) -> Path:
+    """Where the answered chunks of an output stand."""
+    return output.with_name(f"{output.name}.parts")
+
+
+def chunks(file: Path) -> Iterator[Part]:
+    """The lines of a file, CHUNK at a time, numbered from 0."""
+    from weft.data.lines import read_lines
+
+    lines: Iterable[str] = iter(read_lines(file))
+    number = 0
+    while held := list(islice(lines, CHUNK)):
+        yield Part(number, held)
+        number += 1
+
+
+def _begin(parts: Path, about: dict[str, Any]) -> None:
+    """Make the directory of the chunks, or see that those in it are of this command."""
+    from weft.train import files
+
+    known = parts / "command.json"
+    try:
+        parts.mkdir(exist_ok=True)
+        then = files.from_json(known.read_bytes()) if known.exists() else None
+        if then is None:
+            temporary = parts / f".command-{os.getpid()}"
+            files.write(temporary, files.to_json(about))
+            os.replace(temporary, known)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"{parts}: cannot be used ({error}); remove it, or choose another --output"
+        ) from error
+    differs = sorted(
+        key for key in {**about, **(then or about)} if (then or about).get(key) != about.get(key)
+    )
+    if differs:
+        raise ConfigError(
+            f"{parts}: was begun with another {', '.join(differs)}; remove it, or choose another --output"
+        )
+
+
+def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What may not change between the parts of an answer."""
+    weights = opened.path / "model.safetensors"
+    stat, own = file.stat(), weights.stat()
+    options = {
+        key: str(value)
+        for key, value in sorted(given.items())
+        if key not in ("run", "file", "output", "processes", "device", "plot_limit") and value
+    }
+    with open(weights, "rb") as opened_weights:
+        start = hashlib.sha256(opened_weights.read(2**20)).hexdigest()
+    return {
+        "input": [str(file.absolute()), stat.st_size, stat.st_mtime_ns],
+        "model": [str(opened.path.absolute()), own.st_size, own.st_mtime_ns, start],
+        "options": json.dumps(options),
+        "chunk": CHUNK,
+    }
+
+
+def _answered(opened: Any, lines: Path, options: Mapping[str, Any], file: Path, before: int) -> list[str]:
+    """The answers to a chunk; an error names the line of the whole file."""
+    try:
+        return [answer.text for answer in opened.task.answers(opened.model, lines, options)]
+    except DataError as error:
+        found = re.match(rf"{re.escape(str(lines))}:(\d+): (.*)", str(error), re.DOTALL)
+        raise DataError(f"{file}:{int(found[1]) + before}: {found[2]}" if found else str(error)) from None
