@@ -25,6 +25,7 @@ COMMANDS = {
     "predict": "Answer each line of a file or of standard input.",
     "export": "Write a run's word vectors for other programs.",
     "inspect": "Look inside a run: one page with every view.",
+    "compare": "Several runs, or the variants of a recipe, side by side.",
     "import": "Turn a checkpoint of the transformers library into a run.",
     "serve": "Serve runs: a page to try them, and an HTTP interface.",
     "show": "Print a run: its recipe, sizes and scores.",

@@ -93,6 +93,14 @@ def compare(
     check_lines(first, references, sources)
     check_lines(second, references, sources)
     rows = [metric.statistics(lines, references, sources) for lines in (first, second)]
+    return compare_statistics(metric, rows[0], rows[1], resamples=resamples, seed=seed)
+
+
+def compare_statistics(
+    metric: Metric, first: np.ndarray, second: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Comparison:
+    """The same from statistics [N, K] of the same lines that are known."""
+    rows = [first, second]
     values = _values(metric, rows, resamples, seed)
     scores = [_judged(metric, one, drawn, seed) for one, drawn in zip(rows, values, strict=True)]
     difference = scores[1].value - scores[0].value

@@ -120,7 +120,13 @@ class Kind(ABC):
 
 
 def example(opened: Opened) -> str:
-    """A source that the run was validated on, out of metrics.jsonl.
+    """A source that the run was validated on, of middling length."""
+    found = examples(opened)
+    return found[len(found) // 2]
+
+
+def examples(opened: Opened) -> list[str]:
+    """Sources that the run was validated on, out of metrics.jsonl, the shortest first.
 
     Raises:
         DataError: there is none.
@@ -138,8 +144,7 @@ def example(opened: Opened) -> str:
                 continue
     if not found:
         raise DataError(f"{opened.path}: keeps no example to look at; give a text after the run")
-    middling = sorted(found, key=len)[len(found) // 2]
-    return middling[:LONGEST]
+    return [one[:LONGEST] for one in sorted(found, key=len)]
 
 
 def checked(text: str) -> str:

@@ -1,0 +1,84 @@
+"""The variants of a recipe: every combination of the values that are given for some of its keys."""
+
+import re
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+from weft.errors import ConfigError
+
+MOST = 100
+"""Variants that are trained by one command."""
+
+
+class Variant(NamedTuple):
+    """One combination."""
+
+    name: str  # such as cell=lstm,lr=0.01
+    changes: tuple[str, ...]  # section.key=value
+
+
+def variants(grids: Sequence[str]) -> list[Variant]:
+    """Every combination of KEY=VALUE,VALUE; keys joined by + are changed together.
+
+    Raises:
+        ConfigError: an axis that cannot be read, or too many combinations.
+
+    Example:
+        >>> [one.name for one in variants(["model.encoder.cell=gru,lstm", "training.seed=1,2"])]
+        ['cell=gru,seed=1', 'cell=gru,seed=2', 'cell=lstm,seed=1', 'cell=lstm,seed=2']
+        >>> variants(["model.encoder.cell+model.decoder.cell=gru"])[0].changes
+        ('model.encoder.cell=gru', 'model.decoder.cell=gru')
+    """
+    axes = []
+    for grid in grids:
+        keys, equals, text = grid.partition("=")
+        values = split(text)
+        if not equals or not all(key.count(".") for key in keys.split("+")) or not all(values):
+            raise ConfigError(
+                f"--grid {grid}: a key of the recipe and its values are needed, such as "
+                "model.encoder.cell=elman,lstm"
+            )
+        if len(set(values)) < len(values):
+            raise ConfigError(f"--grid {grid}: a value stands there twice; give each once")
+        axes.append([(keys.split("+"), value) for value in values])
+    found = []
+    for chosen in product(*axes):
+        name = ",".join(f"{keys[0].rpartition('.')[2]}={value}" for keys, value in chosen)
+        found.append(Variant(name, tuple(f"{key}={value}" for keys, value in chosen for key in keys)))
+    if len(found) > MOST:
+        raise ConfigError(
+            f"--grid: {len(found)} variants came, at most {MOST} are trained; give fewer values"
+        )
+    short = [keys[0].rpartition(".")[2] for keys, _ in (axis[0] for axis in axes)]
+    if len(set(short)) < len(short):  # keys of one name: say them whole
+        found = [one._replace(name=",".join(one.changes)) for one in found]
+    return found
+
+
+def split(text: str) -> list[str]:
+    """At the commas that stand in no bracket.
+
+    Example:
+        >>> split("[8,8],{use: lstm, bias: 1},4")
+        ['[8,8]', '{use: lstm, bias: 1}', '4']
+    """
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[{(") - (letter in "]})")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
+
+
+def folder_name(name: str) -> str:
+    """A variant's name as that of a directory.
+
+    Example:
+        >>> folder_name("sizes=[8, 8],cell=mine.Leaky")
+        'sizes=8,8,cell=mine.Leaky'
+    """
+    plain = re.sub(r"[^\w.=,+]+", "-", name)
+    return re.sub(r"-*([,=])-*", r"\1", plain).strip("-,.")

@@ -1,0 +1,204 @@
+"""The facts of one run: size, speed, memory, scores, scores by length, learning curves, gradient reach.
+
+Kept as JSON beside the report, under a fingerprint of the model, so that a comparison that was stopped goes
+on where it was. Read next: evidence.py, report.py.
+"""
+
+import hashlib
+import json
+import math
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from weft.errors import WeftError
+from weft.inspect.comparing.evidence import evidence
+from weft.inspect.inspection import subject_of
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.curves import read
+from weft.inspect.views.gradients import GradientsView
+from weft.inspect.views.view import plain
+from weft.metrics.bylength import LengthRow
+from weft.metrics.metric import Score
+from weft.run import Opened
+from weft.train import files
+
+VERSION = 1
+"""Of the facts; older ones are measured anew."""
+
+
+class Measured(NamedTuple):
+    """What is known of a run; plain numbers, lists and tables alone."""
+
+    name: str
+    task: str
+    about: str
+    tested: str  # title of the evaluation, or why there is none
+    parameters: int
+    weight_bytes: int
+    saved_bytes: int | None  # kept for the backward pass of one example
+    tokens_a_second: float | None  # of training, median
+    tokens_a_cpu_second: float | None
+    updates: int
+    seconds: float | None  # of training
+    scores: list[dict[str, Any]]  # Score._asdict
+    by_length: list[list[Any]]  # label, count, score, low, high
+    curves: dict[str, list[list[float]]]  # validation score by name: updates, values
+    reach: dict[str, list[list[float]]]  # cell: lags, norms
+    verdicts: list[str]
+    items: str  # Evidence.items
+    metric: str  # of the paired test
+    statistics: list[list[float]]
+    fingerprint: str
+
+
+def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measured:
+    """The facts of a run, from `kept` where they are of this very model.
+
+    Args:
+        opened: the run.
+        name: in the report.
+        kept: a JSON file.
+        text: the example whose gradient reach is compared; one of the run's own where None.
+    """
+    fingerprint = _fingerprint(opened, text)
+    try:
+        before = json.loads(kept.read_text("utf-8"))
+        if before["fingerprint"] == fingerprint:
+            return Measured(**before)._replace(name=name)
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    found = _measure(opened, name, text)._replace(fingerprint=fingerprint)
+    files.replace(kept, json.dumps(plain(found._asdict()), allow_nan=False).encode())
+    return found
+
+
+def scores_of(evaluation: Any) -> list[Score]:
+    """Every score of an evaluation, whichever task it is of."""
+    found: list[Score] = []
+    fields = evaluation._asdict().values() if hasattr(evaluation, "_asdict") else vars(evaluation).values()
+    for value in fields:
+        if isinstance(value, Score):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            found += [one for one in value if isinstance(one, Score)]
+        elif isinstance(value, dict):
+            found += [one for one in value.values() if isinstance(one, Score)]
+    if isinstance(getattr(evaluation, "signature", None), str):  # memory: its numbers stand beside each other
+        of = evaluation
+        higher = of.name != "MSE"
+        found.append(Score(of.name, of.value, of.signature, len(of.outputs), higher, of.low, of.high))
+    model = getattr(evaluation, "model", None)
+    perplexity = getattr(evaluation, "perplexity", getattr(model, "perplexity", None))
+    if isinstance(perplexity, float) and math.isfinite(perplexity):
+        size = getattr(evaluation, "tokens", getattr(evaluation, "words", 0))
+        found.append(Score("perplexity", perplexity, "unit:token of the run's vocabulary", int(size), False))
+    if model is not None and hasattr(model, "squared"):
+        windows = int(evaluation.windows)
+        found.append(Score("MSE", float(model.squared), "scaled values|mean over windows", windows, False))
+        found.append(Score("MAE", float(model.absolute), "scaled values|mean over windows", windows, False))
+    return [one for one in found if math.isfinite(one.value)]
+
+
+def saved_bytes(opened: Opened, subject: Subject) -> int | None:
+    """Bytes that autograd keeps of the loss of one example, parameters not counted."""
+    if subject.batch is None:
+        return None
+    model = opened.model
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    sizes: dict[int, int] = {}
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            sizes[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    needed = [parameter.requires_grad for parameter in model.parameters()]
+    model.requires_grad_(True)
+    try:
+        with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            kept = model.loss(subject.batch)  # type: ignore[operator]
+            del kept
+    finally:
+        for parameter, need in zip(model.parameters(), needed, strict=True):
+            parameter.requires_grad_(need)
+    return sum(sizes.values())
+
+
+def _measure(opened: Opened, name: str, text: str | None) -> Measured:
+    model, events = opened.model, read(opened.path / "metrics.jsonl")
+    tested, proof = "no test split", None
+    scores: list[Score] = []
+    lengths: list[LengthRow] = []
+    if opened.task.has("test"):
+        try:
+            evaluation = opened.task.evaluate(model)
+            tested, scores = getattr(evaluation, "title", "test"), scores_of(evaluation)
+            lengths = getattr(evaluation, "lengths", [])
+            proof = evidence(opened, evaluation)
+        except WeftError as error:
+            tested = f"not tested: {error}"
+    reach, verdicts, saved = _reach(opened, text)
+    update, valid = events["update"], events["validation"]
+    by_length = [
+        [
+            row.label,
+            row.sentences,
+            *((row.score.value, row.score.low, row.score.high) if row.score else (None,) * 3),
+        ]
+        for row in lengths
+    ]
+    return Measured(
+        name=name,
+        task=opened.name,
+        about=opened.task.about(),
+        tested=tested,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        weight_bytes=sum(parameter.numel() * parameter.element_size() for parameter in model.parameters()),
+        saved_bytes=saved,
+        tokens_a_second=_median(update.get("tokens_per_second", [])),
+        tokens_a_cpu_second=_median(update.get("tokens_per_cpu_second", [])),
+        updates=int(max((x for points in (*update.values(), *valid.values()) for x, _ in points), default=0)),
+        seconds=max((y for _, y in update.get("seconds", [])), default=None),
+        scores=[one._asdict() for one in scores],
+        by_length=by_length,
+        curves={key: [[x for x, _ in points], [y for _, y in points]] for key, points in valid.items()},
+        reach=reach,
+        verdicts=verdicts,
+        items=proof.items if proof else "",
+        metric=proof.metric.name if proof else "",
+        statistics=proof.statistics.tolist() if proof else [],
+        fingerprint="",
+    )
+
+
+def _reach(opened: Opened, text: str | None) -> tuple[dict[str, list[list[float]]], list[str], int | None]:
+    """By lag, for each cell; what is said of each; and what the example's loss keeps in memory."""
+    try:
+        subject = subject_of(opened, text)
+    except WeftError:  # no example of its own, or none that this task can read
+        return {}, [], None
+    saved, view = saved_bytes(opened, subject), GradientsView.collect(subject)
+    if view is None:
+        return {}, [], saved
+    found: dict[str, list[list[float]]] = {}
+    for chart in view.charts:
+        norms = np.asarray(chart["series"][0]["y"])
+        norms = norms if "backward" in chart["title"] else norms[::-1]
+        found[chart["title"]] = [[float(lag) for lag in range(len(norms))], norms.tolist()]
+    return found, [words[0] for words in view.words], saved
+
+
+def _median(points: list[tuple[float, float]]) -> float | None:
+    return median(y for _, y in points) if points else None
+
+
+def _fingerprint(opened: Opened, text: str | None) -> str:
+    digest = hashlib.sha256(f"{VERSION}\n{text}\n".encode("utf-8", "replace"))
+    for file in ("model.safetensors", "recipe.yaml"):
+        digest.update((opened.path / file).read_bytes())
+    return digest.hexdigest()
