@@ -101,7 +101,7 @@ def test_a_replay_of_the_stored_tree_is_the_n_best_and_their_paths_are_lit(train
     subject = subject_of(opened, TEXT)
     (tree,) = [view for view in views_of(subject) if isinstance(view, TreeView)]
     replayed = tree.searched.trace.replay()[0]
-    assert [one.tokens for one in replayed] == tree.searched.paths
+    assert [one.tokens for one in replayed] == tree.searched.paths and len(replayed) == 3  # the recipe's beam
     assert [one.score for one in replayed] == [one.score for one in subject.hypotheses]
     for path, way, one in zip(tree.searched.paths, tree.lit(), replayed, strict=True):
         walked = [tree.candidates[number] for number in way]

@@ -25,6 +25,7 @@ from weft.run import Opened
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Trace
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
+from weft.tasks.pairs.decoding import Decoding
 from weft.tasks.pairs.translator import Translator
 from weft.text.vocabulary import EOS, Vocabulary
 
@@ -43,12 +44,13 @@ def of(opened: Opened, translator: Translator, text: str) -> Subject:
 
     Args:
         opened: its run.
-        translator: at work; a recipe that samples is searched by beam here, so that there is a tree.
+        translator: at work; whatever its search is, here it is a plain beam, so that there is a tree.
         text: of its source language.
     """
-    how = translator.decoding
-    beam = how.beam if how.search == "beam" else 5
-    translator.decoding = replace(how, search="beam", beam=beam, nbest=beam)
+    how = plain_beam(translator.decoding)
+    translator = Translator(
+        translator.model, translator.source, translator.target, how, banned=translator.banned[3:]
+    )
     source = translator.source.encode(text)
     trace = Trace()
     found = translator.search([source], trace)
@@ -90,6 +92,18 @@ def of(opened: Opened, translator: Translator, text: str) -> Subject:
         chosen_what="each token of the best answer, given those before it",
         vectors=_vectors(translator, source, batches[0]),
     )
+
+
+def plain_beam(how: Decoding) -> Decoding:
+    """The same settings for a beam search that keeps its tree and gives every hypothesis of its beam.
+
+    Example:
+        >>> how = plain_beam(Decoding(search="sample", temperature=0.5))
+        >>> how.search, how.beam, how.nbest
+        ('beam', 5, 5)
+    """
+    beam = max(2, how.beam) if how.search == "beam" else 5
+    return replace(how, search="beam", beam=beam, nbest=beam, coverage=0.0, diverse=1, require=())
 
 
 class _Names:
