@@ -71,6 +71,12 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"sizes": (5, SIZE), "bidirectional": True, "join": "mean"},
         {"sizes": (5, 3), "bidirectional": True, "join": "learned"},
     ],
+    "encoders.pyramid": [
+        {"sizes": (SIZE, 5), "bidirectional": True},
+        {"sizes": (5, 3, SIZE), "factors": (1, 2, 1), "bidirectional": False},
+        {"sizes": (3, SIZE), "factors": (2, 1), "cell": GRU, "bidirectional": True},
+    ],
+    "encoders.strided": [{"size": 6}, {"size": 12, "num_convolutions": 1, "positions": "rotary"}],
     "encoders.filters": [{"widths": (3,), "features": 5}, {"widths": (2, 5), "features": 3}],
     "encoders.transformer": [
         {"size": 6},

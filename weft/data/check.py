@@ -41,8 +41,11 @@ KINDS = {
     "nothing": "texts with nothing in them",
     "again": "texts that stand twice in one file",
     "leak": "texts that stand in an earlier file too",
+    "recording": "recordings that cannot be read",
+    "unspoken": "recordings without a transcript",
+    "silent": "recordings of nothing but silence",
 }
-STOPS = ("file", "count", "columns", "bytes", "unlabelled")
+STOPS = ("file", "count", "columns", "bytes", "unlabelled", "recording", "unspoken")
 """Kinds that a training refuses; the others it takes, and is the worse for them."""
 
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")

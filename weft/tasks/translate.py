@@ -151,22 +151,25 @@ class Translate(Task):
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss and perplexity over all validation pairs; BLEU and chrF of greedy translations."""
+        losses, outputs, references, samples = self.tried(model)
+        scores = {
+            "bleu": Bleu().score(outputs, references).value,
+            "chrf": Chrf().score(outputs, references).value,
+        }
+        return Validation(losses | scores, samples)
+
+    def tried(self, model: nn.Module) -> tuple[dict[str, float], list[str], list[str], list[Sample]]:
+        """On the validation pairs: loss and perplexity, greedy outputs, their references, and samples."""
         assert isinstance(model, Generator)
         loss = mean_loss(model, *self._valid_tokens)
         rows = self.data.validate_rows or len(self._valid[0])
         sources, references = self._valid[0][:rows], self._valid[1][:rows]
         translator = Translator(model, self.source, self.target, Decoding(search="greedy"))
         outputs = [found[0].text for found in translator.translate(sources)]
-        scores = {
-            "loss": loss,
-            "perplexity": perplexity(loss),
-            "bleu": Bleu().score(outputs, references).value,
-            "chrf": Chrf().score(outputs, references).value,
-        }
         said = [n for n, source in enumerate(sources) if source.strip()]
         shown = said[:: max(1, len(said) // SAMPLES)][:SAMPLES]
         samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
-        return Validation(scores, samples)
+        return {"loss": loss, "perplexity": perplexity(loss)}, outputs, references, samples
 
     def predictor(
         self, model: nn.Module, decoding: Decoding | None = None, members: Sequence[Member] = ()

@@ -27,9 +27,11 @@ class Encoder(nn.Module, ABC):
         size: D, the width of memory.states and memory.summary.
         carry_sizes: for each layer, for each direction, the sizes of the tensors of its final state;
             empty where there is no recurrence. A bridge is built from it.
+        stride: input positions that a state of the memory stands for; S of them leave ceil(S / stride).
     """
 
     size: int
+    stride: int = 1
     carry_sizes: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
     @abstractmethod

@@ -1,0 +1,135 @@
+"""Speech from recordings to text, as a user types it; tones stand for letters, so that nothing need speak."""
+
+import json
+import random
+import shutil
+import struct
+import wave
+from math import pi, sin
+from pathlib import Path
+
+import pytest
+
+import weft as package
+from tests.commands.shell import refused, untouched, weft
+
+TONES = {"do": 400, "mi": 900, "so": 1700}
+RATE = 8000
+
+
+def sing(path: Path, words: list[str], rate: int = RATE) -> None:
+    samples = [
+        round(9000 * sin(2 * pi * TONES[word] * n / rate)) if n < rate // 10 else 0
+        for word in words
+        for n in range(rate // 8)
+    ]
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(struct.pack(f"<{len(samples)}h", *samples))
+
+
+def make(folder: Path) -> Path:
+    """Lists of little songs and a recipe that learns them in seconds."""
+    chance = random.Random(1)
+    folder.mkdir(parents=True)
+    for split, count in (("train", 60), ("valid", 11), ("test", 13)):
+        lines = []
+        for number in range(count):
+            words = chance.choices(list(TONES), k=chance.randint(1, 3))
+            sing(folder / f"{split}{number}.wav", words, 2 * RATE if number % 7 == 3 else RATE)
+            lines.append(f"{split}{number}.wav\t{' '.join(words)}\n")
+        (folder / f"{split}.tsv").write_text("".join(lines))
+    recipe = folder / "speech.yaml"
+    recipe.write_text(
+        f"task: speech\ndata: {{folder: {folder}, test: test.tsv, sound: {{rate: {RATE}, bins: 16}}, "
+        "batch_frames: 400}\n"
+        "model:\n  front: {size: 16, masks: 0}\n"
+        "  encoder: {use: pyramid, sizes: [16, 16], factors: [2, 2]}\n"
+        "  decoder: {use: recurrent, sizes: [32], enters: both}\n  embedding: 16\n  smoothing: 0.0\n"
+        "training:\n  optimiser: {use: adam, lr: 0.02}\n  max_epochs: 12\n"
+        "  validate_every: 40\n  metric: wer\n"
+        "decoding: {beam: 2}\n"
+    )
+    return recipe
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("speech")
+    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def test_it_beats_the_most_frequent_answer_and_says_what_is_wrong(run: Path, tmp_path: Path) -> None:
+    answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "out.txt")
+    assert answer.code == 0, answer.err
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found["scores"]["WER"]["value"] < found["floor"]["WER"] / 2
+    counts = found["counts"]
+    edits = counts["substitutions"] + counts["deletions"] + counts["insertions"]
+    assert found["scores"]["WER"]["value"] == pytest.approx(100 * edits / counts["words"])
+    assert "floor: the most frequent answer" in answer.out and "13 recordings" in answer.out
+    assert len((tmp_path / "out.txt").read_text().splitlines()) == 13
+
+
+def test_one_file_a_list_and_python_give_the_same_text(run: Path, tmp_path: Path) -> None:
+    toy = run.parent / "toy"
+    listed = weft("predict", run, toy / "test.tsv", "--plot", tmp_path / "p", "--plot-limit", "1")
+    assert listed.code == 0, listed.err
+    alone = weft("predict", run, toy / "test4.wav")
+    piped = weft("predict", run, stdin=f"{toy / 'test4.wav'}\n".encode())
+    assert [listed.lines[4]] == alone.lines == piped.lines == [package.load(run).predict(toy / "test4.wav")]
+    assert (tmp_path / "p" / "1.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "p" / "2.png").exists()
+    scored = weft("predict", run, toy / "test4.wav", "--nbest", "2", "--scores").lines
+    assert len(scored) == 2 and float(scored[0].split("\t")[0]) >= float(scored[1].split("\t")[0])
+
+
+def test_init_writes_a_recipe_that_trains(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "mine.yaml"
+    answer = weft("init", "speech", "--train", run.parent / "toy" / "train.tsv", "-o", out)
+    assert answer.code == 0, answer.err
+    assert "# 60 recordings" in out.read_text() and "8,000, 16,000 Hz" in out.read_text()
+    small = ("model.encoder.sizes=[8,8,8]", "model.decoder.sizes=[8]", "data.speeds=[1.0]")
+    answer = weft("train", out, "--run", tmp_path / "run", "training.max_updates=1", *small)
+    assert answer.code == 0, answer.err
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("broken.wav\tdo\n", "broken.wav: is no wav file of PCM"),
+        ("missing.wav\tdo\n", "missing.wav: cannot be read"),
+        ("train0.wav\t\n", "there is no transcript of train0.wav"),
+        ("train0.wav\n", "1 column"),
+    ],
+)
+def test_bad_recordings_are_named_and_nothing_is_written(
+    run: Path, tmp_path: Path, line: str, kind: str
+) -> None:
+    shutil.copytree(run.parent / "toy", tmp_path / "toy")
+    train = tmp_path / "toy" / "train.tsv"
+    (tmp_path / "toy" / "broken.wav").write_bytes(b"RIFF no sound")
+    train.write_text("".join([*train.read_text().splitlines(True)[1:3], line]))
+    checked = weft("data", "check", "--task", "speech", train)
+    assert checked.code == 1 and "train.tsv:3:" in checked.out and kind in checked.out
+    assert "a training would refuse these files: 1" in checked.out
+    made = weft(
+        "train",
+        tmp_path / "toy" / "speech.yaml",
+        "--run",
+        tmp_path / "run",
+        f"data.folder={tmp_path / 'toy'}",
+    )
+    assert "train.tsv:3:" in refused(made) and kind in made.err
+    assert not list((tmp_path / "run").rglob("*.safetensors"))
+    init = ("init", "speech", "--train", train, "-o", tmp_path / "mine.yaml")
+    assert "train.tsv:3:" in untouched(tmp_path, lambda: weft(*init))
+
+
+def test_a_damaged_recording_stops_predict_with_one_sentence(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.wav").write_bytes(b"RIFF no sound")
+    assert "x.wav: is no wav file of PCM" in refused(weft("predict", run, tmp_path / "x.wav"))

@@ -1,0 +1,167 @@
+"""Recordings: wav files to samples at the rate that is asked for, and lists of them with what is said.
+
+Read next: ../nn/embed/audio.py, which makes frames of the samples.
+"""
+
+import math
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from weft.data.lines import read_lines
+from weft.errors import DataError
+
+ZEROS = 16
+"""Zero crossings on each side of the filter that resamples; more cut sharper."""
+
+BLOCK = 2**16  # samples that are made at once
+
+MOST_PHASES = 4096
+"""Filters of a resampling; rates that are as good as without a common divisor would need more."""
+
+
+class Sound(NamedTuple):
+    """What a wav file holds, all channels as their mean."""
+
+    samples: np.ndarray  # [N] float32 between -1 and 1
+    rate: int  # samples a second
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts."""
+        return len(self.samples) / self.rate
+
+
+class Spoken(NamedTuple):
+    """A line of a list of recordings."""
+
+    file: Path
+    text: str
+    place: str  # LIST:line, for errors
+
+
+def read_wav(path: str | Path) -> Sound:
+    """A RIFF wave file of 8, 16, 24 or 32 bit PCM.
+
+    Raises:
+        DataError: missing, damaged, cut off, empty, or not PCM.
+    """
+    try:
+        with wave.open(str(path), "rb") as file:
+            channels, width, rate, count = file.getparams()[:4]
+            data = file.readframes(count)
+    except (wave.Error, EOFError) as error:
+        why = str(error) or "it ends too early"
+        raise DataError(
+            f"{path}: is no wav file of PCM ({why}); convert it: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+    if rate < 1 or channels < 1 or width not in (1, 2, 3, 4):
+        raise DataError(f"{path}: {channels} channels of {8 * width} bit at {rate} Hz came; PCM is needed")
+    if len(data) != count * channels * width:
+        raise DataError(
+            f"{path}: its header says {count:,} samples, {len(data) // (channels * width):,} are there; the "
+            "file was cut off, so fetch it again"
+        )
+    if not count:
+        raise DataError(f"{path}: there is no sample in it; leave it out")
+    return Sound(_numbers(data, width).reshape(-1, channels).mean(1, dtype=np.float32), rate)
+
+
+def _numbers(data: bytes, width: int) -> np.ndarray:
+    if width == 1:  # the one format of wav without a sign
+        return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
+    if width == 3:
+        padded = np.zeros((len(data) // 3, 4), np.uint8)
+        padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)  # the high bytes of 32 bit
+        return (padded.view("<i4")[:, 0] / 2**31).astype(np.float32)
+    whole = np.frombuffer(data, "<i2" if width == 2 else "<i4")
+    return (whole / 2.0 ** (8 * width - 1)).astype(np.float32)
+
+
+def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
+    """The same sound at another rate, what the new rate cannot hold being filtered out.
+
+    y(n) = sum_k x(k) c sinc(c (t - k)) w(c (t - k) / Z) with t = n rate / wanted,
+    c = 0.97 min(1, wanted / rate) and w a Hann window over Z zero crossings on each side.
+
+    Args:
+        samples: [N].
+        rate, wanted: samples a second.
+
+    Returns:
+        [ceil(N wanted / rate)] float32.
+
+    Raises:
+        DataError: rates whose ratio is no fraction of small numbers.
+
+    Source: Smith, Digital Audio Resampling (the windowed sinc).
+
+    Example:
+        >>> len(resample(np.zeros(44100, np.float32), 44100, 16000))
+        16000
+    """
+    if rate == wanted:
+        return samples
+    divisor = math.gcd(rate, wanted)
+    step, phases = rate // divisor, wanted // divisor
+    if phases > MOST_PHASES:
+        raise DataError(f"{rate} Hz cannot be made {wanted} Hz; convert the file to a usual rate first")
+    cut = 0.97 * min(1.0, wanted / rate)
+    reach = math.ceil(ZEROS / cut)
+    place = np.arange(-reach, reach + 2)[None] - (np.arange(phases) * step % phases / phases)[:, None]
+    place = cut * place
+    window = np.where(np.abs(place) < ZEROS, np.cos(np.pi * place / ZEROS / 2) ** 2, 0.0)
+    filters = (cut * np.sinc(place) * window).astype(np.float32)  # [phases, taps]
+    padded = np.pad(samples.astype(np.float32), (reach, reach + 2))
+    neighbours = np.lib.stride_tricks.sliding_window_view(padded, filters.shape[1])
+    found = np.empty(-(-len(samples) * wanted // rate), np.float32)
+    for begin in range(0, len(found), BLOCK):
+        n = np.arange(begin, min(begin + BLOCK, len(found)))
+        found[n] = np.einsum("nk,nk->n", neighbours[n * step // phases], filters[n % phases])
+    return found
+
+
+def read_spoken(path: str | Path) -> Iterator[Spoken]:
+    """The lines FILE TAB TRANSCRIPT of a list; files are looked for beside the list.
+
+    Raises:
+        DataError: naming the line: other columns, no transcript.
+    """
+    folder = Path(path).parent
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        place = f"{path}:{number}"
+        columns = line.split("\t")
+        if len(columns) != 2:
+            raise DataError(
+                f"{place}: {len(columns)} column{'s' if len(columns) > 1 else ''} came, 2 are needed "
+                "(FILE TAB TRANSCRIPT)"
+            )
+        if not columns[1].strip():
+            raise DataError(
+                f"{place}: there is no transcript of {columns[0]}; write what is said, or leave it out"
+            )
+        yield Spoken(folder / columns[0].strip(), " ".join(columns[1].split()), place)
+
+
+def read_paths(source: str | Path | BinaryIO) -> Iterator[Path]:
+    """The recordings that a user names: one wav file, or a list of them, one a line.
+
+    Of a list, columns after the first are left aside.
+
+    Raises:
+        DataError: the list cannot be read.
+    """
+    if isinstance(source, str | Path) and Path(source).suffix.lower() in (".wav", ".wave"):
+        yield Path(source)
+        return
+    folder = Path(source).parent if isinstance(source, str | Path) else Path()
+    for line in read_lines(source):
+        if line.strip():
+            yield folder / line.split("\t")[0].strip()

@@ -1,0 +1,78 @@
+"""Convolutions that shorten a sequence, then a Transformer: for speech, whose frames are many and alike."""
+
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.kernels.linear import Linear
+from weft.nn.positions import Positions
+
+
+class StridedTransformer(Encoder):
+    """x <- relu(conv(x)) with kernel 3 and stride 2, as often as asked, then the blocks of a Transformer.
+
+    Args:
+        in_size: features of the input; projected where they differ from the width.
+        size: D, the width.
+        num_convolutions: each halves the number of positions.
+        num_layers: blocks.
+        num_heads: heads of each attention.
+        inner: features of the feed-forward networks; 4 D by default.
+        positions: as of TransformerEncoder.
+        max_length: positions that are learned.
+        dropout: on embeddings and sublayers.
+
+    Raises:
+        ConfigError: a negative number of convolutions.
+
+    Source: the front end of Dong, Xu & Xu 2018 (Speech-Transformer), section 3.3, in one dimension (time).
+
+    Example:
+        >>> import torch
+        >>> encoder = StridedTransformer(3, size=8, num_layers=1)
+        >>> encoder(torch.zeros(2, 7, 3), torch.ones(2, 7) > 0).states.shape
+        torch.Size([2, 2, 8])
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        *,
+        size: int = 256,
+        num_convolutions: int = 2,
+        num_layers: int = 4,
+        num_heads: int = 4,
+        inner: int | None = None,
+        positions: Positions = "sinusoidal",
+        max_length: int = 1024,
+        dropout: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if num_convolutions < 0:
+            raise ConfigError(f"num_convolutions: {num_convolutions} came, 0 or more are needed")
+        self.size = size
+        self.stride = 2**num_convolutions
+        self.project = nn.Identity() if in_size == size else Linear(in_size, size)
+        self.convolutions = nn.ModuleList(
+            nn.Conv1d(size, size, 3, stride=2, padding=1) for _ in range(num_convolutions)
+        )
+        self.encoder = TransformerEncoder(
+            size,
+            size=size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            inner=inner,
+            positions=positions,
+            max_length=max_length,
+            dropout=dropout,
+        )
+
+    def forward(self, x: Tensor, mask: Tensor) -> Memory:
+        """x [B, S, D_in], mask [B, S] to a Memory of ceil(S / stride) positions."""
+        x = self.project(x)
+        for convolution in self.convolutions:
+            x = convolution(x.masked_fill(~mask[..., None], 0.0).mT).relu().mT
+            mask = mask[:, ::2]
+        memory: Memory = self.encoder(x, mask)
+        return memory

@@ -1,0 +1,121 @@
+"""How good summaries are: ROUGE with intervals, beside the lead that needs no model."""
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from weft.metrics.bootstrap import confidence
+from weft.metrics.metric import Score
+from weft.metrics.rouge_n import Rouge
+from weft.tasks.pairs.translator import Translator
+
+KINDS = ("1", "2", "L")
+_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def lead_sentence(text: str) -> str:
+    """Everything up to the first end of a sentence, the floor of Nallapati et al. 2016.
+
+    Example:
+        >>> lead_sentence("A game of war. It runs on 3.5 MB!")
+        'A game of war.'
+    """
+    return _END.split(text.strip(), maxsplit=1)[0]
+
+
+def lead_words(text: str, count: int) -> str:
+    """The first words, as many as summaries have on average.
+
+    Example:
+        >>> lead_words("A game of war.", 2)
+        'A game'
+    """
+    return " ".join(text.split()[:count])
+
+
+class SummaryEvaluation(NamedTuple):
+    """A set of summaries and all that is known of it."""
+
+    title: str
+    outputs: list[str]
+    scores: list[Score]  # ROUGE-1, -2, -L
+    floors: dict[str, list[float]]  # the same three of what needs no model
+    words: tuple[float, float, float]  # a source, a reference, an output, on average
+    copied: float  # share of the outputs' words that stand in their source
+    seconds: float
+
+    def text(self) -> str:
+        """For a reader; a score below a floor is said to be so in the floor's line."""
+        lines = [self.title]
+        lines += [f"  {score}" for score in self.scores]
+        for name, values in self.floors.items():
+            pairs = zip(KINDS, values, self.scores, strict=True)
+            below = [f"ROUGE-{kind}" for kind, value, score in pairs if score.value <= value]
+            told = " ".join(f"{value:.2f}" for value in values)
+            said = f"  <- the model is BELOW this floor in {', '.join(below)}" if below else ""
+            lines.append(f"  floor: {name} has ROUGE-1/2/L {told}{said}")
+        lines.append(
+            f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
+            f"output, of which {100 * self.copied:.0f} % stand in the source"
+        )
+        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):.0f} summaries/s, {self.seconds:.1f} s")
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+        scores = {score.name: score._asdict() for score in self.scores}
+        floors = {
+            name: dict(zip((f"ROUGE-{kind}" for kind in KINDS), values, strict=True))
+            for name, values in self.floors.items()
+        }
+        everything = {"title": self.title, "scores": scores, "floors": floors, "seconds": self.seconds}
+        return json.dumps(everything | {"copied": self.copied}, indent=1, ensure_ascii=False) + "\n"
+
+
+def evaluate(
+    translator: Translator, sources: Sequence[str], references: Sequence[str], *, title: str
+) -> SummaryEvaluation:
+    """Summarise and score.
+
+    Args:
+        translator: at work.
+        sources, references: text, a line each.
+        title: which data.
+    """
+    begun = time.perf_counter()
+    outputs = [found[0].text for found in translator.translate(sources)]
+    seconds = time.perf_counter() - begun
+    usual = round(sum(len(line.split()) for line in references) / len(references))
+    floors = {
+        "the lead sentence": [lead_sentence(source) for source in sources],
+        f"the first {usual} words": [lead_words(source, usual) for source in sources],
+    }
+    return SummaryEvaluation(
+        title=f"{title}, {len(sources):,} texts, {translator.decoding.describe()}",
+        outputs=outputs,
+        scores=[
+            confidence(Rouge(kind), outputs, references)._replace(name=f"ROUGE-{kind}") for kind in KINDS
+        ],
+        floors={
+            name: [Rouge(kind).score(lines, references).value for kind in KINDS]
+            for name, lines in floors.items()
+        },
+        words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
+        copied=_copied(outputs, sources),
+        seconds=seconds,
+    )
+
+
+def _mean_words(lines: Sequence[str]) -> float:
+    return sum(len(line.split()) for line in lines) / len(lines)
+
+
+def _copied(outputs: Sequence[str], sources: Sequence[str]) -> float:
+    found = total = 0
+    for output, source in zip(outputs, sources, strict=True):
+        there = set(source.split())
+        found += sum(word in there for word in output.split())
+        total += len(output.split())
+    return found / max(1, total)

@@ -1,0 +1,1 @@
+"""Recordings to text: data, model, search and scores of the task speech."""

@@ -1,0 +1,66 @@
+"""Everything that is wrong with lists of recordings, at once, each with its place."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft.data.audio import read_wav
+from weft.data.check import Report
+from weft.data.lines import read_lines
+from weft.data.sides import Finding
+from weft.errors import DataError
+
+
+def check_recordings(files: Sequence[Path]) -> Report:
+    """Look at lists (FILE TAB TRANSCRIPT) and every recording they name; wav files may stand alone.
+
+    Args:
+        files: to look at; a recording that an earlier list holds too is named.
+    """
+    findings: list[Finding] = []
+    lines: dict[str, int] = {}
+    seen: dict[Path, str] = {}
+    for file in files:
+        if file.suffix.lower() in (".wav", ".wave"):
+            findings += _sound(file, str(file), 0)
+            lines[str(file)] = 1
+            continue
+        try:
+            rows = list(read_lines(file))
+        except DataError as error:
+            findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
+            continue
+        lines[str(file)] = len(rows)
+        for number, row in enumerate(rows, 1):
+            if row.strip():
+                findings += _row(file, number, row.split("\t"), seen)
+        if not any(row.strip() for row in rows):
+            findings.append(Finding(str(file), 0, "nothing", "there is no recording in it"))
+    return Report(findings, dict(Counter(one.kind for one in findings)), lines, 0)
+
+
+def _row(file: Path, number: int, columns: list[str], seen: dict[Path, str]) -> list[Finding]:
+    if len(columns) != 2:
+        what = f"{len(columns)} column{'s' if len(columns) > 1 else ''}, need 2 (FILE TAB TRANSCRIPT)"
+        return [Finding(str(file), number, "columns", what)]
+    found = []
+    path = file.parent / columns[0].strip()
+    if not columns[1].strip():
+        what = f"there is no transcript of {columns[0]}; write what is said, or leave it out"
+        found.append(Finding(str(file), number, "unspoken", what))
+    first = seen.setdefault(path.resolve(), f"{file}:{number}")
+    if first != f"{file}:{number}":
+        kind = "duplicate" if first.rpartition(":")[0] == str(file) else "overlap"
+        return [*found, Finding(str(file), number, kind, f"{columns[0]} stands at {first} too")]
+    return found + _sound(path, str(file), number)
+
+
+def _sound(path: Path, file: str, line: int) -> list[Finding]:
+    try:
+        sound = read_wav(path)
+    except DataError as error:
+        text = str(error) if line else str(error).removeprefix(f"{path}: ")
+        return [Finding(file, line, "recording", text)]
+    if not sound.samples.any():
+        return [Finding(file, line, "silent", f"{path} holds nothing but silence; is it the right file?")]
+    return []

@@ -1,0 +1,135 @@
+"""M14, summarisation: a long text becomes a short one. The translate task reads, trains and searches.
+
+Read next: translate.py; digests/evaluation.py, the scores and floors.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar, Literal
+
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.check import Report
+from weft.metrics.rouge_n import Rouge
+from weft.models import Generator
+from weft.nn.heads.head import Loss
+from weft.tasks.digests.evaluation import KINDS, SummaryEvaluation, evaluate
+from weft.tasks.pairs.batch import PairBatch
+from weft.tasks.pairs.data import PairData
+from weft.tasks.pairs.decoding import SEARCHED, Decoding
+from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.translator import Translator
+from weft.tasks.task import Answer, Progress, Split, Task, Validation
+from weft.tasks.translate import Translate
+
+
+class Summarise(Task):
+    """Texts and their summaries, two columns of a TSV file or two files side by side, to a summariser.
+
+    Args:
+        data: where the pairs come from; the source is the text, the target its summary.
+        model: which encoder and decoder.
+        decoding: how summaries are searched once the model is trained; validation is greedy.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+    better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
+        "loss": "lower",
+        "perplexity": "lower",
+        "rouge_1": "higher",
+        "rouge_2": "higher",
+        "rouge_l": "higher",
+    }
+    options: ClassVar[Mapping[str, Sequence[str]]] = {
+        "predict": Translate.options["predict"],
+        "evaluate": ("beam", "length_penalty", *SEARCHED),
+    }
+    note: ClassVar[str] = "ROUGE is F1 of greedy output, in small letters, without stemming."
+
+    def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
+        self.data = data
+        self.parts = model
+        self.decoding = decoding
+        self._pairs = Translate(data=data, model=model, decoding=decoding)
+
+    def about(self) -> str:
+        """The corpus."""
+        return (
+            f"summaries ({self.data.source} to {self.data.target}), on {self.data.corpus or self.data.train}"
+        )
+
+    def has(self, split: Split) -> bool:
+        """See Task.has."""
+        return self._pairs.has(split)
+
+    def look(self) -> None:
+        """See Translate.look."""
+        self._pairs.look()
+
+    def rehearse(self) -> Loss:
+        """See Translate.rehearse."""
+        return self._pairs.rehearse()
+
+    def prepare(self, run: Path, progress: Progress) -> None:
+        """See Translate.prepare."""
+        self._pairs.prepare(run, progress)
+
+    def open(self, run: Path) -> None:
+        """See Translate.open."""
+        self._pairs.open(run)
+
+    def model(self) -> Generator:
+        """See Translate.model."""
+        return self._pairs.model()
+
+    def plan(self, seed: int) -> Batches:
+        """See Translate.plan."""
+        return self._pairs.plan(seed)
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        """See Translate.collate."""
+        return self._pairs.collate(numbers)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss and perplexity over all validation pairs; ROUGE of greedy summaries."""
+        losses, outputs, references, samples = self._pairs.tried(model)
+        scores = {f"rouge_{kind.lower()}": Rouge(kind).score(outputs, references).value for kind in KINDS}
+        return Validation(losses | scores, samples)
+
+    def predictor(self, model: nn.Module) -> Translator:
+        """The trained model at work: `predict(text)` answers with its summary."""
+        return self._pairs.predictor(model)
+
+    def answers(
+        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
+    ) -> Iterator[Answer]:
+        """A summary a line, or the n best ones, each on its own line."""
+        return self._pairs.answers(model, source, options)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> SummaryEvaluation:
+        """ROUGE beside the lead sentence and the first words; see Task.evaluate."""
+        pairs = list(self.data.open(split) if data is None else self.data.at(data))
+        decoding = self.decoding.asked(options)
+        return evaluate(
+            self._pairs.predictor(model, decoding, options.get("ensemble", ())),
+            [source for _, source, _ in pairs],
+            [target for _, _, target in pairs],
+            title=self.data.describe(split) if data is None else str(data),
+        )
+
+    @classmethod
+    def check(cls, files: Sequence[Path]) -> Report:
+        """Pairs as of a translation; summaries are shorter than their texts, so lengths are not judged."""
+        report = Translate.check(files)
+        findings = [one for one in report.findings if one.kind != "ratio"]
+        counts = {kind: count for kind, count in report.counts.items() if kind != "ratio"}
+        return report._replace(findings=findings, counts=counts)
