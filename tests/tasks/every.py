@@ -12,6 +12,7 @@ import torch
 
 from tests.commands import corpus, labelled
 from tests.commands.test_caption import make as make_captions
+from tests.commands.test_draw import make as make_drawings
 from tests.commands.test_elmo import make as make_contexts
 from tests.commands.test_embeddings import make as make_words
 from tests.commands.test_images import make as make_pictures
@@ -99,6 +100,11 @@ def _layers(opened: Opened, lines: Sequence[Any]) -> Answers:
         found = opened.model(*comparer.lexicon.spell(sentences))
     rows = [torch.cat([layer[n, : len(words)] for layer in found]) for n, words in enumerate(sentences)]
     return [((), row.flatten().tolist()) for row in rows]
+
+
+def _drawn(opened: Opened, lines: Sequence[Any]) -> Answers:
+    pictures = opened.task.predictor(opened.model).draw(lines)
+    return [((line, one.tobytes()), []) for line, one in zip(lines, pictures, strict=True)]
 
 
 def _near(opened: Opened, words: Sequence[Any]) -> Answers:
@@ -192,6 +198,10 @@ KINDS = {
     "forecast": Kind(_series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast),
     "embeddings": Kind(make_words, ["training.max_epochs=0"], ["apple", "saw", "fig", "axe"], _near),
     "caption": Kind(_in_place(make_captions), ["data.batch_rows=2"], PICTURES, _captioned),
+    "draw": Kind(
+        _in_place(make_drawings), ["data.batch_rows=2", "decoding.search=greedy"],
+        _lines(["red", "circle", "at", "the", "top"], LENGTHS), _drawn,
+    ),
     "elmo": Kind(
         make_contexts, ["model.dropout=0.2"], _lines(["go", "the", "bank", "lake", "now"], LENGTHS), _layers
     ),
