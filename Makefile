@@ -52,7 +52,7 @@ format: $(VENV)/ready-dev
 	@$(RUN) -m ruff format .
 
 docs: $(VENV)/ready-docs
-	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict 2>&1 | { ! grep -E "WARNING|ERROR|Aborted"; }
 	@echo "The site is in build/site: open build/site/index.html"
 
 clean:

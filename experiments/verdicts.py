@@ -15,7 +15,8 @@ HEAD = """# Fourteen claims, measured here
 What papers and lectures say about sequence models, each tried by a script small enough for two cores. A script says
 beforehand what would have to be seen if its claim held: all seen, the claim *holds*; some, it *holds in part*; none,
 it *does not hold here*. "Here" is small models, minutes and one machine (2-core Intel Xeon VM beside other work);
-± is half of a 95 % interval over seeds (Student's t). This page is written by `python experiments/verdicts.py`
+± is half of a 95 % interval over seeds (Student's t); what is expected of two means is said of the means
+alone, so read it with their intervals. This page is written by `python experiments/verdicts.py`
 from the JSON files beside the pictures.
 
 """

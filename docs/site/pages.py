@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 
 ROOT = Path(__file__).resolve().parents[2]
 WEFT = ROOT / "weft"
@@ -25,10 +25,13 @@ CLAIMS = {
 
 
 def on_config(config: Any) -> Any:
-    """Rooms and tasks enter the menu."""
+    """Rooms, tasks, and pages that the menu does not name enter it."""
+    named = [name for entry in config.nav for name in entry.values() if isinstance(name, str)]
+    others = sorted(path.name for path in (ROOT / "docs").glob("*.md") if path.name not in named)
     lists = {
         "Tasks": [f"tasks/{name}.md" for name in tasks()],
         "Rooms": [f"rooms/{name}.md" for name in rooms()],
+        "More": others,
     }
     config.nav = [{name: lists.get(name, value) for name, value in entry.items()} for entry in config.nav]
     return config
@@ -45,17 +48,11 @@ def on_files(files: Files, config: Any) -> Files:
         old = files.get_file_from_path(place)
         if old is not None:
             files.remove(old)
-        new = File.generated(config, place, content=text)
+        # source pages are reached by links, not by the menu
+        menu = InclusionLevel.NOT_IN_NAV if place.startswith("source/") else InclusionLevel.INCLUDED
+        new = File.generated(config, place, content=text, inclusion=menu)
         files.append(new)
     return files
-
-
-def on_nav(nav: Any, config: Any, files: Files) -> Any:
-    """Source pages are reached by links, not by the menu."""
-    for file in files:
-        if file.src_uri.startswith("source/"):
-            file.inclusion = file.inclusion.__class__.NOT_IN_NAV
-    return nav
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
