@@ -52,7 +52,9 @@ format: $(VENV)/ready-dev
 	@$(RUN) -m ruff format .
 
 docs: $(VENV)/ready-docs
-	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict 2>&1 | { ! grep -E "WARNING|ERROR|Aborted"; }
+	@mkdir -p build
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict >build/docs.log 2>&1 || \
+	    { grep -vE "^INFO" build/docs.log; exit 1; }
 	@echo "The site is in build/site: open build/site/index.html"
 
 clean:
