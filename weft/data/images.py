@@ -4,6 +4,8 @@ Captions: a .tsv with a picture's name and a caption a line, a .jsonl with a rec
 .json. Classes: a folder with a folder for each class. Read next: shapes.py, pictures that are generated.
 """
 
+import base64
+import io
 import json
 import warnings
 from collections.abc import Iterator, Sequence
@@ -261,3 +263,10 @@ def _parsed(text: str, place: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{place}: not JSON ({str(error).partition(':')[0]}); mend it") from None
+
+
+def data_uri(picture: np.ndarray) -> str:
+    """A picture as text that a browser shows: data:image/png;base64,..."""
+    out = io.BytesIO()
+    Image.fromarray(picture).save(out, "png")
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")

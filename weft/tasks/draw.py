@@ -13,6 +13,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.check import Report
+from weft.data.images import data_uri
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.models import Generator
@@ -24,7 +25,7 @@ from weft.tasks.pictures.batch import Order, spread
 from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import Captions, DrawData
 from weft.tasks.pictures.model import DrawModel
-from weft.tasks.pictures.painter import DrawEvaluation, Painter, data_uri, evaluate, judged
+from weft.tasks.pictures.painter import DrawEvaluation, Painter, evaluate, judged
 from weft.tasks.pictures.shape import read_shape, write_shape
 from weft.tasks.pictures.tiles import Tiles
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation

@@ -1,7 +1,5 @@
 """A trained model that draws at work: captions in, pictures out; and how good they are, beside floors."""
 
-import base64
-import io
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -10,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from PIL import Image
 
+from weft.data.images import data_uri
 from weft.data.shapes import read_caption, recognise
 from weft.errors import ConfigError
 from weft.models import Generator
@@ -155,10 +153,3 @@ def judged(pictures: np.ndarray, texts: Sequence[str]) -> dict[str, float]:
         for name in ("colour", "shape", "place")
     }
     return {**shares, "all": sum(a == b for a, b in zip(seen, asked, strict=True)) / len(texts)}
-
-
-def data_uri(picture: np.ndarray) -> str:
-    """A picture as text that a browser shows: data:image/png;base64,..."""
-    out = io.BytesIO()
-    Image.fromarray(picture).save(out, "png")
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
