@@ -4,14 +4,14 @@ import json
 import re
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from weft.metrics.bootstrap import confidence
 from weft.metrics.metric import Score
 from weft.metrics.rouge_n import Rouge
 from weft.tasks.pairs.translator import Translator
 
-KINDS = ("1", "2", "L")
+KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
 _END = re.compile(r"(?<=[.!?])\s+")
 
 

@@ -1,0 +1,123 @@
+"""A masked language model: some tokens are hidden, and said from what stands on both sides.
+
+Read next: filler.py, which fills gaps with it; ../masked.py.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.models import Predictor
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.head import Loss
+from weft.nn.heads.transformed import Transformed
+from weft.text.vocabulary import EOS, PAD, SOS
+
+SPECIALS = 4
+"""Of a vocabulary; the mask has the number after all pieces."""
+
+
+class Hidden(NamedTuple):
+    """Lines with some tokens hidden."""
+
+    source: Tensor  # [B, S] what is read
+    source_mask: Tensor  # [B, S] bool
+    target: Tensor  # [B, S] what stood there
+    chosen: Tensor  # [B, S] bool, what is asked for
+    target_tokens: int
+
+    def to(self, device: torch.device) -> "Hidden":
+        """The same on a device."""
+        source, mask, target, chosen = (part.to(device) for part in self[:4])
+        return Hidden(source, mask, target, chosen, self.target_tokens)
+
+
+def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Sequence[int]) -> Hidden:
+    """Choose tokens: of those 80 % are masked, 10 % become any piece, 10 % stay; one a line at least.
+
+    Args:
+        lines: tokens without <sos> and <eos>, which are set around them; each has one or more.
+        size: of the vocabulary; the mask's number.
+        share: chosen.
+        seed: the same one always chooses the same.
+
+    Source: Devlin et al. 2019, section 3.1.
+
+    Example:
+        >>> hide([[5, 6]], 9, share=1.0, seed=[1]).target.tolist()
+        [[2, 5, 6, 3]]
+    """
+    chance = np.random.default_rng(list(seed))
+    target = np.full((len(lines), max(map(len, lines)) + 2), PAD)
+    for row, line in enumerate(lines):
+        target[row, : len(line) + 2] = [SOS, *line, EOS]
+    real = target != PAD
+    word = real & (target != SOS) & (target != EOS)
+    drawn = np.where(word, chance.random(target.shape), 2.0)
+    chosen = drawn < share
+    first = drawn.argmin(1)
+    chosen[np.arange(len(lines)), first] = True
+    kind = chance.random(target.shape)
+    other = chance.integers(SPECIALS, max(size, SPECIALS + 1), target.shape)
+    source = np.where(chosen & (kind < 0.8), size, target)
+    source = np.where(chosen & (kind >= 0.8) & (kind < 0.9), other, source)
+    tensors = [torch.from_numpy(each) for each in (source, real, target, chosen)]
+    return Hidden(tensors[0], tensors[1], tensors[2], tensors[3], int(chosen.sum()))
+
+
+class Masked(nn.Module):
+    """Says the chosen tokens.
+
+    Args:
+        predictor: over V + 1 tokens, the last one the mask.
+    """
+
+    def __init__(self, predictor: Predictor) -> None:
+        super().__init__()
+        self.predictor = predictor
+
+    def forward(self, source: Tensor, mask: Tensor) -> Tensor:
+        """Log-probabilities [B, S, V + 1]."""
+        return self.predictor(source, mask)  # type: ignore[no-any-return]
+
+    def loss(self, batch: Hidden) -> Loss:
+        """Nats of the chosen tokens alone."""
+        h, _ = self.predictor.features(batch.source, batch.source_mask)
+        return self.predictor.head.loss(h, batch.target, batch.chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedModel:
+    """An encoder and the share of tokens that is hidden from it.
+
+    Args:
+        encoder: a part of nn/encoders.
+        size: features of a token.
+        dropout: on them.
+        share: of the tokens, chosen in training.
+    """
+
+    encoder: Callable[..., Encoder] = TransformerEncoder
+    size: int = 128
+    dropout: float = 0.1
+    share: float = 0.15
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+        if not 0 < self.share < 1:
+            raise ConfigError(f"share: {self.share} came, a share between 0 and 1 is needed, such as 0.15")
+
+    def build(self, size: int) -> Masked:
+        """A new model for so many pieces; input and output share one table (BERT)."""
+        embed = Tokens(size + 1, self.size, dropout=self.dropout)
+        encoder = self.encoder(self.size)
+        head = Transformed(encoder.size, size + 1, tied=embed.table)
+        return Masked(Predictor(embed, encoder, head))
