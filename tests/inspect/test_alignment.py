@@ -79,12 +79,12 @@ def test_any_shape_is_drawn_within_the_limits_of_a_png(shape):
 
 
 def test_a_sentence_of_two_hundred_pieces_takes_less_than_two_seconds():
-    # the processor's time: the wall clock of a shared machine says nothing
+    # this thread's time of the processor: the wall clock of a shared machine says nothing
     weights, pieces = weights_of(200, 200), words(200)
     for write in (png, svg):
-        start = time.process_time()
+        start = time.thread_time()
         assert len(write(heat_map(weights, pieces, pieces, title="long"))) < 2_000_000
-        assert time.process_time() - start < 2
+        assert time.thread_time() - start < 2
 
 
 def test_two_thousand_pieces_are_drawn_with_fewer_labels():

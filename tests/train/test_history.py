@@ -112,7 +112,7 @@ def test_longer_training_keeps_the_mean_until_something_scores_better(tmp_path: 
         ({"clip_norm": -1.0}, r"training\.clip_norm: -1\.0 came, at least 0"),
         ({"precision": "float16"}, r"training\.precision: 'float16' came, one of auto, float32, bfloat16"),
         ({"average": 5}, "the 5 best checkpoints are to be averaged, but keep_best is 3"),
-        ({"non_finite": "ignore"}, "one of raise, skip is needed"),
+        ({"non_finite": "ignore"}, "one of raise, skip, roll_back is needed"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(changes: dict[str, Any], sentence: str) -> None:
