@@ -56,10 +56,10 @@ def command(
     from weft.serve.limits import Limits
     from weft.serve.served import named
 
-    listening = bound(host, port)
-    limits = Limits(queue=queue, batch_rows=batch, deadline_seconds=deadline, characters=characters)
-    serving = Serving(named(runs, device, plugins), limits)
-    shown = f"[{host}]" if ":" in host else host
-    names = ", ".join(f"{run.name} ({run.kind})" for run in serving.runs.values())
-    click.echo(f"{names}: http://{shown}:{listening.getsockname()[1]}", err=True)
-    serve(serving, listening)
+    with bound(host, port) as listening:
+        limits = Limits(queue=queue, batch_rows=batch, deadline_seconds=deadline, characters=characters)
+        serving = Serving(named(runs, device, plugins), limits)
+        shown = f"[{host}]" if ":" in host else host
+        names = ", ".join(f"{run.name} ({run.kind})" for run in serving.runs.values())
+        click.echo(f"{names}: http://{shown}:{listening.getsockname()[1]}", err=True)
+        serve(serving, listening)
