@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from weft.commands.searching import searching
+
 if TYPE_CHECKING:
     from weft.inspect.reports.report import ReportPicture
 
@@ -21,26 +23,7 @@ COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "dev
 )
 @click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
-@click.option(
-    "--diverse", type=int, metavar="GROUPS", help="Groups of the beam that keep away from each other."
-)
-@click.option("--prefix", metavar="TEXT", help="What every answer begins with.")
-@click.option(
-    "--require",
-    multiple=True,
-    metavar="WORDS",
-    help="What every answer holds; may be repeated.",
-)
-@click.option("--no-repeat-ngram", type=int, metavar="N", help="No N tokens in a row come twice.")
-@click.option("--min-length", type=int, metavar="N", help="At least N tokens.")
-@click.option("--coverage", type=float, help="Weight of the penalty for source words never looked at.")
-@click.option(
-    "--ensemble",
-    multiple=True,
-    metavar="RUN2",
-    type=click.Path(path_type=Path),
-    help="A run that searches along, with the same vocabulary; may be repeated.",
-)
+@searching
 @click.option(
     "--score",
     metavar="FILE",

@@ -3,9 +3,14 @@
 Read next: evaluate.py, which uses it.
 """
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
-from weft.errors import DataError
+import click
+
+from weft.commands.program import program
+from weft.errors import ConfigError, DataError
 
 
 def check(*paths: Path | None) -> None:
@@ -42,3 +47,29 @@ def write(path: Path, text: str) -> None:
         raise DataError(
             f"{path}: cannot be written ({error.strerror or error}); make room or choose another place"
         ) from error
+
+
+def fresh(recipe: Path) -> Path:
+    """The place of a recipe that `weft init` will write.
+
+    Raises:
+        ConfigError: a file is there already, or the place cannot be written.
+    """
+    if recipe.exists():
+        raise ConfigError(f"{recipe}: is there already; remove it or choose another name with --output")
+    check(recipe)
+    return recipe
+
+
+def begin(recipe: Path, text: str, *steps: Sequence[str]) -> None:
+    """Write a recipe, show it, and say what to type next.
+
+    Args:
+        recipe: its place, from `fresh`.
+        text: of the recipe.
+        steps: commands of weft to type before `weft train`, as words.
+    """
+    write(recipe, text)
+    click.echo(text)
+    shown = "".join(f"  {shlex.join([program(), *step])}\n" for step in (*steps, ["train", str(recipe)]))
+    click.echo(f"written to {recipe}\nnext:\n{shown}", nl=False)

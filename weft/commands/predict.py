@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from weft.commands.searching import searching
+
 if TYPE_CHECKING:
     from weft.inspect.looks.look import Look
     from weft.run import Opened
@@ -35,26 +37,7 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
 )
 @click.option("--seed", type=int, help="Of sampling.")
 @click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
-@click.option(
-    "--diverse", type=int, metavar="GROUPS", help="Groups of the beam that keep away from each other."
-)
-@click.option("--prefix", metavar="TEXT", help="What every answer begins with.")
-@click.option(
-    "--require",
-    multiple=True,
-    metavar="WORDS",
-    help="What every answer holds; may be repeated.",
-)
-@click.option("--no-repeat-ngram", type=int, metavar="N", help="No N tokens in a row come twice.")
-@click.option("--min-length", type=int, metavar="N", help="At least N tokens.")
-@click.option("--coverage", type=float, help="Weight of the penalty for source words never looked at.")
-@click.option(
-    "--ensemble",
-    multiple=True,
-    metavar="RUN2",
-    type=click.Path(path_type=Path),
-    help="A run that searches along, with the same vocabulary; may be repeated.",
-)
+@searching
 @click.option(
     "--alignments", type=click.Path(path_type=Path), help="Write Pharaoh alignments of words (0-0 1-2)."
 )

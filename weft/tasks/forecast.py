@@ -49,6 +49,7 @@ class ForecastTask(Task):
         self.decoding = decoding
         self.windows: Windows
         self.about_series: dict[str, Any]
+        self._train_windows: np.ndarray  # [N, 2]
 
     def about(self) -> str:
         """The series and the horizon."""
@@ -85,6 +86,7 @@ class ForecastTask(Task):
         table = self.data.table()
         self.windows = self.data.windows(table)
         train, valid = self.windows.of(0), self.windows.of(1)
+        self._train_windows = train
         if not len(valid):
             raise DataError(
                 f"{self.data.name}: no validation window of horizon {self.data.horizon} fits into the split "
@@ -121,12 +123,12 @@ class ForecastTask(Task):
     def plan(self, seed: int) -> WindowPlan:
         """All training windows in a new order each epoch, or as many as an epoch shall have."""
         return WindowPlan(
-            len(self.windows.of(0)), rows=self.data.batch_rows, most=self.data.windows_an_epoch, seed=seed
+            len(self._train_windows), rows=self.data.batch_rows, most=self.data.windows_an_epoch, seed=seed
         )
 
     def collate(self, numbers: np.ndarray) -> SeriesBatch:
         """Training windows by number."""
-        past, future = tensors(self.windows, self._train[numbers], torch.device("cpu"))
+        past, future = tensors(self.windows, self._train_windows[numbers], torch.device("cpu"))
         mask = np.isfinite(future)
         values = torch.from_numpy(np.nan_to_num(future)).float()
         return SeriesBatch(past, values, torch.from_numpy(mask), int(mask.sum()))
@@ -172,12 +174,6 @@ class ForecastTask(Task):
     def check(cls, files: Sequence[Path]) -> Report:
         """Everything that is wrong with CSV files of series."""
         return check(files)
-
-    @property
-    def _train(self) -> np.ndarray:
-        if not hasattr(self, "_windows"):
-            self._windows = self.windows.of(0)
-        return self._windows
 
     def _built(self, series: int, known: int) -> Forecast:
         return self.parts.build(self.data.lookback, self.data.horizon, known, series)

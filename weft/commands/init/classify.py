@@ -1,11 +1,8 @@
 """weft init classify: look at labelled texts and write a commented recipe for them."""
 
-import shlex
 from pathlib import Path
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("classify", short_help="A classifier for texts.")
@@ -35,16 +32,8 @@ def command(
     weft init classify --train reviews.tsv --label stars
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.labels.recipe import recipe
 
-    output = output or Path("classify.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("classify.yaml"))
     text_ = recipe(train, valid, test, text=text, label=label)
-    outputs.write(output, text_)
-    click.echo(text_)
-    check, train_it = ["data", "check", str(train), "--task", "classify"], ["train", str(output)]
-    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
-    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
+    outputs.begin(output, text_, ["data", "check", str(train), "--task", "classify"])

@@ -1,11 +1,8 @@
 """weft init draw: look at pictures with captions and write a commented recipe for them."""
 
-import shlex
 from pathlib import Path
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("draw", short_help="Pictures for captions.")
@@ -32,16 +29,8 @@ def command(
     weft init draw --train photos/train.tsv --images photos
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.pictures.recipe import caption_recipe
 
-    output = output or Path("draw.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("draw.yaml"))
     text = caption_recipe(train, valid, test, images, draws=True)
-    outputs.write(output, text)
-    click.echo(text)
-    check, train_it = ["data", "check", str(train), "--task", "draw"], ["train", str(output)]
-    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
-    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
+    outputs.begin(output, text, ["data", "check", str(train), "--task", "draw"])

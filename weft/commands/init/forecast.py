@@ -1,11 +1,8 @@
 """weft init forecast: look at a table of series and write a commented recipe for it."""
 
-import shlex
 from pathlib import Path
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("forecast", short_help="A forecaster for series in CSV or Parquet.")
@@ -23,16 +20,8 @@ def command(
     weft init forecast --file sales.csv --horizon 28
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.series.recipe import recipe
 
-    output = output or Path("forecast.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("forecast.yaml"))
     text = recipe(file, horizon, targets, known)
-    outputs.write(output, text)
-    click.echo(text)
-    steps = ["data", "check", str(file)], ["train", str(output)]
-    shown = "".join(f"  {shlex.join([program(), *step])}\n" for step in steps)
-    click.echo(f"written to {output}\nnext:\n{shown}", nl=False)
+    outputs.begin(output, text, ["data", "check", str(file)])

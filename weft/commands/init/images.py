@@ -1,11 +1,8 @@
 """weft init images: look at a folder for each class and write a commented recipe for its pictures."""
 
-import shlex
 from pathlib import Path
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("images", short_help="A classifier for pictures or clips.")
@@ -27,16 +24,8 @@ def command(train: Path, valid: Path | None, test: Path | None, output: Path | N
     weft init images --train photos/train
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.pictures.recipe import images_recipe
 
-    output = output or Path("images.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("images.yaml"))
     text = images_recipe(train, valid, test)
-    outputs.write(output, text)
-    click.echo(text)
-    check, train_it = ["data", "check", str(train), "--task", "images"], ["train", str(output)]
-    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
-    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
+    outputs.begin(output, text, ["data", "check", str(train), "--task", "images"])

@@ -1,12 +1,9 @@
 """weft init language: look at a text and write a commented recipe for it."""
 
-import shlex
 from pathlib import Path
 from typing import Any
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("language", short_help="A language model for plain text.")
@@ -33,16 +30,8 @@ def command(
     weft init language --train plays.txt --kind character --model gpt
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.prose.recipe import recipe
 
-    output = output or Path("language.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("language.yaml"))
     text = recipe(train, valid, test, kind=kind, model=model)
-    outputs.write(output, text)
-    click.echo(text)
-    check, train_it = ["data", "check", str(train), "--task", "language"], ["train", str(output)]
-    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
-    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
+    outputs.begin(output, text, ["data", "check", str(train), "--task", "language"])

@@ -1,11 +1,8 @@
 """weft init speech: look at recordings and write a commented recipe for them."""
 
-import shlex
 from pathlib import Path
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("speech", short_help="A transcriber for recordings.")
@@ -26,16 +23,8 @@ def command(train: Path, valid: Path | None, test: Path | None, output: Path | N
     weft init speech --train recordings/train.tsv
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.recordings.recipe import recipe
 
-    output = output or Path("speech.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("speech.yaml"))
     text_ = recipe(train, valid, test)
-    outputs.write(output, text_)
-    click.echo(text_)
-    check, train_it = ["data", "check", "--task", "speech", str(train)], ["train", str(output)]
-    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
-    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
+    outputs.begin(output, text_, ["data", "check", "--task", "speech", str(train)])

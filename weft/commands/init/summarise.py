@@ -1,11 +1,8 @@
 """weft init summarise: look at texts and their summaries and write a commented recipe for them."""
 
-import shlex
 from pathlib import Path
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("summarise", short_help="A summariser for texts.")
@@ -30,15 +27,8 @@ def command(
     weft init summarise --train data/train.tsv --text article --summary headline
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.digests.recipe import recipe
 
-    output = output or Path("summarise.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("summarise.yaml"))
     written = recipe(train, valid, test, text, summary)
-    outputs.write(output, written)
-    click.echo(written)
-    step = shlex.join([program(), "train", str(output)])
-    click.echo(f"written to {output}\nnext:\n  {step}\n", nl=False)
+    outputs.begin(output, written)

@@ -1,12 +1,9 @@
 """weft init tag: look at tagged sentences and write a commented recipe for them."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-
-from weft.commands.program import program
 
 if TYPE_CHECKING:
     from weft.data.conllu import Column
@@ -35,16 +32,8 @@ def command(
     weft init tag --train en_ewt-ud-train.conllu
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.errors import ConfigError
     from weft.tasks.tags.recipe import recipe
 
-    output = output or Path("tag.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path("tag.yaml"))
     text_ = recipe(train, valid, test, column=column)
-    outputs.write(output, text_)
-    click.echo(text_)
-    check, train_it = ["data", "check", str(train)], ["train", str(output)]
-    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
-    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
+    outputs.begin(output, text_, ["data", "check", str(train)])

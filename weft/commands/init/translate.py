@@ -1,11 +1,8 @@
 """weft init translate: look at parallel text and write a commented recipe for it."""
 
-import shlex
 from pathlib import Path
 
 import click
-
-from weft.commands.program import program
 
 
 @click.command("translate", short_help="A translator for parallel text.")
@@ -42,10 +39,7 @@ def command(
     from weft.errors import ConfigError
     from weft.tasks.pairs.recipe import recipe
 
-    output = output or Path(f"{source}-{target}.yaml")
-    if output.exists():
-        raise ConfigError(f"{output}: is there already; remove it or choose another name with --output")
-    outputs.check(output)
+    output = outputs.fresh(output or Path(f"{source}-{target}.yaml"))
     if source == target:
         raise ConfigError(f"--source and --target are both {source!r}; name two languages")
     for given in (train, valid, test):
@@ -57,9 +51,5 @@ def command(
         train, valid = split(train, source, target, hold_out)
         click.echo(f"split into {train}.* and {valid}.* ({hold_out:,} pairs held out)")
     text = recipe(train, valid, test, source, target)
-    outputs.write(output, text)
-    click.echo(text)
     files = [str(train)] if is_table(train) else [f"{train}.{source}", f"{train}.{target}"]
-    check, train_it = ["data", "check", *files], ["train", str(output)]
-    steps = "".join(f"  {shlex.join([program(), *step])}\n" for step in (check, train_it))
-    click.echo(f"written to {output}\nnext:\n{steps}", nl=False)
+    outputs.begin(output, text, ["data", "check", *files])

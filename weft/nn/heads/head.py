@@ -4,7 +4,7 @@ Read next: categorical.py, classes; normal.py, numbers.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
@@ -46,7 +46,12 @@ class RealHead(Head):
 
     Args:
         in_size: D, features of what it reads.
+
+    Attributes:
+        has_quantiles: whether it says how sure it is.
     """
+
+    has_quantiles: ClassVar[bool] = True
 
     @abstractmethod
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

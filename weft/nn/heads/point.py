@@ -1,6 +1,6 @@
 """One number without a word of how sure it is: squared, absolute or Huber error."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -27,6 +27,8 @@ class Point(RealHead):
         >>> head.best(torch.zeros(2, 5, 3), torch.ones(2, 5) > 0).shape
         torch.Size([2, 5])
     """
+
+    has_quantiles: ClassVar[bool] = False
 
     def __init__(self, in_size: int, *, error: Error = "squared") -> None:
         super().__init__()

@@ -100,12 +100,8 @@ def evaluate(model: Forecast, windows: Windows, part: int, *, title: str, season
     horizon = windows.horizon
     pinballs, inside, counted = [], 0, 0
     levels = torch.tensor(LEVELS, device=device)
-    from weft.nn.heads.point import Point
-
-    sure = not isinstance(model.head, Point)
-    for at in range(0, len(chosen), ROWS):
-        if not sure:
-            break
+    sure = model.head.has_quantiles
+    for at in range(0, len(chosen) if sure else 0, ROWS):
         past, future = tensors(windows, chosen[at : at + ROWS], device)
         with torch.no_grad():
             q = model.quantiles(past, levels).double().cpu().numpy()
