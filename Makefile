@@ -15,8 +15,17 @@ PYTEST_ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 NEEDS := pyproject.toml constraints.txt hatch_build.py weft/nn/kernels/native/cells.cpp
+USERS := .[test,serve-tests]
+DEVELOPERS := .[test,serve-tests,dev]
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
+
+# pip, with its large downloads and its errors on the screen, and all it says in .venv/setup.log
+define install
+@{ $(RUN) -m pip install --disable-pip-version-check $(1); echo $$? >$(VENV)/status; } 2>&1 | tee $(VENV)/setup.log \
+    | grep --line-buffered -E "Downloading .*([0-9]{2,}\.[0-9] MB|[0-9]{3,} MB|GB)|^ *(ERROR|error|fatal)" || true; \
+    status=$$(cat $(VENV)/status); [ "$$status" = 0 ] || echo "pip failed; all it said is in $(VENV)/setup.log" >&2; exit $$status
+endef
 
 help:
 	@sed -n '2,6s/^# \{0,1\}//p' Makefile
@@ -64,22 +73,20 @@ $(VENV)/ready: $(NEEDS) | $(VENV)/made
 	@echo "Installing Weft and what it runs on into $(VENV), from constraints.txt."
 	@echo "torch is the large part: some 200 MB for the CPU, several GB with the CUDA libraries that Linux gets by"
 	@echo "default; for the CPU alone: make setup TORCH_INDEX=(address of the CPU wheels)"
-	@if [ -n "$(TORCH_INDEX)" ]; then \
-	    echo "torch comes from $(TORCH_INDEX)"; \
-	    $(RUN) -m pip install --disable-pip-version-check --index-url "$(TORCH_INDEX)" -c constraints.txt torch; \
-	fi
-	@$(RUN) -m pip install --disable-pip-version-check -c constraints.txt -e ".[test,serve-tests]"
+	@echo "It takes a minute or two; the compiled cells are built too where there is a compiler."
+	$(if $(TORCH_INDEX),$(call install,--index-url "$(TORCH_INDEX)" -c constraints.txt torch))
+	$(call install,-c constraints.txt -e "$(USERS)")
 	@touch $@
 	@echo "Ready. $(VENV)/bin/weft --help shows what it can do."
 
 $(VENV)/ready-dev: $(VENV)/ready
 	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
-	@$(RUN) -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[test,serve-tests,dev]"
+	$(call install,-c constraints.txt -e "$(DEVELOPERS)")
 	@touch $@
 
 $(VENV)/ready-docs: $(VENV)/ready
 	@echo "Installing MkDocs with its theme into $(VENV)."
-	@$(RUN) -m pip install --disable-pip-version-check -q -c constraints.txt -e ".[docs]"
+	$(call install,-c constraints.txt -e ".[docs]")
 	@touch $@
 
 # An interpreter of the right age, then a virtual environment that works; a broken one is made anew.
