@@ -4,6 +4,7 @@ Read next: nn/encoders/encoder.py and nn/decoders/decoder.py for the parts; sear
 drives `step`; tasks/translate.py, which builds one from a recipe.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import torch
@@ -129,6 +130,16 @@ class Generator(nn.Module):
             h = self.features(batch)
         return self.head.loss(h, batch.target_out, batch.target_mask)
 
+    def free_running(self, batch: SequencePair, *, drawn: bool = True) -> Tensor:
+        """The decoder's output [B, T, D] with its own words as input, for as many steps as the targets have.
+
+        Args:
+            batch: sources, and how long the targets are.
+            drawn: words are drawn by their probability; False takes the most probable ones.
+        """
+        nowhere = torch.zeros_like(batch.target_mask)
+        return self._own_words(batch, nowhere, self._drawn if drawn else self.head.best)
+
     def carry_on(self, batch: SequencePair, state: State | None) -> tuple[Loss, State]:
         """The loss of a piece of a longer text, and the state after it, cut off from the graph (C11).
 
@@ -178,7 +189,16 @@ class Generator(nn.Module):
         fed[:, 0] = tokens[:, 0]
         return self.decoder(self.embed(fed), self.start(batch.source, batch.source_mask))[0]
 
-    def _own_words(self, batch: SequencePair, true: Tensor) -> Tensor:
+    def _drawn(self, h: Tensor, mask: Tensor) -> Tensor:
+        """Words [B, T] drawn by their probability."""
+        prob = self.head(h).exp()
+        word = torch.multinomial(prob.flatten(0, 1), 1, generator=open_generator())
+        return word.view(mask.shape)
+
+    def _own_words(
+        self, batch: SequencePair, true: Tensor, choose: Callable[[Tensor, Tensor], Tensor] | None = None
+    ) -> Tensor:
+        choose = choose or self.head.best
         tokens = batch.target_in
         state = self.start(batch.source, batch.source_mask)
         fed, hs = tokens[:, 0], []
@@ -187,7 +207,7 @@ class Generator(nn.Module):
             hs.append(h)
             if t + 1 < tokens.shape[1]:
                 with torch.no_grad():
-                    own = self.head.best(h, batch.target_mask[:, t : t + 1])[:, 0]
+                    own = choose(h, batch.target_mask[:, t : t + 1])[:, 0]
                 fed = torch.where(true[:, t + 1], tokens[:, t + 1], own)
         return torch.cat(hs, 1)
 

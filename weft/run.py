@@ -117,12 +117,29 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
                 versions = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
                 about = {**versions, "python": platform.python_version(), "threads": torch.get_num_threads()}
                 files.replace(path / "run.json", files.to_json(about))
+            if begun.settings.start is not None and not Checkpoints(path, print).updates():
+                _start_from(begun.settings.start, path)
             files.replace(path / "recipe.yaml", dump(begun.plain).encode())
     except OSError as error:
         raise CheckpointError(
             f"{path}: cannot be written ({error.strerror or error}); choose another directory with --run"
         ) from error
     return begun
+
+
+def _start_from(old: Path, path: Path) -> None:
+    """Give a new run the weights of another one, and what its task keeps there, such as vocabularies.
+
+    Raises:
+        CheckpointError: that is no run directory, or not yet trained.
+    """
+    model = old / "model.safetensors"
+    if not (old / "recipe.yaml").is_file() or not model.is_file():
+        raise CheckpointError(f"training.start: {old} is no trained run; train it first, or leave start out")
+    for kept in [*old.glob("*.json"), *old.glob("*.npy")]:
+        if kept.name not in ("run.json", "checkpoints.json"):
+            files.replace(path / kept.name, kept.read_bytes())
+    files.replace(path / weights.START, model.read_bytes())
 
 
 def _foreign(path: Path) -> bool:
@@ -217,6 +234,9 @@ def _check_format(path: Path) -> None:
 def _go_on(path: Path, plain: dict[str, Any]) -> None:
     """See that a recipe fits the run; one that has no checkpoint yet fits any."""
     old = read_recipe(path / "recipe.yaml").plain()
+    if _at(old, ("training", "start")) and not Checkpoints(path, print).updates():
+        for taken_over in [path / weights.START, *path.glob("tokenizer*.json")]:
+            taken_over.unlink(missing_ok=True)
     fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
     fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
     for keys, reason in fixed:

@@ -9,6 +9,7 @@ from weft.errors import ConfigError
 from weft.metrics.bleu import TOKENIZERS, Bleu
 from weft.metrics.bootstrap import compare, confidence
 from weft.metrics.chrf import Chrf
+from weft.metrics.sentence_bleu import SentenceBleu
 
 
 def pairs_of_metrics():
@@ -95,3 +96,15 @@ def test_p_value_of_a_pair_is_sacrebleus(ours, theirs, seed, good, references, d
 def test_a_tokeniser_that_does_not_exist_is_refused_with_those_that_do():
     with pytest.raises(ConfigError, match="tokenize is '13b'; choose one of 13a, intl"):
         Bleu(tokenize="13b")
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_sentence_bleu_is_sacrebleus_add_one(good, references, lowercase):
+    theirs = sacrebleu.BLEU(
+        smooth_method="add-k", smooth_value=1, lowercase=lowercase, force=True, effective_order=False
+    )
+    lines = [*zip(good, references, strict=True), ("", "the cat"), ("The cat", "the cat sat"), ("a", "b")]
+    wanted = [theirs.sentence_score(one, [other]).score for one, other in lines]
+    found = SentenceBleu(lowercase=lowercase).statistics(*zip(*lines, strict=True))[:, 0]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
+    assert SentenceBleu().score(["x"], ["x"]).value == 100.0

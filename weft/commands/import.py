@@ -26,11 +26,12 @@ def command(
 ) -> None:
     """Make a run of DIRECTORY, which holds config.json, model.safetensors and tokenizer.json.
 
-    Marian and BART models become translators, GPT-2 a language model.
+    In place of tokenizer.json, a Marian model may have source.spm, target.spm and vocab.json. Marian and BART
+    models become translators, GPT-2 a language model.
 
     \b
-    weft import bart-en-de --run runs/bart --source en --target de
-    weft predict runs/bart < text.en
+    weft import opus-mt-en-de --run runs/opus --source en --target de
+    weft predict runs/opus < text.en
     weft import gpt2 --run runs/gpt2
     """  # noqa: D301  click reads the \b
     from weft.importing.runs import import_run

@@ -1,7 +1,7 @@
 """A checkpoint directory becomes a run: recipe, vocabularies, weights; used and trained like any other.
 
 Encoder-decoders (Marian, BART) become translators, GPT-2 a language model.
-Read next: translators.py, ../text/imported.py.
+Read next: translators.py, vocabularies.py.
 """
 
 import tempfile
@@ -18,9 +18,9 @@ from weft.importing.checkpoint import Foreign, read
 from weft.importing.families import FAMILIES
 from weft.importing.gpt2 import settings as gpt2_settings
 from weft.importing.translators import sides
+from weft.importing.vocabularies import vocabularies
 from weft.models import Generator
 from weft.run import FORMAT, check
-from weft.text.imported import Imported, renumbered
 from weft.train import files, weights
 
 NEVER = -1e4
@@ -38,7 +38,7 @@ def import_run(
     train: str = "train",
     valid: str = "valid",
 ) -> str:
-    """Turn a checkpoint directory (config.json, model.safetensors, tokenizer.json) into a run.
+    """Turn a checkpoint directory (config.json, model.safetensors, tokenizer files) into a run.
 
     Args:
         directory: of the transformers library.
@@ -67,27 +67,20 @@ def import_run(
         raise ConfigError(f"{run}: is there already; choose another directory with --run")
     theirs = FAMILIES[family](foreign)
     assert isinstance(theirs, Generator)
-    end = foreign.setting("eos_token_id")
-    content, order = renumbered(
-        directory / "tokenizer.json",
-        foreign.setting("vocab_size"),
-        pad=foreign.config.get("pad_token_id"),
-        start=foreign.setting("decoder_start_token_id", "bos_token_id", default=end),
-        end=end,
-    )
     files_of = {"train": train, "valid": valid}
     if family == "gpt2":
-        plain, vocabularies = _language(foreign, files_of), {"tokenizer.json": False}
+        plain, names = _language(foreign, files_of), {"tokenizer.json": False}
     else:
         plain = _translate(foreign, {"source": source, "target": target, **files_of}, bart=family == "bart")
-        vocabularies = {"tokenizer.source.json": True, "tokenizer.target.json": False}
+        names = {"tokenizer.source.json": True, "tokenizer.target.json": False}
+    found, order = vocabularies(foreign, names)
     run.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=run.absolute().parent, prefix=".importing-") as name:
         made = Path(name)
         (made / "recipe.yaml").write_bytes(dump(plain).encode())
         begun = check(read_recipe(made / "recipe.yaml"))
-        for file, framed in vocabularies.items():
-            Imported(content, order, framed=framed).save(made / file)
+        for file, vocabulary in found.items():
+            vocabulary.save(made / file)
         begun.task.open(made)
         model = begun.task.model()
         weights.restore(model, _renumbered(theirs.state_dict(), order), str(directory))
@@ -99,7 +92,7 @@ def import_run(
             "recipe.yaml": dump(begun.plain).encode(),
             "model.safetensors": packed,
             weights.START: packed,
-        } | {file: (made / file).read_bytes() for file in vocabularies}
+        } | {file: (made / file).read_bytes() for file in found}
     files.write_directory(run, contents)
     count = sum(parameter.numel() for parameter in model.parameters())
     return (

@@ -155,6 +155,10 @@ class Caption(Task):
         """A new model."""
         return self.parts.build(self.shape, len(self.vocabulary))
 
+    def writes(self) -> Vocabulary:
+        """See Task.writes."""
+        return self.vocabulary
+
     def plan(self, seed: int) -> Order:
         """Batches of the training captions."""
         return Order(len(self._pairs), self.data.batch_rows, seed)

@@ -120,6 +120,10 @@ class Multilingual(Task):
         size = len(self.vocabulary) + self.data.symbols
         return self.parts.build(size, size, one_vocabulary=True)
 
+    def writes(self) -> Vocabulary:
+        """See Task.writes."""
+        return self.vocabulary
+
     def plan(self, seed: int) -> Mixture:
         """Batches of all pairs, mixed by temperature."""
         return Mixture(

@@ -127,6 +127,10 @@ class Speech(Task):
         """A new model for this vocabulary."""
         return self.parts.build(self.data.sound.bins, len(self.vocabulary))
 
+    def writes(self) -> Vocabulary:
+        """See Task.writes."""
+        return self.vocabulary
+
     def plan(self, seed: int) -> Batches:
         """Batches of recordings of like length."""
         frames = np.array([len(one.frames) for one in self._train])

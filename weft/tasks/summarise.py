@@ -23,6 +23,7 @@ from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import Answer, Progress, Split, Task, Validation
 from weft.tasks.translate import Translate
+from weft.text.vocabulary import Vocabulary
 
 
 class Summarise(Task):
@@ -83,6 +84,10 @@ class Summarise(Task):
     def model(self) -> Generator:
         """See Translate.model."""
         return self._pairs.model()
+
+    def writes(self) -> Vocabulary:
+        """See Task.writes."""
+        return self._pairs.target
 
     def plan(self, seed: int) -> Batches:
         """See Translate.plan."""

@@ -15,6 +15,7 @@ from torch import nn
 from weft.data.check import Report
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
+from weft.text.vocabulary import Vocabulary
 
 Progress = Callable[[str, float, float | None], None]
 """Told what is being done, how far it is, and of how much (None where that is unknown)."""
@@ -119,6 +120,10 @@ class Task(ABC):
     @abstractmethod
     def model(self) -> nn.Module:
         """A new model with `loss(batch) -> Loss`; after `prepare` or `open`."""
+
+    def writes(self) -> Vocabulary | None:
+        """The vocabulary of what the model writes for a source; None where it writes no text for one."""
+        return None
 
     @abstractmethod
     def plan(self, seed: int) -> Any:

@@ -135,6 +135,10 @@ class Translate(Task):
         """A new model for these vocabularies."""
         return self.parts.build(len(self.source), len(self.target), one_vocabulary=self.source is self.target)
 
+    def writes(self) -> Vocabulary:
+        """See Task.writes."""
+        return self.target
+
     def plan(self, seed: int) -> Batches:
         """Batches of the training pairs."""
         return Batches(

@@ -138,8 +138,8 @@ def is_imported(path: Path) -> bool:
         return False
 
 
-def load(path: Path) -> Imported:
-    """Read what `Imported.save` wrote.
+def load(path: Path) -> Vocabulary:
+    """Read what `Imported.save` or `SentencePieces.save` wrote.
 
     Raises:
         CheckpointError: there is no such file, or it is damaged.
@@ -147,6 +147,10 @@ def load(path: Path) -> Imported:
     content = _read(path)
     try:
         about = content.pop(KEY)
+        if "sentencepiece" in about:
+            from weft.text import sentencepiece  # it needs KEY, so it can only be known here
+
+            return sentencepiece.restored(about)
         order = [int(number) for number in about["order"]]
         return Imported(content, order, framed=bool(about["framed"]))
     except Exception as error:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import CheckpointError, ConfigError
+from weft.train.feeding.feeding import always_true
 from weft.train.settings import Settings
 from weft.tree import State, leaves, tree_map
 
@@ -34,7 +35,12 @@ def check(task: Any, settings: Settings) -> None:
             "--processes: a carried state goes from batch to batch, so one process trains; leave it out, or "
             "set data.batches: lines"
         )
-    if settings.feeding.probability(0, 0) < 1 or settings.feeding.probability(10**9, 10**6) < 1:
+    if not settings.objective.plain:
+        raise ConfigError(
+            f"training.objective: {type(settings.objective).__name__} came, but a carried state goes with "
+            "the likelihood alone; leave it out or set data.batches: lines"
+        )
+    if not always_true(settings.feeding):
         raise ConfigError(
             "training.feeding: a probability below 1 came, but a carried state reads the true text only; "
             "leave it out or set data.batches: lines"

@@ -3,6 +3,7 @@
     RUN/checkpoints/step-00000500/model.safetensors       weights, tied ones once
                                   optimiser.safetensors   what the optimiser remembers, by parameter
                                   carried.safetensors     the state for the next batch, where one is carried
+                                  objective.safetensors   what the objective learns beside, where it does
                                   state.json              position, validations, versions
                                   manifest.json           size and sha256 of them all
     RUN/checkpoints.json     which is last and best, every validation; can be rebuilt from the above
@@ -24,12 +25,14 @@ from weft import __version__
 from weft.errors import CheckpointError
 from weft.train import carry, files, optimiser_state, weights
 from weft.train.history import History, plain
+from weft.train.objectives.objective import together
 from weft.train.position import Position
 from weft.tree import State
 
 FORMAT = 1
 FILES = ("model.safetensors", "optimiser.safetensors", "state.json")
 CARRIED = "carried.safetensors"
+OBJECTIVE = "objective.safetensors"
 NEWEST = 2
 """Checkpoints kept for being new: the last one, and one to fall back on should it be damaged."""
 
@@ -41,6 +44,7 @@ class Saved(NamedTuple):
     optimiser: dict[str, Tensor]
     state: dict[str, Any]
     carried: dict[str, Tensor] | None = None  # None where no state is carried
+    objective: dict[str, Tensor] | None = None  # None where the objective learns nothing for itself
 
     @property
     def position(self) -> Position:
@@ -78,6 +82,7 @@ class Checkpoints:
         history: History,
         about: dict[str, Any],
         carried: State = None,
+        own: nn.Module | None = None,
     ) -> None:
         """Write a checkpoint, unless that of this update was written before.
 
@@ -88,11 +93,12 @@ class Checkpoints:
             history: the validations so far.
             about: what a resumed run must agree with.
             carried: the state for the next batch, where one is carried.
+            own: what the objective learns beside the model.
 
         Raises:
             CheckpointError: it could not be written; the older ones are as they were.
         """
-        remembered = optimiser_state.collect(model, optimiser)
+        remembered = optimiser_state.collect(together(model, own), optimiser)
         state = {
             "format": FORMAT,
             "weft": __version__,
@@ -108,6 +114,8 @@ class Checkpoints:
         }
         if carried is not None:
             contents[CARRIED] = weights.pack(carry.named(carried))
+        if own is not None:
+            contents[OBJECTIVE] = weights.pack(own.state_dict())
         contents["manifest.json"] = files.to_json({name: _seal(data) for name, data in contents.items()})
         try:
             files.write_directory(self.path(position.update), contents)
@@ -129,7 +137,7 @@ class Checkpoints:
         try:
             sealed = files.from_json((path / "manifest.json").read_bytes())
             contents = {}
-            for name in [*FILES, *({CARRIED} & sealed.keys())]:
+            for name in [*FILES, *sorted({CARRIED, OBJECTIVE} & sealed.keys())]:
                 if (path / name).is_symlink() or (path / name).stat().st_size != sealed[name]["size"]:
                     raise ValueError(f"{name} is not the file that was written")
                 contents[name] = (path / name).read_bytes()
@@ -148,8 +156,8 @@ class Checkpoints:
             )
         try:
             read = [weights.unpack(contents[name]) for name in FILES[:2]]
-            carried = weights.unpack(contents[CARRIED]) if CARRIED in contents else None
-            saved = Saved(read[0], read[1], state, carried)
+            beside = [weights.unpack(contents[n]) if n in contents else None for n in (CARRIED, OBJECTIVE)]
+            saved = Saved(read[0], read[1], state, *beside)
             _ = saved.position
             return saved
         except (ValueError, KeyError, TypeError) as error:

@@ -97,12 +97,16 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 check_parallel(settings.feeding, model)
                 if (run / weights.START).exists():
                     weights.restore(model, weights.load(run / weights.START), str(run / weights.START))
-                optimiser = settings.optimiser.build(model)
+                seeds.settle(seeds.derive(settings.seed, "objective"), device)
+                criterion = settings.objective.build(task, model)
+                optimiser = settings.optimiser.build(criterion.learner)
                 plan = task.plan(settings.seed)
                 checkpoints = Checkpoints(run, report.warned)
                 for turn in (processes.first, not processes.first):
                     if turn:
-                        position, history = resume(checkpoints, model, optimiser, plan, history, settings)
+                        position, history = resume(
+                            checkpoints, model, optimiser, plan, history, settings, criterion.own
+                        )
                     processes.wait()
                 carried = carry.restored(task, checkpoints, position, model, device)
                 report.started(position.update, history.has(position.update))
@@ -115,10 +119,11 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             if not processes.first:
                 return position.update
             known = about(optimiser, settings) | {"kernels": choice.taken()}
-            checkpoints.save(model, optimiser, position, history, known, carried)
+            checkpoints.save(model, optimiser, position, history, known, carried, criterion.own)
             checkpoints.keep(wanted(history, settings))
             return position.update
 
+        step = partial(update, task, model, optimiser, criterion=criterion)
         score = partial(validate, task, model, settings, processes, interrupts)
         saved, clock = position.update, Clock(position, settings)
         monitors, split = Monitors(task, model, settings, report), False
@@ -162,9 +167,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             before = now()
             try:
                 factor = _factor(position, group, history, settings)
-                taken = update(
-                    task, model, optimiser, group, position, factor, settings, workers, carried, processes
-                )
+                taken = step(group, position, factor, settings, workers, carried, processes)
             except (NonFinite, ConfigError):
                 if saved != position.update:
                     save()
@@ -181,7 +184,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             if taken.skipped:
                 said = f"{taken.skipped}; this update was left out"
                 if settings.non_finite == "roll_back":
-                    to = roll_back(checkpoints, model, optimiser)
+                    to = roll_back(checkpoints, model, optimiser, criterion.own)
                     said += f" and the parameters are those of update {to} again"
                 report.warned(said)
             if taken.split and not split:

@@ -8,9 +8,10 @@ from torch import nn
 from weft.errors import CheckpointError
 from weft.nn.kernels import choice
 from weft.train import optimiser_state, weights
-from weft.train.checkpoints import Checkpoints
+from weft.train.checkpoints import Checkpoints, Saved
 from weft.train.guard import NonFinite
 from weft.train.history import History
+from weft.train.objectives.objective import together
 from weft.train.position import Plan, Position
 from weft.train.settings import Settings
 
@@ -27,8 +28,17 @@ def resume(
     plan: Plan,
     history: History,
     settings: Settings,
+    own: nn.Module | None = None,
 ) -> tuple[Position, History]:
     """Fill model and optimiser from the newest checkpoint; a run without one begins at the beginning.
+
+    Args:
+        checkpoints: of the run.
+        model, optimiser: are filled.
+        plan: of the batches; must be as it was.
+        history: to go on with.
+        settings: must agree with those of before where that matters.
+        own: what the objective learns beside the model; is filled too.
 
     Returns:
         The position, and the validations up to it.
@@ -55,8 +65,7 @@ def resume(
             f"{place}: epoch {position.epoch} had {position.batches} batches, now it has {batches}: "
             "the data or the size of batches changed; set it back or use another --run"
         )
-    weights.restore(model, saved.weights, place)
-    optimiser_state.restore(model, optimiser, saved.optimiser, saved.state["optimiser"], place)
+    _fill(saved, model, optimiser, own, place)
     # The index knows the validation that followed the save; should it be lost, that one is done again.
     known = [
         history.with_json(entries).until(position.update)
@@ -67,7 +76,12 @@ def resume(
     return position, history
 
 
-def roll_back(checkpoints: Checkpoints, model: nn.Module, optimiser: torch.optim.Optimizer) -> int:
+def roll_back(
+    checkpoints: Checkpoints,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    own: nn.Module | None = None,
+) -> int:
     """Fill model and optimiser from the newest checkpoint; the data goes on where it was.
 
     Returns:
@@ -83,7 +97,20 @@ def roll_back(checkpoints: Checkpoints, model: nn.Module, optimiser: torch.optim
             "training.non_finite: roll_back finds no checkpoint to go back to; lower training.optimiser.lr, "
             "or save sooner with training.save_every"
         )
-    place = str(checkpoints.path(saved.position.update))
-    weights.restore(model, saved.weights, place)
-    optimiser_state.restore(model, optimiser, saved.optimiser, saved.state["optimiser"], place)
+    _fill(saved, model, optimiser, own, str(checkpoints.path(saved.position.update)))
     return saved.position.update
+
+
+def _fill(
+    saved: Saved, model: nn.Module, optimiser: torch.optim.Optimizer, own: nn.Module | None, place: str
+) -> None:
+    if (own is None) != (saved.objective is None):
+        with_, now = ("with", "without") if own is None else ("without", "with")
+        raise CheckpointError(
+            f"{place}: was trained {with_} an objective that learns for itself, now one {now} came; set "
+            "training.objective back, or begin another --run from this one with training.start"
+        )
+    weights.restore(model, saved.weights, place)
+    if own is not None and saved.objective is not None:
+        weights.restore(own, saved.objective, place)
+    optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state["optimiser"], place)

@@ -1,11 +1,14 @@
 """What a recipe's section `training` may say. Read next: loop.py."""
 
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from weft.errors import ConfigError
 from weft.train.feeding.constant import Constant as AlwaysTrue
-from weft.train.feeding.feeding import Feeding
+from weft.train.feeding.feeding import Feeding, always_true
+from weft.train.objectives.likelihood import Likelihood
+from weft.train.objectives.objective import Objective
 from weft.train.optimisers.adamw import AdamW
 from weft.train.optimisers.optimiser import Optimiser
 from weft.train.schedules.constant import Constant
@@ -19,8 +22,11 @@ class Settings:
     Args:
         optimiser: a part of optimisers/.
         schedule: a part of schedules/; multiplies the optimiser's `lr`.
+        objective: a part of objectives/; what an update makes smaller.
         feeding: a part of feeding/; the probability that the decoder reads the true token.
         loss: per_token divides a gradient by its real target tokens, per_sequence by its examples.
+        start: a run of the same task and model whose parameters and vocabularies training begins with; what
+            is copied stays in this run.
         max_updates: updates after which training ends; 0 for no such end.
         max_epochs: epochs after which training ends; 0 for no such end.
         max_minutes: minutes of wall-clock time, validation included and resumed parts added, after
@@ -56,8 +62,10 @@ class Settings:
 
     optimiser: Optimiser = field(default_factory=AdamW)
     schedule: Schedule = field(default_factory=Constant)
+    objective: Objective = field(default_factory=Likelihood)
     feeding: Feeding = field(default_factory=AlwaysTrue)
     loss: Literal["per_token", "per_sequence"] = "per_token"
+    start: Path | None = None
     max_updates: int = 0
     max_epochs: int = 0
     max_minutes: float = 0.0
@@ -92,6 +100,11 @@ class Settings:
                 )
             if isinstance(value, int | float) and not value >= 0:
                 raise ConfigError(f"training.{one.name}: {value} came, at least 0 is needed")
+        if not self.objective.plain and not always_true(self.feeding):
+            raise ConfigError(
+                "training.feeding: a probability below 1 came, but training.objective: "
+                f"{type(self.objective).__name__} feeds words in its own way; leave out one of them"
+            )
         for name in ("accumulate", "save_every", "keep_best", "log_every"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name}: {getattr(self, name)} came, at least 1 is needed")

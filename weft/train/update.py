@@ -19,6 +19,8 @@ from weft.nn.heads.head import Loss
 from weft.randomness import drawing
 from weft.train import devices, seeds
 from weft.train.guard import NonFinite, explain
+from weft.train.objectives.likelihood import OwnLoss
+from weft.train.objectives.objective import Criterion
 from weft.train.position import Group, Position
 from weft.train.processes import Processes
 from weft.train.settings import Settings
@@ -64,6 +66,7 @@ def update(
     workers: Workers | None = None,
     carried: State = None,
     processes: Processes | None = None,
+    criterion: Criterion | None = None,
 ) -> Taken:
     """Take one update.
 
@@ -78,6 +81,7 @@ def update(
         workers: run the batches; one after the other without any.
         carried: the state after the batch before, where the task carries one (C11).
         processes: that share the batches; this one alone without any.
+        criterion: makes the losses; the model's own without any.
 
     Raises:
         NonFinite: the loss or the gradient is not finite; nothing was stepped on.
@@ -87,8 +91,9 @@ def update(
     workers = workers or Workers(1, 1, device)
     processes = processes or Processes(device)
     mine = processes.part(group, settings.accumulate)
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    run = partial(_run, task, model, parameters, group, feeding, settings, carried, workers.count == 1)
+    criterion = criterion or OwnLoss(model)
+    parameters = [parameter for parameter in criterion.learner.parameters() if parameter.requires_grad]
+    run = partial(_run, task, criterion, parameters, group, feeding, settings, carried, workers.count == 1)
     sums, tokens, examples, after = [torch.zeros(2, dtype=torch.float64, device=device)], 0, 0, None
     split = 0
     optimiser.zero_grad(set_to_none=True)
@@ -110,7 +115,7 @@ def update(
     norm = length_ / divisor
     rate = settings.optimiser.lr * factor
     if not (math.isfinite(total) and math.isfinite(norm)):
-        losses = (_loss(task, model, group, feeding, settings, carried, one)[0] for one in mine)
+        losses = (_loss(task, criterion, group, feeding, settings, carried, one)[0] for one in mine)
         where, what = explain(model, losses)
         why = (mine[where][0] if mine else 0, what)
         optimiser.zero_grad(set_to_none=True)
@@ -147,7 +152,7 @@ class _Part(NamedTuple):
 
 def _run(
     task: Any,
-    model: nn.Module,
+    criterion: Criterion,
     parameters: list[nn.Parameter],
     group: Group,
     feeding: float,
@@ -160,7 +165,7 @@ def _run(
 
     The sum of the halves' gradients is that of the batch; dropout and fed words are drawn for each half.
     """
-    one = partial(_one, task, model, parameters, group, feeding, settings, carried, alone)
+    one = partial(_one, task, criterion, parameters, group, feeding, settings, carried, alone)
     try:
         return one(batch)
     except torch.OutOfMemoryError as error:
@@ -171,12 +176,12 @@ def _run(
                 "model in the section model"
             ) from None
     # Outside of the except block: the error holds on to all that the batch had made.
-    if next(model.parameters()).device.type == "cuda":
+    if next(criterion.model.parameters()).device.type == "cuda":
         torch.cuda.empty_cache()
     offset, numbers = batch
     middle = len(numbers) // 2
     halves = [
-        _run(task, model, parameters, group, feeding, settings, carried, alone, (offset, numbers[part]))
+        _run(task, criterion, parameters, group, feeding, settings, carried, alone, (offset, numbers[part]))
         for part in (slice(None, middle), slice(middle, None))
     ]
     return _sum(*halves)
@@ -199,7 +204,7 @@ def _sum(first: _Part, second: _Part) -> _Part:
 
 def _one(
     task: Any,
-    model: nn.Module,
+    criterion: Criterion,
     parameters: list[nn.Parameter],
     group: Group,
     feeding: float,
@@ -208,7 +213,7 @@ def _one(
     alone: bool,
     batch: tuple[int, Any],
 ) -> _Part:
-    loss, tokens, after = _loss(task, model, group, feeding, settings, carried, batch, alone=alone)
+    loss, tokens, after = _loss(task, criterion, group, feeding, settings, carried, batch, alone=alone)
     gradients = torch.autograd.grad(loss.total, parameters, allow_unused=True)
     detached = Loss(loss.total.detach(), loss.count.detach())
     return _Part(detached, gradients, tokens, len(batch[1]), after)
@@ -216,7 +221,7 @@ def _one(
 
 def _loss(
     task: Any,
-    model: nn.Module,
+    criterion: Criterion,
     group: Group,
     feeding: float,
     settings: Settings,
@@ -225,7 +230,7 @@ def _loss(
     *,
     alone: bool = True,
 ) -> tuple[Loss, int, State]:
-    device = next(model.parameters()).device
+    device = next(criterion.model.parameters()).device
     bfloat16 = devices.uses_bfloat16(settings.precision, device)
     # At 1 a model may take its parallel path, and one that knows no feeding is not asked about it.
     forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": settings.feeding.per_sequence}
@@ -239,9 +244,11 @@ def _loss(
     after = None
     with drawing(own), devices.autocast(bfloat16, device):
         if getattr(task, "streams", False):
-            loss, after = model.carry_on(batch, carried if batch.continues else None)  # type: ignore[operator]
+            loss, after = criterion.model.carry_on(  # type: ignore[operator]
+                batch, carried if batch.continues else None
+            )
         else:
-            loss = model.loss(batch, **forced)  # type: ignore[operator]
+            loss = criterion.loss(batch, **forced)
     return loss, int(batch.target_tokens), after
 
 

@@ -33,6 +33,11 @@ class Feeding(ABC):
         """
 
 
+def always_true(feeding: Feeding) -> bool:
+    """Whether the true token is fed from the first update to the last."""
+    return feeding.probability(0, 0) >= 1 and feeding.probability(10**9, 10**6) >= 1
+
+
 def check_parallel(feeding: Feeding, model: Any) -> None:
     """See that a model knows two passes, where they are asked for.
 

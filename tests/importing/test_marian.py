@@ -1,0 +1,238 @@
+"""A directory as Marian translators are published becomes a run that cuts, reads and writes as the library.
+
+The directory is made here: two SentencePiece models learnt from the embedded corpus, a vocab.json that lacks
+some of their pieces, and a random model. Skipped, and said so, where a library is missing:
+pip install -e .[import-tests] -c constraints.txt
+"""
+
+import io
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.laws.members import close
+from weft import cli
+from weft.data.corpora import corpus
+from weft.errors import CheckpointError, DataError
+from weft.importing.runs import import_run
+from weft.run import open_run
+from weft.text.charsmap import Charsmap
+from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
+from weft.text.vocabulary import UNK, Vocabulary
+
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+)
+sentencepiece = pytest.importorskip(
+    "sentencepiece", reason="sentencepiece is not installed: pip install -e .[import-tests]"
+)
+transformers.utils.logging.disable_progress_bar()
+
+MARK = ">>spa<<"
+ODD = [
+    "",
+    " ",
+    "  two   spaces ",
+    "a\tb\nc",
+    "日本語 text",
+    "ｆｕｌｌ ｗｉｄｔｈ ﬁ ½ ™",
+    "▁under a_b",
+    "e\u0301 é a\u0300\u0301\u0302b",
+    "\u200bzero\u00a0nbsp\ufeff\u3000\u0085",
+    "👩‍👩‍👧 🏽 한국어 ᄒ กำ ｶﾞ",
+    "x" * 200,
+]
+
+NAMES = "<unk> </s> <s> <pad>"
+"""The tokenizer of transformers takes these words of a text for symbols; SentencePiece and Weft do not."""
+
+
+def lines(language: int, split: str = "test") -> list[str]:
+    return [row[language] for row in corpus("libreoffice-help", "en", "es", split)]
+
+
+def learnt(texts: list[str], path: Path, **settings: Any) -> None:
+    made = io.BytesIO()
+    usual = {"vocab_size": 300, "hard_vocab_limit": False, "num_threads": 1, "minloglevel": 2}
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_writer=made, **(usual | settings)
+    )
+    path.write_bytes(made.getvalue())
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]:
+    """The directory, the library's model and its tokenizer."""
+    there = tmp_path_factory.mktemp("published")
+    pieces: dict[str, None] = {}
+    for name, language in (("source", 1), ("target", 2)):
+        learnt(lines(language), there / f"{name}.spm")
+        made = sentencepiece.SentencePieceProcessor(model_file=str(there / f"{name}.spm"))
+        every = [made.id_to_piece(number) for number in range(made.get_piece_size())]
+        pieces |= dict.fromkeys(every[3:-7])  # without its own symbols, and without the last few
+    names = ["</s>", "<unk>", MARK, *(piece for piece in pieces if piece != MARK), "<pad>"]
+    (there / "vocab.json").write_text(
+        json.dumps({name: number for number, name in enumerate(names)}), "utf-8"
+    )
+    config = transformers.MarianConfig(
+        vocab_size=len(names),
+        d_model=12,
+        encoder_layers=2,
+        decoder_layers=1,
+        encoder_attention_heads=3,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=19,
+        decoder_ffn_dim=17,
+        max_position_embeddings=256,
+        activation_function="swish",
+        scale_embedding=True,
+        pad_token_id=len(names) - 1,
+        eos_token_id=0,
+        bos_token_id=None,
+        decoder_start_token_id=len(names) - 1,
+        forced_eos_token_id=None,
+    )
+    torch.manual_seed(5)
+    theirs = transformers.MarianMTModel(config).eval()
+    for name, parameter in theirs.named_parameters():
+        if "embed_positions" not in name:
+            parameter.data += 0.2 * torch.randn(parameter.shape)
+    theirs.final_logits_bias = 0.1 * torch.randn(theirs.final_logits_bias.shape)
+    theirs.save_pretrained(there)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it recommends sacremoses, which it does not use for cutting
+        cutter = transformers.MarianTokenizer(
+            source_spm=str(there / "source.spm"),
+            target_spm=str(there / "target.spm"),
+            vocab=str(there / "vocab.json"),
+        )
+    return there, theirs, cutter
+
+
+@pytest.fixture(scope="module")
+def run(published: tuple[Path, Any, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("imported") / "run"
+    with pytest.raises(SystemExit) as leave:
+        cli.main(["import", str(published[0]), "--run", str(made), "--source", "en", "--target", "es"])
+    assert leave.value.code == 0
+    return made
+
+
+def there_of(vocabulary: Vocabulary, order: list[int], text: str) -> list[int]:
+    return [order[number] for number in vocabulary.encode(text)]
+
+
+def test_it_cuts_every_text_as_the_library_does(published: tuple[Path, Any, Any], run: Path) -> None:
+    there, _, cutter = published
+    opened = open_run(run, device="cpu")
+    numbers = json.loads((there / "vocab.json").read_text("utf-8"))
+    _, order = read_numbers(
+        there / "vocab.json", len(numbers), pad=len(numbers) - 1, start=len(numbers) - 1, end=0
+    )
+    texts = [*ODD, *lines(1, "valid")[:200], f"{MARK} Click it.", ">>xyz<<no such language"]
+    unknown = 0
+    for text in texts:
+        assert there_of(opened.task.source, order, text) == cutter(text).input_ids, text
+        unknown += UNK in opened.task.source.encode(text)
+    assert unknown > 3  # or the pieces that vocab.json lacks were never met
+    for text in [*ODD, *lines(2, "valid")[:200]]:
+        ids = cutter(text_target=text).input_ids
+        assert there_of(opened.task.target, order, text) == ids[:-1], text
+        known = [number for number in opened.task.target.encode(text) if number != UNK]
+        kept = [order[number] for number in known]
+        want = cutter.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        assert opened.task.target.decode(known) == want
+
+
+@torch.no_grad()
+def test_it_gives_each_piece_the_same_probability_and_writes_the_same_text(
+    published: tuple[Path, Any, Any], run: Path
+) -> None:
+    _, theirs, cutter = published
+    opened = open_run(run, device="cpu", changes=["decoding.search=greedy"])
+    translator = opened.task.predictor(opened.model)
+    start, size = theirs.config.decoder_start_token_id, theirs.config.vocab_size
+    number_of = {name: number for number, name in enumerate(opened.task.target._names)}
+    rows = torch.tensor([number_of.get(cutter.convert_ids_to_tokens(there), -1) for there in range(size)])
+    rows[0], rows[1] = 3, 1  # </s> and <unk>
+    kept = [there for there in range(size) if there != start]
+    for text in ["Click the button.", f"{MARK} Open the file", lines(1, "valid")[3]]:
+        ids = torch.tensor([cutter(text).input_ids])
+        written = cutter(text_target="Abra el archivo").input_ids[:-1]
+        want = theirs(input_ids=ids, decoder_input_ids=torch.tensor([[start, *written]])).logits[0]
+        want = want.log_softmax(-1)
+        here = torch.tensor([opened.task.source.encode(text)])
+        state = opened.model.start(here, torch.ones_like(here, dtype=torch.bool))
+        words = torch.tensor([[2, *opened.task.target.encode("Abra el archivo")]])
+        got = opened.model.head(opened.model.decoder(opened.model.embed(words), state)[0])[0]
+        # Weft has no padding to write, so that what the library gives to it is spread over the rest.
+        close(got[:, rows[kept]] - got[:, 3:4], want[:, kept] - want[:, 0:1], 1e-5)
+        most = 2 * ids.shape[1] + 10
+        found = theirs.generate(
+            ids, num_beams=1, do_sample=False, max_new_tokens=most, suppress_tokens=[start, 1]
+        )
+        answer = cutter.decode(found[0], skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        assert translator.predict(text) == answer
+
+
+def test_it_is_saved_and_read_again(run: Path, tmp_path: Path) -> None:
+    vocabulary = open_run(run, device="cpu").task.target
+    assert isinstance(vocabulary, SentencePieces)
+    vocabulary.save(tmp_path / "tokenizer.json")
+    again = Vocabulary.load(tmp_path / "tokenizer.json")
+    text = "Haga clic en el botón."
+    ids = again.encode(text)
+    assert ids == vocabulary.encode(text) and len(again) == len(vocabulary)
+    assert [word.text for word in again.words(ids)] == again.decode(ids).split()
+    assert "".join(again.pieces(ids)).replace("▁", " ").strip() == again.decode(ids)
+
+
+def test_any_table_normalises_as_the_library_does(tmp_path: Path) -> None:
+    texts = [NAMES, *ODD, *lines(2, "valid")[:50]]
+    for rule in ("nmt_nfkc_cf", "nfkc", "identity"):
+        learnt(lines(2)[:300], tmp_path / "x.spm", normalization_rule_name=rule)
+        theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "x.spm"))
+        cut = read_model(tmp_path / "x.spm")
+        ours = SentencePieces(cut, ["", "", "", "", *(piece for piece, _ in cut.pieces[1:])], framed=False)
+        for text in texts:
+            want = theirs.encode(text, out_type=str)
+            assert ours.encode(text) == [ours._numbers_of.get(piece, UNK) for piece in want], (rule, text)
+
+
+def test_what_is_damaged_or_of_another_kind_is_said(
+    published: tuple[Path, Any, Any], run: Path, tmp_path: Path
+) -> None:
+    there, _, _ = published
+    whole = (there / "source.spm").read_bytes()
+    for raw in (b"", b"\xff" * 50, whole[: len(whole) // 2], b"not a model"):
+        (tmp_path / "x.spm").write_bytes(raw)
+        with pytest.raises(CheckpointError, match="is no SentencePiece model"):
+            read_model(tmp_path / "x.spm")
+    learnt(lines(1)[:300], tmp_path / "x.spm", model_type="bpe", vocab_size=200)
+    with pytest.raises(CheckpointError, match="of another kind came"):
+        read_model(tmp_path / "x.spm")
+    with pytest.raises(CheckpointError, match=r"none\.spm: cannot be read"):
+        read_model(tmp_path / "none.spm")
+    for content, said in (
+        ("[1]", "no table of pieces"),
+        ('{"a": 1, "b": 1}', "two pieces"),
+        ('{"a": 9}', "number 9"),
+    ):
+        (tmp_path / "vocab.json").write_text(content, "utf-8")
+        with pytest.raises(CheckpointError, match=said):
+            read_numbers(tmp_path / "vocab.json", 9, pad=1, start=1, end=0)
+    with pytest.raises(ValueError, match="cut off"):
+        Charsmap(b"\xff\xff\0\0abc")
+    with pytest.raises(DataError, match="half a surrogate pair"):
+        open_run(run, device="cpu").task.source.encode("x\ud800")
+    partial = tmp_path / "partial"
+    partial.mkdir()
+    for name in ("config.json", "model.safetensors", "vocab.json", "source.spm"):
+        (partial / name).write_bytes((there / name).read_bytes())
+    with pytest.raises(CheckpointError, match=r"target\.spm: cannot be read"):
+        import_run(partial, tmp_path / "run", source="en", target="es")
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,264 @@
+"""SentencePiece models (.spm) with the numbers of a vocab.json, as published Marian translators have them.
+
+The file is a protocol buffer; the few fields that decide how a text is cut are read here, and the
+`tokenizers` library does the cutting: normalising by the file's own table, spaces as ▁, the segmentation of
+highest probability. Pieces that the vocab.json does not list are unknown; a mark for a language such as
+>>fra<< may stand before the text. Read next: imported.py, the same for a tokenizer.json.
+
+Source: Kudo and Richardson 2018; sentencepiece_model.proto.
+"""
+
+import base64
+import json
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tokenizers import Tokenizer, models
+
+from weft.errors import CheckpointError, DataError
+from weft.text.charsmap import Charsmap
+from weft.text.imported import KEY
+from weft.text.pieces import SPECIALS
+from weft.text.saved import LARGEST, write
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
+
+SPACE = "▁"
+UNIGRAM = 1  # TrainerSpec.ModelType
+NORMAL, UNKNOWN, USER = 1, 2, 4  # SentencePiece.Type; control and unused pieces are never found in a text
+NOWHERE = "\ufdd0"  # stands for unknown in the library's list; no text holds this noncharacter
+_MARK = re.compile(r">>[^<]*<<")
+
+
+class Model(NamedTuple):
+    """What of a .spm decides how a text is cut."""
+
+    pieces: list[tuple[str, float]]  # with their log-probabilities, unknown first
+    table: bytes  # of the normaliser; empty for none
+    prefixed: bool  # a space is put before every text
+    squeezed: bool  # spaces at the ends are dropped, several become one
+
+
+class SentencePieces(Vocabulary):
+    """What Vocabulary promises, by a .spm of another program.
+
+    Args:
+        model: how a text is cut.
+        names: the piece of each number; the first four are those of Weft's special symbols.
+        framed: encode with the end symbol after a text, as an encoder read it.
+
+    Raises:
+        ValueError: the model's table or pieces cannot be used.
+    """
+
+    def __init__(self, model: Model, names: Sequence[str], *, framed: bool) -> None:
+        self.kind, self.form, self.lowercase = "imported", "none", False
+        self._cut = model
+        self._names = list(names)
+        self._framed = framed
+        self._numbers_of = {name: number for number, name in enumerate(names) if number > EOS}
+        self._segment = Tokenizer(models.Unigram(model.pieces, 0, False))
+        self._table = Charsmap(model.table)
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of many texts; what the vocab.json lacks is unknown.
+
+        Raises:
+            DataError: a text holds half a surrogate pair.
+        """
+        marks = [self._mark(text) for text in texts]
+        try:
+            cut = [self._normalised(text[len(mark) :]) for text, mark in zip(texts, marks, strict=True)]
+            found = self._segment.encode_batch(cut, add_special_tokens=False)
+        except (TypeError, UnicodeEncodeError) as error:
+            raise DataError(
+                "a text holds half a surrogate pair, which is no character; "
+                "read the text as UTF-8 with errors='replace'"
+            ) from error
+        end = [EOS] if self._framed else []
+        return [
+            [self._numbers_of.get(piece, UNK) for piece in ([mark] if mark else []) + one.tokens] + end
+            for mark, one in zip(marks, found, strict=True)
+        ]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the pieces; special symbols are left out."""
+        pieces = [self._names[number] for number in _plain(ids) if number > EOS]
+        return "".join(pieces).replace(SPACE, " ").strip()
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Every piece for the eye, a space shown as ▁."""
+        return [self._names[number].replace(" ", SPACE) for number in _plain(ids)]
+
+    def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
+        """The words between spaces, each with the positions of its pieces; special symbols are in none."""
+        numbers = _plain(ids)
+        found: list[list[int]] = []
+        for place, number in enumerate(numbers):
+            if number in (PAD, SOS, EOS):
+                continue
+            if not found or self._names[number].startswith(SPACE):
+                found.append([])
+            found[-1].append(place)
+        return [Word(self.decode(numbers[place] for place in places), places) for places in found]
+
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all."""
+        cut = self._cut._asdict() | {"table": base64.b64encode(self._cut.table).decode()}
+        write(Path(path), {KEY: {"sentencepiece": cut, "names": self._names, "framed": self._framed}})
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def _mark(self, text: str) -> str:
+        found = _MARK.match(text)
+        return found[0] if found else ""
+
+    def _normalised(self, text: str) -> str:
+        text = self._table(text)
+        if self._cut.squeezed:
+            text = " ".join(part for part in text.split(" ") if part)
+        if text and self._cut.prefixed:
+            text = " " + text
+        return text.replace(" ", SPACE)
+
+
+def restored(about: dict[str, Any]) -> SentencePieces:
+    """What `SentencePieces.save` wrote, under its key."""
+    cut = about["sentencepiece"]
+    pieces = [(str(piece), float(score)) for piece, score in cut["pieces"]]
+    table = base64.b64decode(cut["table"])
+    model = Model(pieces, table, bool(cut["prefixed"]), bool(cut["squeezed"]))
+    return SentencePieces(model, [str(name) for name in about["names"]], framed=bool(about["framed"]))
+
+
+def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tuple[list[str], list[int]]:
+    """The pieces of a vocab.json, in an order in which Weft's special symbols come first.
+
+    Args:
+        path: a table of pieces and their numbers.
+        size: rows of the model's embedding table.
+        pad, start, end: what the model knows as padding, as a text's begin and as its end.
+
+    Returns:
+        For each number of Weft's its piece, and the number there; -1 for a symbol it lacks.
+
+    Raises:
+        CheckpointError: it is missing, damaged, or has more pieces than the model.
+    """
+    try:
+        numbers = json.loads(_bytes(path).decode("utf-8"))
+        names = {int(number): str(piece) for piece, number in numbers.items()}
+        if len(names) != len(numbers) or any(number < 0 for number in names):
+            raise ValueError("a number stands for two pieces, or is below 0")
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path}: is no table of pieces and numbers ({error}); fetch it again"
+        ) from error
+    if max(names, default=0) >= size:
+        raise CheckpointError(
+            f"{path}: has the number {max(names)}, the model {size} tokens; is it the one of this model?"
+        )
+    unknown = next((number for number, name in names.items() if name == "<unk>"), -1)
+    special = [pad, unknown, start, end]
+    order = special + [number for number in range(size) if number not in special]
+    return [*SPECIALS, *(names.get(number, f"<{number}>") for number in order[len(special) :])], order
+
+
+def read_model(path: Path) -> Model:
+    """A .spm file.
+
+    Raises:
+        CheckpointError: it is missing, damaged, or of a kind that is not read here.
+    """
+    try:
+        content = _fields(_bytes(path))
+        trainer, normaliser = (_fields(_last(content, number, b"")) for number in (2, 3))
+        pieces = [_piece(raw) for number, raw in content if number == 1]
+        if not pieces:
+            raise ValueError("there is no piece in it")
+        kind, bytewise = _last(trainer, 3, UNIGRAM), _last(trainer, 35, 0)
+        behind, spaces = _last(trainer, 24, 0), _last(normaliser, 5, 1)
+        table = bytes(_last(normaliser, 2, b""))
+        found = [(piece, score) for piece, score, sort in pieces if sort in (NORMAL, USER)]
+        model = Model(
+            [(NOWHERE, 0.0), *found], table, bool(_last(normaliser, 3, 1)), bool(_last(normaliser, 4, 1))
+        )
+        SentencePieces(model, SPECIALS, framed=False)  # so that its table is read here and now
+    except CheckpointError:
+        raise
+    except Exception as error:
+        raise CheckpointError(f"{path}: is no SentencePiece model ({error}); fetch it again") from error
+    if kind != UNIGRAM or bytewise or behind or not spaces or any(sort == USER for _, _, sort in pieces):
+        raise CheckpointError(
+            f"{path}: a SentencePiece model of another kind came (type {kind}); Weft reads unigram ones "
+            "without bytes, symbols of the user and spaces behind words"
+        )
+    return model
+
+
+Field = tuple[int, Any]
+
+
+def _fields(data: bytes) -> list[Field]:
+    """The fields of a protocol buffer's message: numbers as int, four bytes as float, the rest as bytes."""
+    return list(_walk(memoryview(data)))
+
+
+def _walk(data: memoryview) -> Iterator[Field]:
+    at = 0
+    while at < len(data):
+        key, at = _varint(data, at)
+        number, wire = key >> 3, key & 7
+        if wire == 0:
+            value, at = _varint(data, at)
+            yield number, value
+            continue
+        size, at = (8, at) if wire == 1 else (4, at) if wire == 5 else _varint(data, at)
+        if wire not in (1, 2, 5) or at + size > len(data):
+            raise ValueError("it is cut off, or of another format")
+        part = bytes(data[at : at + size])
+        yield number, struct.unpack("<f", part)[0] if wire == 5 else part
+        at += size
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError("it is cut off")
+        byte, at = data[at], at + 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def _piece(raw: bytes) -> tuple[str, float, int]:
+    fields = _fields(raw)
+    return (
+        bytes(_last(fields, 1, b"")).decode("utf-8"),
+        float(_last(fields, 2, 0.0)),
+        _last(fields, 3, NORMAL),
+    )
+
+
+def _last(fields: list[Field], number: int, default: Any) -> Any:
+    return next((value for one, value in reversed(fields) if one == number), default)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(LARGEST + 1)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); fetch it again") from error
+    if len(raw) > LARGEST:
+        raise CheckpointError(f"{path}: is larger than {LARGEST // 2**20} MiB; fetch it again")
+    return raw
+
+
+def _plain(ids: Any) -> list[int]:
+    return ids.tolist() if hasattr(ids, "tolist") else list(ids)

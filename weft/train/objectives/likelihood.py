@@ -1,0 +1,29 @@
+"""Maximum likelihood: the model's own loss. Read next: minimum_risk.py."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import nn
+
+from weft.nn.heads.head import Loss
+from weft.train.objectives.objective import Criterion, Objective
+
+
+class OwnLoss(Criterion):
+    """The loss that a model has."""
+
+    def loss(self, batch: Any, **forced: Any) -> Loss:
+        """See Criterion.loss."""
+        loss: Loss = self.model.loss(batch, **forced)  # type: ignore[operator]
+        return loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likelihood(Objective):
+    """-Σ_t log P(y_t | y_<t, x), or whatever loss the model's head has."""
+
+    plain: ClassVar[bool] = True
+
+    def build(self, task: Any, model: nn.Module) -> Criterion:
+        """See Objective.build."""
+        return OwnLoss(model)
