@@ -18,7 +18,7 @@ from weft.nn.heads.head import Head, Loss
 from weft.nn.pools.pool import Pool
 from weft.randomness import open_generator
 from weft.shapes import check_choice
-from weft.tree import State, detach
+from weft.tree import State, at_step, detach, join_steps
 
 Prompt = Literal["ignored", "read", "learnt"]
 
@@ -61,7 +61,8 @@ class Generator(nn.Module):
             tokens are targets too).
 
     Raises:
-        ConfigError: a prompt together with an encoder, or a word that is none of these.
+        ConfigError: a prompt together with an encoder, or a word that is none of these; a decoder that copies
+            with a head that cannot, or the other way round.
     """
 
     def __init__(
@@ -78,6 +79,12 @@ class Generator(nn.Module):
         check_choice("prompt", prompt, Prompt)
         if encoder is not None and prompt != "ignored":
             raise ConfigError(f"prompt: {prompt} came with an encoder, which reads the source; leave one out")
+        if decoder.copies != head.copies:
+            name = "one that copies" if decoder.copies else "one that does not copy"
+            raise ConfigError(
+                f"decoder: {name} came, which this model's output layer does not fit; "
+                "use: pointer is for the tasks translate and summarise"
+            )
         self.prompt = prompt
         self.embed = embed
         self.decoder = decoder
@@ -94,15 +101,16 @@ class Generator(nn.Module):
         if self.encoder is None:
             return self._continued(source, mask)[1]
         masks.check(mask, what="source mask")
-        return self.decoder.start(self.encoder(self.source_embed(source), mask), len(mask))
+        memory = self.encoder(self.source_embed(source), mask)
+        return self.decoder.start(memory._replace(read=source), len(mask))
 
     def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of a search: tokens [N] and a state to log-probabilities [N, V] and the next state."""
         h, state = self.decoder(self.embed(token[:, None]), state)
-        return self.head(h[:, 0]), state
+        return self.head(at_step(h, 0)), state
 
-    def features(self, batch: SequencePair) -> Tensor:
-        """The decoder's output [B, T, D] with the true tokens as input."""
+    def features(self, batch: SequencePair) -> Any:
+        """The decoder's output [B, T, D] after the true tokens; a tree of [B, T, ..] where it copies."""
         return self.decoder(self.embed(batch.target_in), self.start(batch.source, batch.source_mask))[0]
 
     def loss(
@@ -180,7 +188,7 @@ class Generator(nn.Module):
         draw = torch.rand(len(tokens), columns, generator=open_generator()).to(tokens.device)
         return (draw < feeding).expand(tokens.shape)
 
-    def _guessed_words(self, batch: SequencePair, true: Tensor) -> Tensor:
+    def _guessed_words(self, batch: SequencePair, true: Tensor) -> Any:
         tokens = batch.target_in
         with torch.no_grad():
             own = self.head.best(self.features(batch), batch.target_mask)
@@ -197,7 +205,7 @@ class Generator(nn.Module):
 
     def _own_words(
         self, batch: SequencePair, true: Tensor, choose: Callable[[Tensor, Tensor], Tensor] | None = None
-    ) -> Tensor:
+    ) -> Any:
         choose = choose or self.head.best
         tokens = batch.target_in
         state = self.start(batch.source, batch.source_mask)
@@ -209,7 +217,7 @@ class Generator(nn.Module):
                 with torch.no_grad():
                     own = choose(h, batch.target_mask[:, t : t + 1])[:, 0]
                 fed = torch.where(true[:, t + 1], tokens[:, t + 1], own)
-        return torch.cat(hs, 1)
+        return join_steps(hs)
 
 
 class Labelled(Protocol):

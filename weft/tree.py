@@ -7,7 +7,7 @@ source and not to a hypothesis: its rows are the sources, so a beam of W hypothe
 instead of copying them W times. Read next: nn/cells/cell.py, search/beam.py.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -78,6 +78,16 @@ def keep_sources(state: State, sources: Tensor, width: int) -> State:
     return _walk(lambda leaf: leaf.index_select(0, rows), lambda leaf: leaf.index_select(0, sources), state)
 
 
+def at_step(state: State, time: int) -> State:
+    """What a tree of [N, T, ..] says of one step, [N, ..]; what belongs to a source stays."""
+    return _walk(lambda leaf: leaf[:, time], lambda leaf: leaf, state)
+
+
+def join_steps(parts: Sequence[State]) -> State:
+    """Trees of [N, T, ..], one after the other in time; what belongs to a source is that of the first."""
+    return _join(list(parts), False)
+
+
 def where(mask: Tensor, new: State, old: State) -> State:
     """Row by row `new` where the mask is True, else `old`.
 
@@ -101,6 +111,14 @@ def _walk(own: Callable[[Tensor], Tensor], shared: Callable[[Tensor], Tensor], s
         inner = shared if getattr(state, "per_source", False) else own
         return _like(state, [_walk(inner, shared, part) for part in state])
     raise TypeError(f"a state is made of tensors, tuples and None, not of {type(state).__name__}")
+
+
+def _join(parts: list, shared: bool) -> State:
+    first = parts[0]
+    if isinstance(first, tuple):
+        shared = shared or getattr(first, "per_source", False)
+        return _like(first, [_join(list(leaves), shared) for leaves in zip(*parts, strict=True)])
+    return first if shared or first is None else torch.cat(parts, 1)
 
 
 def _like(old: tuple, parts: list) -> tuple:

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.data import store as module
-from weft.data.store import TokenStore, content_key
+from weft.data.store import EncodedPairs, TokenStore, content_key
 from weft.errors import DataError
 
 OTHER = """
 import sys
-from weft.data.store import TokenStore
-one = lambda texts: [[1]] * len(texts)
-TokenStore.build(sys.argv[1], [(n, "a", "b") for n in range(3)], one, one, max_length=4, key="k")
+from weft.data.store import EncodedPairs, TokenStore
+both = lambda texts, others: EncodedPairs([[1]] * len(texts), [[1]] * len(texts))
+TokenStore.build(sys.argv[1], [(n, "a", "b") for n in range(3)], both, max_length=4, key="k")
 """
 
 
@@ -29,9 +29,14 @@ def numbers(texts: list[str]) -> list[list[int]]:
     return [[len(word) + 70_000 * word.isupper() for word in text.split()] for text in texts]
 
 
+def both(sources: list[str], targets: list[str]) -> EncodedPairs:
+    """Sources of five words and more count as cut."""
+    return EncodedPairs(numbers(sources), numbers(targets), sum(len(text.split()) > 4 for text in sources))
+
+
 def build(directory: Path, pairs: list[tuple[int, str, str]], key: str = "k", **how: object) -> TokenStore:
     how = {"max_length": 4} | how
-    return TokenStore.build(directory, pairs, numbers, numbers, key=key, **how)
+    return TokenStore.build(directory, pairs, both, key=key, **how)
 
 
 OLD = '{"version": 0, "bytes": {}}'
@@ -56,7 +61,7 @@ def test_what_goes_in_comes_out_and_what_is_left_out_is_counted(tmp_path: Path) 
     assert store.lengths.tolist() == [[2, 1], [4, 4], [1, 1]]
     assert store.lengths.dtype == np.int32
     assert store.numbers.tolist() == [1, 4, 10]
-    assert store.report == {"pairs": 7, "kept": 3, "too_long": 2, "empty": 2}
+    assert store.report == {"pairs": 7, "kept": 3, "too_long": 2, "empty": 2, "cut": 1}
 
 
 @given(
@@ -90,7 +95,7 @@ def test_the_same_key_opens_and_another_builds_anew(tmp_path: Path) -> None:
         yield
 
     first = build(tmp_path / "store", PAIRS)
-    again = TokenStore.build(tmp_path / "store", fail(), numbers, numbers, max_length=4, key="k")
+    again = TokenStore.build(tmp_path / "store", fail(), both, max_length=4, key="k")
     assert again.lengths.tolist() == first.lengths.tolist()
     other = build(tmp_path / "store", PAIRS[:1], key="other")
     assert len(other) == len(TokenStore.open(tmp_path / "store")) == 1
@@ -115,7 +120,7 @@ def test_two_processes_that_build_the_same_store_both_end_with_it(tmp_path: Path
         yield from PAIRS
         subprocess.run([sys.executable, "-c", OTHER, str(tmp_path / "store")], check=True)
 
-    store = TokenStore.build(tmp_path / "store", meanwhile(), numbers, numbers, max_length=4, key="k")
+    store = TokenStore.build(tmp_path / "store", meanwhile(), both, max_length=4, key="k")
     assert len(store) == 3
     assert os.listdir(tmp_path) == ["store"]
 
@@ -131,7 +136,7 @@ def test_a_bad_line_while_building_leaves_what_was_there(
         raise DataError("train.en:8: not UTF-8")
 
     with pytest.raises(DataError, match=r"train.en:8: not UTF-8"):
-        TokenStore.build(tmp_path / "store", bad(), numbers, numbers, max_length=4, key="new")
+        TokenStore.build(tmp_path / "store", bad(), both, max_length=4, key="new")
     assert TokenStore.open(tmp_path / "store").key == "k"
     assert os.listdir(tmp_path) == ["store"]
 
@@ -152,11 +157,11 @@ def test_no_space_left_is_one_sentence_and_leaves_what_was_there(tmp_path: Path)
 
 def test_a_build_killed_midway_leaves_nothing_that_counts(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys\nfrom weft.data.store import TokenStore\n"
+        "import os, signal, sys\nfrom weft.data.store import EncodedPairs, TokenStore\n"
         "def pairs():\n    for n in range(5000): yield n, 'a', 'c'\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "one = lambda texts: [[1]] * len(texts)\n"
-        "TokenStore.build(sys.argv[1], pairs(), one, one, max_length=4, key='k')\n"
+        "both = lambda texts, others: EncodedPairs([[1]] * len(texts), [[1]] * len(texts))\n"
+        "TokenStore.build(sys.argv[1], pairs(), both, max_length=4, key='k')\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "store")], check=False)
     assert done.returncode == -9
@@ -188,7 +193,7 @@ def test_nothing_left_is_refused_with_the_reasons(tmp_path: Path) -> None:
         (lambda path: (path / "store.json").write_text("[]"), "store.json is damaged"),
         (
             lambda path: (path / "store.json").write_text('{"version": 0, "bytes": {}}'),
-            "version 0, need 1",
+            "version 0, need 2",
         ),
     ],
 )
@@ -214,13 +219,13 @@ def test_the_key_is_of_content_and_settings_not_of_names(tmp_path: Path) -> None
 
 def test_memory_stays_flat_for_a_corpus_four_times_as_large(tmp_path: Path) -> None:
     code = (
-        "import resource, sys\nfrom weft.data.store import TokenStore\n"
+        "import resource, sys\nfrom weft.data.store import EncodedPairs, TokenStore\n"
         "row = [[7] * 10] * 2000\n"
         "def pairs(count):\n    for n in range(count): yield n, 'source words', 'target words'\n"
-        "one = lambda texts: row[: len(texts)]\n"
+        "both = lambda texts, others: EncodedPairs(row[: len(texts)], row[: len(texts)])\n"
         "def peak(count):\n"
         "    name = sys.argv[1] + str(count)\n"
-        "    store = TokenStore.build(name, pairs(count), one, one, max_length=20, key='k')\n"
+        "    store = TokenStore.build(name, pairs(count), both, max_length=20, key='k')\n"
         "    assert len(store) == count\n"
         "    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "small = peak(50_000)\nlarge = peak(400_000)\nprint((large - small) / 1024)\n"

@@ -22,9 +22,11 @@ from weft.nn.cells.coupled import Coupled
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.variational import Variational
 from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.heads.head import Head
 from weft.nn.pools.pool import Pool
+from weft.nn.scores.dot import Dot
 from weft.nn.scores.score import Score
 
 # Different primes, so that no two axes are taken for each other; widths of heads are products of two.
@@ -117,6 +119,18 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"sizes": (SIZE,), "key_size": 11, "shared": True, "weights": "sparsemax"},
         {"sizes": (SIZE,), "enters": "both", "weights": "entmax"},
     ],
+    "decoders.pointer": [
+        {"decoder": partial(RecurrentDecoder, sizes=(SIZE,), enters="never")},
+        {"decoder": partial(RecurrentDecoder, sizes=(SIZE, 5), cell=GRU), "coverage": None, "readout": 7},
+        {
+            "decoder": partial(RecurrentDecoder, sizes=(SIZE,), enters="both", input_feeding=True),
+            "score": Dot,
+            "key_size": SIZE,
+            "shared": True,
+            "weights": "sparsemax",
+            "coverage": 0.3,
+        },
+    ],
     "decoders.transformer": [
         {"size": 6},
         {"size": 14, "norm": "after", "activation": "gelu"},
@@ -129,6 +143,7 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "pools.queries": [{}, {"num_queries": 3}, {"num_queries": 2, "key_size": 11, "value_size": 7}],
     "heads.transformed": [{"norm_epsilon": 1e-3}],
     "heads.categorical": [{}, {"smoothing": 0.1}],
+    "heads.pointer": [{}, {"smoothing": 0.1}],
 }
 
 Make = Callable[..., Any]

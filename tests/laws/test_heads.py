@@ -2,6 +2,7 @@
 
 import inspect
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from tests.laws.members import (
     HEADS,
     ROWS,
     SIZE,
+    SOURCE,
     TARGET,
     TARGET_LENGTHS,
     Make,
@@ -24,6 +26,7 @@ from tests.laws.members import (
 )
 from weft import masks
 from weft.nn.heads.head import Head
+from weft.nn.pointed import Pointed, Read
 
 every_head = pytest.mark.parametrize("make", HEADS.values(), ids=HEADS)
 training_or_not = pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
@@ -39,7 +42,23 @@ def problem(make: Make) -> tuple[Tensor, Tensor, Tensor]:
     target = normal(ROWS, TARGET, seed=5)
     if "num_classes" in inspect.signature(make).parameters:
         target = torch.randint(0, CLASSES, (ROWS, TARGET), generator=torch.Generator().manual_seed(5))
-    return normal(ROWS, TARGET, SIZE), target, mask
+    # Of a head that copies also a gate, weights over SOURCE positions, and the cost of looking again.
+    width = SIZE + (SOURCE + 2 if copies(make) else 0)
+    return normal(ROWS, TARGET, width), target, mask
+
+
+def copies(make: Make) -> bool:
+    """Whether this head reads what a pointer gives."""
+    return getattr(make, "func", make).copies  # type: ignore[no-any-return]
+
+
+def read(head: Head, x: Tensor) -> Any:
+    """What a head reads, from numbers: x itself, or what a pointer would give, cut out of it."""
+    if not head.copies:
+        return x
+    h, gate, energy, again = x.split([SIZE, 1, SOURCE, 1], -1)
+    tokens = torch.tensor([4, 2, CLASSES, 4, 0, CLASSES + 1, 11]).expand(len(x), -1)
+    return Pointed(h, gate, energy.softmax(-1), again.abs(), Read(tokens))
 
 
 @every_head
@@ -47,12 +66,12 @@ def problem(make: Make) -> tuple[Tensor, Tensor, Tensor]:
 def test_law_2_padding_changes_nothing_and_rows_add_up(make: Make, training: bool) -> None:
     head = head_of(make).train(training)
     h, target, mask = problem(make)
-    loss = head.loss(h, target, mask)
+    loss = head.loss(read(head, h), target, mask)
     assert int(loss.count) == sum(TARGET_LENGTHS)
-    other = head.loss(h.masked_fill(~mask[..., None], 50.0), target.masked_fill(~mask, 1), mask)
+    other = head.loss(read(head, h.masked_fill(~mask[..., None], 50.0)), target.masked_fill(~mask, 1), mask)
     close(other.total, loss.total)
     alone = [
-        head.loss(h[row : row + 1, :n], target[row : row + 1, :n], mask[row : row + 1, :n])
+        head.loss(read(head, h[row : row + 1, :n]), target[row : row + 1, :n], mask[row : row + 1, :n])
         for row, n in enumerate(TARGET_LENGTHS)
     ]
     close(sum(each.total for each in alone), loss.total)
@@ -64,7 +83,7 @@ def test_an_empty_batch_costs_nothing(make: Make) -> None:
     head = head_of(make)
     h, target, mask = problem(make)
     with torch.no_grad():
-        loss = head.loss(h, target, torch.zeros_like(mask))
+        loss = head.loss(read(head, h), target, torch.zeros_like(mask))
     assert (float(loss.total), int(loss.count), float(loss.mean)) == (0.0, 0, 0.0)
 
 
@@ -75,7 +94,7 @@ def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, trainin
     h, target, mask = problem(make)
 
     def total(h: Tensor) -> Tensor:
-        return head.loss(h, target, mask).total
+        return head.loss(read(head, h), target, mask).total
 
     gradcheck(head, total, h)
     every_parameter_reached(head, total(h))
@@ -87,16 +106,22 @@ def test_law_10_saved_and_loaded_gives_the_same(make: Make, tmp_path: Path) -> N
     save_file(head.state_dict(), tmp_path / "head.safetensors")
     other.load_state_dict(load_file(tmp_path / "head.safetensors"))
     h, target, mask = problem(make)
-    close((other(h), *other.loss(h, target, mask)), (head(h), *head.loss(h, target, mask)), 0.0)
+    given = read(head, h)
+    close(
+        (other(given), *other.loss(given, target, mask)),
+        (head(given), *head.loss(given, target, mask)),
+        0.0,
+    )
 
 
 @every_head
 def test_the_best_prediction_costs_least(make: Make) -> None:
     head = head_of(make)
     h, target, mask = problem(make)
-    best = head.best(h, mask)
+    given = read(head, h)
+    best = head.best(given, mask)
     assert best.shape == target.shape
-    assert bool(head.loss(h, best, mask).total <= head.loss(h, target, mask).total)
+    assert bool(head.loss(given, best, mask).total <= head.loss(given, target, mask).total)
 
 
 @every_head
@@ -104,6 +129,6 @@ def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
     head = ready(lambda: make(SIZE), torch.float32)
     h, target, mask = problem(make)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = head.loss(h.float(), target, mask)
+        loss = head.loss(read(head, h.float()), target, mask)
     assert loss.total.dtype == torch.float32
-    close(loss.mean, head.loss(h.float(), target, mask).mean, 0.02)  # bfloat16 keeps 8 bits
+    close(loss.mean, head.loss(read(head, h.float()), target, mask).mean, 0.02)  # bfloat16 keeps 8 bits

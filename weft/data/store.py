@@ -14,16 +14,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from weft.errors import DataError
 
-Encoder = Callable[[list[str]], Sequence[Sequence[int]]]
-"""Many texts to their token ids, without sos and eos."""
 
-VERSION = 1
+class EncodedPairs(NamedTuple):
+    """Pairs as token ids, without sos and eos."""
+
+    source: Sequence[Sequence[int]]
+    target: Sequence[Sequence[int]]
+    cut: int = 0  # sources that were longer and have been cut
+
+
+PairEncoder = Callable[[list[str], list[str]], EncodedPairs]
+"""Many sources and as many targets to their token ids."""
+
+VERSION = 2
 BATCH = 2_000
 """Lines given to an encoder at a time."""
 
@@ -59,7 +68,8 @@ class TokenStore:
     Attributes:
         lengths: [N, 2] int32, tokens of source and target, without sos and eos.
         numbers: [N] int64, the line in its file that an example comes from.
-        report: how many pairs were read, kept, left out as too long, left out with an empty side.
+        report: how many pairs were read, kept, left out as too long, left out with an empty side; how many
+            sources were cut.
         key: what the store was built from.
     """
 
@@ -113,8 +123,7 @@ class TokenStore:
         cls,
         directory: str | Path,
         pairs: Iterable[tuple[int, str, str]],
-        encode_source: Encoder,
-        encode_target: Encoder,
+        encode: PairEncoder,
         *,
         max_length: int,
         key: str,
@@ -125,7 +134,7 @@ class TokenStore:
         Args:
             directory: where it goes; another store there is replaced once the new one is complete.
             pairs: (line number, source, target).
-            encode_source, encode_target: lists of texts to lists of ids.
+            encode: lists of sources and of targets to lists of ids.
             max_length: tokens of the longest side kept, eos not counted; longer pairs are counted and
                 left out, as are pairs with a side that has no token.
             key: see `content_key`.
@@ -142,7 +151,7 @@ class TokenStore:
         temporary = directory.parent / f".{directory.name}.building-{_owner(os.getpid())}"
         try:
             temporary.mkdir(parents=True)
-            report = _write(temporary, pairs, encode_source, encode_target, max_length, progress)
+            report = _write(temporary, pairs, encode, max_length, progress)
             if not report["kept"]:
                 raise DataError(_nothing_left(report, max_length))
             sizes = {name: (temporary / name).stat().st_size for name in _FILES}
@@ -164,18 +173,18 @@ class TokenStore:
 def _write(
     directory: Path,
     pairs: Iterable[tuple[int, str, str]],
-    encode_source: Encoder,
-    encode_target: Encoder,
+    encode: PairEncoder,
     max_length: int,
     progress: Callable[[int], None] | None,
 ) -> dict[str, int]:
-    report = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0}
+    report = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0, "cut": 0}
     base = np.zeros((1, 2), dtype=np.int64)
     with ExitStack() as stack:
         files = {name: stack.enter_context(open(directory / name, "wb")) for name in _FILES}
         for batch in _batches(pairs):
             numbers, sources, targets = zip(*batch, strict=True)
-            rows = encode_source(list(sources)), encode_target(list(targets))
+            encoded = encode(list(sources), list(targets))
+            rows = encoded.source, encoded.target
             lengths = np.array([list(map(len, side)) for side in rows], dtype=np.int64).T  # [N, 2]
             empty = (lengths == 0).any(1)
             too_long = (lengths > max_length).any(1) & ~empty
@@ -192,6 +201,7 @@ def _write(
             report["kept"] += len(kept)
             report["too_long"] += int(too_long.sum())
             report["empty"] += int(empty.sum())
+            report["cut"] += encoded.cut
             if progress is not None:
                 progress(report["pairs"])
         for file in files.values():

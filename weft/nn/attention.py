@@ -85,10 +85,17 @@ class Attention(nn.Module):
         rows, steps, _ = query.shape
         folded = query.reshape(len(source.keys), -1, query.shape[2])  # [B, W T, Q]
         weights = weights_of(self.score(folded, source.keys), source.mask[:, None], self.weights)
-        context = weights.to(source.values.dtype) @ source.values
+        weights = weights.reshape(rows, steps, -1)
         if watching():
-            record("attention", weights.reshape(rows, steps, -1))
-        return context.reshape(rows, steps, -1)
+            record("attention", weights)
+        return mixed(weights, source)
+
+
+def mixed(weights: Tensor, source: Source) -> Tensor:
+    """Weights [N, T, S], N = W B, to contexts [N, T, D]: sums of the source's values."""
+    folded = weights.reshape(len(source.values), -1, weights.shape[2])  # [B, W T, S]
+    context = folded.to(source.values.dtype) @ source.values
+    return context.reshape(*weights.shape[:2], -1)
 
 
 def weights_of(energy: Tensor, mask: Tensor, kind: Weights = "softmax") -> Tensor:

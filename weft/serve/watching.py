@@ -99,7 +99,7 @@ def _translate(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped)
         coverage=0.0,
         prefix=given["prefix"],
     )
-    found = translator(run, given["target"], plain)
+    found = translator(run, given["target"], plain).beside(given["text"])
     source = found.source.encode(given["text"])
     if not source:
         raise Refusal(400, "text: there is nothing in it that the model can read; send some words")

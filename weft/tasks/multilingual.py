@@ -6,6 +6,7 @@ Read next: pairs/many.py, the data; translate.py, the same for one pair; ../data
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -29,6 +30,7 @@ from weft.tasks.pairs.many import Asking, ManyData
 from weft.tasks.pairs.many_evaluation import ManyEvaluation
 from weft.tasks.pairs.many_translator import ManyTranslator
 from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.reading import encode_pairs
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.tasks.translate import Translate
 from weft.text.vocabulary import Vocabulary
@@ -251,8 +253,7 @@ class Multilingual(Task):
         store = TokenStore.build(
             cache_directory() / key[:32],
             train,
-            asking.encode_batch,
-            self.vocabulary.encode_batch,
+            partial(encode_pairs, asking, self.vocabulary),
             max_length=length,
             key=key,
             progress=lambda lines: progress(f"reading training pairs {pair}", lines, None),

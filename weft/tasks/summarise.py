@@ -20,6 +20,7 @@ from weft.tasks.pairs.batch import PairBatch
 from weft.tasks.pairs.data import PairData
 from weft.tasks.pairs.decoding import SEARCHED, Decoding
 from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.reading import SourceReader
 from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import Answer, Progress, Split, Task, Validation
 from weft.tasks.translate import Translate
@@ -64,6 +65,21 @@ class Summarise(Task):
     def has(self, split: Split) -> bool:
         """See Task.has."""
         return self._pairs.has(split)
+
+    @property
+    def source(self) -> Vocabulary:
+        """The vocabulary of the texts; after `prepare` or `open`."""
+        return self._pairs.source
+
+    @property
+    def target(self) -> Vocabulary:
+        """The vocabulary of the summaries."""
+        return self._pairs.target
+
+    @property
+    def reading(self) -> SourceReader:
+        """How texts are read."""
+        return self._pairs.reading
 
     def look(self) -> None:
         """See Translate.look."""
@@ -128,7 +144,7 @@ class Summarise(Task):
             self._pairs.predictor(model, decoding, options.get("ensemble", ())),
             [source for _, source, _ in pairs],
             [target for _, _, target in pairs],
-            title=self.data.describe(split) if data is None else str(data),
+            title=self._pairs.title(split, data, [source for _, source, _ in pairs]),
         )
 
     @classmethod

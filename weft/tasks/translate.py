@@ -15,7 +15,7 @@ from torch import nn
 from weft.data.batching import Batches
 from weft.data.check import Report, check
 from weft.data.lines import read_lines
-from weft.data.store import TokenStore, content_key
+from weft.data.store import EncodedPairs, TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
@@ -28,6 +28,7 @@ from weft.tasks.pairs.decoding import SEARCHED, Decoding
 from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss, perplexity
 from weft.tasks.pairs.members import Member, joined
 from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.reading import SourceReader, encode_pairs
 from weft.tasks.pairs.scoring import GivenScores, score_file
 from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
@@ -80,9 +81,10 @@ class Translate(Task):
         self.decoding = decoding
         self.source: Vocabulary
         self.target: Vocabulary
+        self.reading: SourceReader
         self._store: TokenStore
         self._valid: tuple[list[str], list[str]]
-        self._valid_tokens: tuple[list[list[int]], list[list[int]]]
+        self._valid_tokens: EncodedPairs
 
     def about(self) -> str:
         """The languages and the corpus."""
@@ -116,10 +118,7 @@ class Translate(Task):
         self._store = self._stored(train, run, progress)
         pairs = [(source, target) for _, source, target in self.data.open("valid")]
         self._valid = [source for source, _ in pairs], [target for _, target in pairs]
-        self._valid_tokens = (
-            self.source.encode_batch(self._valid[0]),
-            self.target.encode_batch(self._valid[1]),
-        )
+        self._valid_tokens = encode_pairs(self.reading, self.target, *self._valid)
 
     def open(self, run: Path) -> None:
         """Read the vocabularies of the run."""
@@ -130,6 +129,7 @@ class Translate(Task):
             )
         self.source = Vocabulary.load(source)
         self.target = self.source if source == target else Vocabulary.load(target)
+        self.reading = SourceReader(self.source, cut=self.data.cut_source, copies=self.parts.copies)
 
     def model(self) -> Generator:
         """A new model for these vocabularies."""
@@ -165,10 +165,10 @@ class Translate(Task):
     def tried(self, model: nn.Module) -> tuple[dict[str, float], list[str], list[str], list[Sample]]:
         """On the validation pairs: loss and perplexity, greedy outputs, their references, and samples."""
         assert isinstance(model, Generator)
-        loss = mean_loss(model, *self._valid_tokens)
+        loss = mean_loss(model, self._valid_tokens.source, self._valid_tokens.target)
         rows = self.data.validate_rows or len(self._valid[0])
         sources, references = self._valid[0][:rows], self._valid[1][:rows]
-        translator = Translator(model, self.source, self.target, Decoding(search="greedy"))
+        translator = Translator(model, self.reading, self.target, Decoding(search="greedy"))
         outputs = [found[0].text for found in translator.translate(sources)]
         said = [n for n, source in enumerate(sources) if source.strip()]
         shown = said[:: max(1, len(said) // SAMPLES)][:SAMPLES]
@@ -189,8 +189,8 @@ class Translate(Task):
             ConfigError: a member with other vocabularies.
         """
         assert isinstance(model, Generator)
-        others = [joined(member, self.source, self.target) for member in members]
-        return Translator(model, self.source, self.target, decoding or self.decoding, others=others)
+        others = [joined(member, self.reading, self.target) for member in members]
+        return Translator(model, self.reading, self.target, decoding or self.decoding, others=others)
 
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
@@ -231,12 +231,16 @@ class Translate(Task):
             self.predictor(model, self.decoding.asked(options), options.get("ensemble", ())),
             [source for _, source, _ in pairs],
             [target for _, _, target in pairs],
-            title=self.data.describe(split)
-            if data is None
-            else f"{data} {self.data.source}-{self.data.target}",
+            title=self.title(split, data, [source for _, source, _ in pairs]),
             train=train,
             lowercase=options.get("lowercase", False),
         )
+
+    def title(self, split: Split, data: Path | None, sources: Sequence[str]) -> str:
+        """What is scored, and how many of its sources are cut."""
+        named = self.data.describe(split, data)
+        number = self.reading.num_cut(sources)
+        return f"{named}, {number:,} cut after {self.reading.cut} tokens" if number else named
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
@@ -247,17 +251,21 @@ class Translate(Task):
         vocabularies = [path.read_text("utf-8") for path in _vocabulary_paths(run, self.data)]
         length = self.data.max_length
         languages = [self.data.source, self.data.target]
-        key = content_key(train.files, vocabularies=vocabularies, max_length=length, languages=languages)
+        reading = [self.reading.cut, self.reading.copies]
+        key = content_key(
+            train.files, vocabularies=vocabularies, max_length=length, languages=languages, reading=reading
+        )
         store = TokenStore.build(
             cache_directory() / key[:32],
             train,
-            self.source.encode_batch,
-            self.target.encode_batch,
+            self._encoded,
             max_length=length,
             key=key,
             progress=lambda lines: progress("reading training pairs", lines, None),
         )
         report = store.report
+        if report["cut"]:
+            progress(f"{report['cut']:,} sources were cut after {self.reading.cut:,} tokens", 0, 0)
         progress(
             f"training pairs: {report['kept']:,} of {report['pairs']:,} kept "
             f"({report['too_long']:,} longer than {length} tokens, {report['empty']:,} with an empty side)",
@@ -265,6 +273,10 @@ class Translate(Task):
             0,
         )
         return store
+
+    def _encoded(self, sources: list[str], targets: list[str]) -> EncodedPairs:
+        found = encode_pairs(self.reading, self.target, sources, targets)
+        return found._replace(cut=self.reading.num_cut(sources))
 
     def _learn(self, train: Any, run: Path, progress: Progress) -> None:
         settings = self.data.vocabulary

@@ -6,6 +6,7 @@ is unknown. Pieces and segmentation are the `tokenizers` library's. Read next: p
 first; saved.py, what the file holds.
 """
 
+import copy
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -55,6 +56,12 @@ class Vocabulary:
         numbers = self._segment.get_vocab(with_added_tokens=False)
         self._pieces = sorted(numbers, key=numbers.__getitem__)
         self._known: dict[str, Sequence[int]] = {}
+        self._more: dict[str, int] = {}
+
+    @property
+    def base(self) -> "Vocabulary":
+        """The vocabulary by whose numbers a source is read: this one."""
+        return self
 
     @classmethod
     def train(
@@ -144,6 +151,44 @@ class Vocabulary:
             found[-1] = Word(text_so_far + piece.removeprefix(" "), [*places, place])
         return found
 
+    def unknown(self, text: str) -> list[str]:
+        """The pieces of a text that this vocabulary does not have, in order, one for each unknown symbol.
+
+        Example:
+            >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+            >>> words.encode("a dog, a cat").count(1), words.unknown("a dog, a cat")
+            (2, [' dog', ','])
+        """
+        self.encode(text)  # so that the numbers of all its words are known
+        pieces: list[str] = []
+        for index, word in enumerate(self._words(text)):
+            if UNK not in self._known[word]:
+                continue
+            # The first word of a character vocabulary has no space before it.
+            begin = 1 if self.kind == "character" and index == 0 else 0
+            pieces += [piece for number, piece in self._spelled(word)[begin:] if number == UNK]
+        return pieces
+
+    def lent(self, text: str) -> Sequence[str]:
+        """The unknown pieces of a source that what is written may copy: none; see pairs/reading.py."""
+        return ()
+
+    def extended(self, pieces: Sequence[str]) -> "Vocabulary":
+        """This vocabulary with more pieces, numbered from its end on, such as the unknown words of one text.
+
+        Example:
+            >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None).extended([" dog"])
+            >>> words.encode("a dog"), words.decode([4, 7])
+            ([4, 7], 'a dog')
+        """
+        if not pieces:
+            return self
+        other = copy.copy(self)
+        other._more = {piece: len(self) + place for place, piece in enumerate(pieces)}
+        other._pieces = [*self._pieces, *pieces]
+        other._known = {}
+        return other
+
     def save(self, path: str | Path) -> None:
         """Write tokenizer.json, whole or not at all; other programs that read such files can use it.
 
@@ -176,6 +221,8 @@ class Vocabulary:
 
     def _numbers(self, words: list[str]) -> list[Sequence[int]]:
         try:
+            if self._more:
+                return [self._with_more(word) for word in words]
             return [found.ids for found in self._segment.encode_batch_fast([" " + word for word in words])]
         except (TypeError, UnicodeEncodeError) as error:
             wrong = next((word for word in words if any("\ud800" <= mark <= "\udfff" for mark in word)), None)
@@ -185,6 +232,16 @@ class Vocabulary:
                 f"{wrong!r} holds half a surrogate pair, which is no character; "
                 "read the text as UTF-8 with errors='replace'"
             ) from error
+
+    def _spelled(self, word: str) -> list[tuple[int, str]]:
+        """The number of each piece, and how it is written."""
+        found = self._segment.encode(" " + word)
+        spans = zip(found.ids, found.offsets, strict=True)
+        return [(number, (" " + word)[begin:end]) for number, (begin, end) in spans]
+
+    def _with_more(self, word: str) -> list[int]:
+        spelled = self._spelled(word)
+        return [self._more.get(piece, UNK) if number == UNK else number for number, piece in spelled]
 
     def _words_of(self, text: str, places: Iterator[int]) -> Iterator[Word]:
         for index, word in enumerate(self._words(text)):

@@ -67,12 +67,13 @@ class TranslateLook(Look):
         if not found.tokens:
             self._write("")
             return
-        looked = self.predictor.align(self.predictor.source.encode(line), found.tokens)
+        translator = self.predictor.beside(line)
+        looked = translator.align(translator.source.encode(line), found.tokens)
         if self._file is not None:
-            self._write(pharaoh(_between_words(self.predictor, looked)))
+            self._write(pharaoh(_between_words(translator, looked)))
         if draws and self.plot is not None:
             for suffix in ("png", "svg"):
-                save(_figure(self.predictor, line, found, looked), self.plot / f"{self._number}.{suffix}")
+                save(_figure(translator, line, found, looked), self.plot / f"{self._number}.{suffix}")
             self.drawn += 1
 
     def _write(self, text: str) -> None:
@@ -90,6 +91,7 @@ def draw(translator: Translator, line: str, found: Translation, path: Path) -> N
         found: its translation.
         path: of the PNG; the SVG stands beside it.
     """
+    translator = translator.beside(line)
     looked = translator.align(translator.source.encode(line), found.tokens)
     figure = _figure(translator, line, found, looked)
     save(figure, path)

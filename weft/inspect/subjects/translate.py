@@ -48,9 +48,10 @@ def of(opened: Opened, translator: Translator, text: str) -> Subject:
         text: of its source language.
     """
     how = plain_beam(translator.decoding)
+    known = translator.source.base
     translator = Translator(
         translator.model, translator.source, translator.target, how, banned=translator.banned[3:]
-    )
+    ).beside(text)
     source = translator.source.encode(text)
     trace = Trace()
     found = translator.search([source], trace)
@@ -90,7 +91,7 @@ def of(opened: Opened, translator: Translator, text: str) -> Subject:
         searched=Searched(trace, named, paths),
         choices=choices,
         chosen_what="each token of the best answer, given those before it",
-        vectors=_vectors(translator, source, batches[0]),
+        vectors=_vectors(translator, known, source, batches[0]),
     )
 
 
@@ -150,18 +151,17 @@ def _pharaoh(translator: Translator, looks: Sequence[Looks], source: list[int], 
     return pharaoh(merge(looks[0].weights, *words))
 
 
-def _vectors(translator: Translator, source: list[int], batch: PairBatch) -> Vectors | None:
-    model, vocabulary = translator.model, translator.source
-    # What asks for a language is read by the target's vocabulary, which all languages share.
-    named = vocabulary if isinstance(vocabulary, Vocabulary) else translator.target
-    size = len(named)
+def _vectors(
+    translator: Translator, named: Vocabulary, source: list[int], batch: PairBatch
+) -> Vectors | None:
+    model, size = translator.model, len(named)
     table = table_of(model.source_embed, size)
     context: np.ndarray | None = None
     if model.encoder is not None:
         with torch.no_grad():
             memory = model.encoder(model.source_embed(batch.source), batch.source_mask)
         context = memory.states[0].float().cpu().numpy()
-    pieces = vocabulary.pieces(source)
+    pieces = translator.source.pieces(source)
     if table is None or not source or (context is not None and len(context) != len(source)):
         return None
     return Vectors(named.pieces(range(size)), table, [n for n in source if n < size], pieces, context)

@@ -17,6 +17,8 @@ class Tokens(nn.Module):
         size: D.
         dropout: share of features set to zero in training.
         scaled: False leaves out the sqrt(D), as GPT-2, BERT and BART do.
+        unknown: the symbol as which numbers beyond the table are read, the words that a text lends to a
+            pointer; None where there are none.
 
     Example:
         >>> import torch
@@ -24,8 +26,17 @@ class Tokens(nn.Module):
         torch.Size([1, 2, 4])
     """
 
-    def __init__(self, num_tokens: int, size: int, *, dropout: float = 0.0, scaled: bool = True) -> None:
+    def __init__(
+        self,
+        num_tokens: int,
+        size: int,
+        *,
+        dropout: float = 0.0,
+        scaled: bool = True,
+        unknown: int | None = None,
+    ) -> None:
         super().__init__()
+        self.unknown = unknown
         self.size = size
         self.scale = size**0.5 if scaled else 1.0
         self.table = nn.Embedding(num_tokens, size)
@@ -34,4 +45,6 @@ class Tokens(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """[B, S] int64 to [B, S, D]."""
+        if self.unknown is not None:
+            tokens = tokens.masked_fill(tokens >= self.table.num_embeddings, self.unknown)
         return self.dropout(self.table(tokens) * self.scale)

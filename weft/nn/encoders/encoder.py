@@ -4,7 +4,7 @@ Read next: recurrent.py, transformer.py; ../decoders/decoder.py, which reads the
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
@@ -18,6 +18,7 @@ class Memory(NamedTuple):
     mask: Tensor  # [B, S] bool, True = real; at least one True a row
     summary: Tensor  # [B, D] the encoder's own idea of the whole: final state, or mean
     carry: State = None  # per layer a tuple of final cell states, one a direction; None without recurrence
+    read: Any = None  # what was read itself, [B, S] tokens where it is text: a pointer copies from it
 
 
 class Encoder(nn.Module, ABC):

@@ -26,18 +26,23 @@ class Head(nn.Module, ABC):
 
     Args:
         in_size: D, features of what it reads.
+
+    Attributes:
+        copies: whether it reads what a decoder that copies gives, a tree of [B, T, ..] for h (pointer.py).
     """
 
+    copies: ClassVar[bool] = False
+
     @abstractmethod
-    def forward(self, h: Tensor) -> Any:
+    def forward(self, h: Any) -> Any:
         """h [..., D] to the prediction: log-probabilities [..., V] of a categorical head."""
 
     @abstractmethod
-    def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
+    def loss(self, h: Any, target: Tensor, mask: Tensor) -> Loss:
         """h [B, T, D] against target [B, T] where mask [B, T] is True."""
 
     @abstractmethod
-    def best(self, h: Tensor, mask: Tensor) -> Tensor:
+    def best(self, h: Any, mask: Tensor) -> Tensor:
         """The most probable prediction, [B, T]."""
 
 

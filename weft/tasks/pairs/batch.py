@@ -48,7 +48,7 @@ def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) ->
 
 
 def collate_pairs(
-    sources: Sequence[np.ndarray | list[int]], targets: Sequence[np.ndarray | list[int]]
+    sources: Sequence[np.ndarray | Sequence[int]], targets: Sequence[np.ndarray | Sequence[int]]
 ) -> PairBatch:
     """Sources and targets without special symbols to a batch with them."""
     source, source_mask = pad(sources)

@@ -46,6 +46,8 @@ class PairData:
         corpus: an embedded corpus instead of files.
         vocabulary: see VocabularySettings.
         max_length: pairs with more tokens on a side are left out of training, counted and reported.
+        cut_source: tokens of a source that are read, in training and in use; of a longer one the rest is left
+            out, and it is counted. null reads all.
         batch_tokens: target tokens a batch, padding not counted.
         batch_rows: pairs a batch at most; 0 for no limit.
         validate_rows: validation pairs that are translated for BLEU; 0 for all. The loss is over all.
@@ -60,6 +62,7 @@ class PairData:
     corpus: str | None = None
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     max_length: int = 128
+    cut_source: int | None = None
     batch_tokens: int = 2048
     batch_rows: int = 0
     validate_rows: int = 0
@@ -70,6 +73,11 @@ class PairData:
         for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0), ("validate_rows", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if self.cut_source is not None and not 1 <= self.cut_source <= self.max_length:
+            raise ConfigError(
+                f"cut_source: {self.cut_source} came, a number from 1 to max_length ({self.max_length}) is "
+                "needed"
+            )
         if (self.corpus is None) == (self.train is None):
             raise ConfigError(
                 "give either corpus (an embedded one) or train (your files), and only one of them"
@@ -104,7 +112,9 @@ class PairData:
         """The pairs of other files in the same languages: a prefix, or a .tsv."""
         return ParallelText(str(path), self.source, self.target)
 
-    def describe(self, split: Split) -> str:
-        """For signatures, such as "libreoffice-help test en-es"."""
+    def describe(self, split: Split, data: Path | None = None) -> str:
+        """For signatures, such as "libreoffice-help test en-es"; of other files by their path."""
+        if data is not None:
+            return f"{data} {self.source}-{self.target}"
         name = f"{self.corpus} {split}" if self.corpus else Path(str(getattr(self, split))).name
         return f"{name} {self.source}-{self.target}"

@@ -20,6 +20,7 @@ from weft.metrics.meteor import Meteor
 from weft.metrics.metric import Score
 from weft.models import Generator
 from weft.tasks.pairs.batch import collate_pairs
+from weft.tasks.pairs.reading import encode_pairs
 from weft.tasks.pairs.translator import Translator
 
 TOKENS = 4000  # target tokens a batch while perplexity is computed
@@ -112,8 +113,8 @@ def evaluate(
         floors.append(
             Floor("translation of the nearest training sentence", bleu.score(found, references).value)
         )
-    targets = translator.target.encode_batch(references)
-    loss = mean_loss(translator.model, translator.source.encode_batch(sources), targets)
+    pairs = encode_pairs(translator.source, translator.target, sources, references)
+    loss = mean_loss(translator.model, pairs.source, pairs.target)
     words = sum(len(line.split()) for line in references)
     return PairEvaluation(
         title=f"{title}, {len(sources):,} pairs, {translator.decoding.describe()}",
@@ -122,13 +123,13 @@ def evaluate(
         lengths=by_length(bleu, outputs, references, sources),
         floors=floors,
         perplexity=perplexity(loss),
-        tokens=sum(len(target) + 1 for target in targets),
+        tokens=sum(len(target) + 1 for target in pairs.target),
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
     )
 
 
-def mean_loss(model: Generator, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> float:
+def mean_loss(model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
     """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
     device = next(model.parameters()).device
     order = sorted(range(len(targets)), key=lambda n: len(targets[n]))

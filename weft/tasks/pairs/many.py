@@ -132,7 +132,7 @@ class Asking:
     def __init__(
         self, vocabulary: Vocabulary, *, tag: int | None = None, prompt: str = "{text}", target: str = ""
     ) -> None:
-        self._vocabulary = vocabulary
+        self.base = vocabulary
         self._tag = tag
         self._prompt = prompt
         self._target = target
@@ -144,7 +144,7 @@ class Asking:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many sources."""
         real = [place for place, text in enumerate(texts) if text.strip()]
-        found = self._vocabulary.encode_batch([self._prompt.replace("{text}", texts[n]) for n in real])
+        found = self.base.encode_batch([self._prompt.replace("{text}", texts[n]) for n in real])
         rows: list[list[int]] = [[] for _ in texts]
         for place, row in zip(real, found, strict=True):
             rows[place] = row if self._tag is None else [self._tag, *row]
@@ -159,11 +159,19 @@ class Asking:
         first = 1 if self._tag is not None and len(ids) and ids[0] == self._tag else 0
         return [
             Word(word.text, [place + first for place in word.positions])
-            for word in self._vocabulary.words(ids[first:], text)
+            for word in self.base.words(ids[first:], text)
         ]
 
+    def lent(self, text: str) -> Sequence[str]:
+        """Nothing: no model of many pairs copies unknown words."""
+        return ()
+
+    def extended(self, pieces: Sequence[str]) -> "Asking":
+        """The same with more pieces, numbered from the vocabulary's end on."""
+        return Asking(self.base.extended(pieces), tag=self._tag, prompt=self._prompt, target=self._target)
+
     def __len__(self) -> int:
-        return len(self._vocabulary)
+        return len(self.base)
 
     def _shown(self, number: int) -> str:
-        return f"<2{self._target}>" if number == self._tag else self._vocabulary.pieces([number])[0]
+        return f"<2{self._target}>" if number == self._tag else self.base.pieces([number])[0]

@@ -13,6 +13,8 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.pointer import Pointer
+from weft.text.vocabulary import UNK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class PairModel:
     Args:
         encoder: a part of nn/encoders; null for a decoder alone that reads the source as a prompt and
             continues it.
-        decoder: a part of nn/decoders.
+        decoder: a part of nn/decoders; pointer copies words of the source.
         embedding: of source and target.
         smoothing: share of each target's probability spread over the vocabulary in training.
         learns: what a decoder alone learns to write: "target", or "all" (the prompt too).
@@ -61,6 +63,12 @@ class PairModel:
     def __post_init__(self) -> None:
         _share("smoothing", self.smoothing)
 
+    @property
+    def copies(self) -> bool:
+        """Whether what is written may copy words of the source that the vocabulary does not have."""
+        made = self.decoder.func if isinstance(self.decoder, partial) else self.decoder
+        return getattr(made, "copies", False)
+
     def build(self, source_size: int, target_size: int, *, one_vocabulary: bool) -> Generator:
         """A new model.
 
@@ -69,12 +77,17 @@ class PairModel:
             one_vocabulary: whether both sides use the same.
 
         Raises:
-            ConfigError: shared embeddings asked for with two vocabularies.
+            ConfigError: shared embeddings, or a decoder that copies, with two vocabularies.
         """
         if self.encoder is None and not one_vocabulary:
             raise ConfigError("model.encoder: null came, and a decoder alone has one vocabulary; share it")
         if self.encoder is not None and self.learns == "all":
             raise ConfigError("model.learns: all came, an encoder's source is not written; set encoder: null")
+        if self.copies and not one_vocabulary:
+            raise ConfigError(
+                "model.decoder: a pointer writes words of the source, so both sides need one vocabulary; "
+                "set data.vocabulary.shared: true"
+            )
         settings = self.embedding
         shared = one_vocabulary if settings.shared is None else settings.shared
         if shared and not one_vocabulary:
@@ -82,12 +95,19 @@ class PairModel:
                 "model.embedding.shared: true came, but source and target have vocabularies of their own; "
                 "set data.vocabulary.shared: true or leave it out"
             )
-        tokens = partial(Tokens, size=settings.size, dropout=settings.dropout, scaled=settings.scaled)
+        tokens = partial(
+            Tokens,
+            size=settings.size,
+            dropout=settings.dropout,
+            scaled=settings.scaled,
+            unknown=UNK if self.copies else None,
+        )
         embed = tokens(target_size)
         source_embed = embed if shared else tokens(source_size)
         encoder = None if self.encoder is None else self.encoder(settings.size)
         decoder = self.decoder(settings.size, encoder)
-        head = Categorical(
+        kind = Pointer if decoder.copies else Categorical
+        head = kind(
             decoder.size, target_size, smoothing=self.smoothing, tied=embed.table if settings.tied else None
         )
         if encoder is None:

@@ -12,6 +12,7 @@ from weft.errors import ConfigError, DataError
 from weft.models import Generator
 from weft.tasks.pairs.batch import collate_pairs
 from weft.tasks.pairs.evaluation import perplexity
+from weft.tasks.pairs.reading import encode_pairs
 from weft.tasks.pairs.translator import Translator
 
 TOKENS = 2000  # target positions whose distributions are held at once
@@ -88,7 +89,7 @@ def score_file(
 def scores_of(translator: Translator, sources: Sequence[str], given: Sequence[str]) -> list[Scored]:
     """The log-probability of each given translation of its source."""
     model = translator.model
-    read, written = translator.source.encode_batch(sources), translator.target.encode_batch(given)
+    read, written, _ = encode_pairs(translator.source, translator.target, sources, given)
     order = sorted(range(len(written)), key=lambda n: len(written[n]))
     found: list[Scored] = [Scored(0.0, 0, "")] * len(written)
     batch: list[int] = []
@@ -103,7 +104,9 @@ def scores_of(translator: Translator, sources: Sequence[str], given: Sequence[st
     return found
 
 
-def _logp(model: Generator, sources: Sequence[list[int]], targets: Sequence[list[int]]) -> list[float]:
+def _logp(
+    model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> list[float]:
     batch = collate_pairs(sources, targets).to(next(model.parameters()).device)
     with torch.inference_mode():
         logp = model.head(model.features(batch)).gather(2, batch.target_out[..., None])[..., 0]

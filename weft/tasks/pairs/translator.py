@@ -3,9 +3,10 @@
 Read next: ../search/beam.py for how a translation is found; ../inspect/alignment.py for where it looked.
 """
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,26 +18,11 @@ from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
 from weft.tasks.pairs.batch import collate_pairs, pad
 from weft.tasks.pairs.decoding import Decoding
+from weft.tasks.pairs.reading import Reading
 from weft.tasks.pairs.searching import Searching
-from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together
-
-
-class Reading(Protocol):
-    """What a translator needs of its source's vocabulary."""
-
-    def encode(self, text: str, /) -> list[int]:
-        """The numbers of one text."""
-
-    def encode_batch(self, texts: Sequence[str], /) -> list[list[int]]:
-        """The numbers of many texts."""
-
-    def pieces(self, ids: Sequence[int], /) -> list[str]:
-        """Every piece for the eye."""
-
-    def words(self, ids: Sequence[int], text: str | None = None, /) -> list[Word]:
-        """The words with the positions of their pieces."""
 
 
 class Translation(NamedTuple):
@@ -100,13 +86,22 @@ class Translator:
         lines = iter(lines)
         chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
         while read := list(islice(lines, window)):
-            yield from zip(read, self._window(self.source.encode_batch(read), chance), strict=True)
+            yield from zip(read, self._window(read, chance), strict=True)
 
     def predict(self, text: str) -> str:
         """The best translation of one sentence; `pairs` and `translate` take many."""
         if not isinstance(text, str):
             raise TypeError(f"one text is needed, {type(text).__name__} came; for many: pairs(lines)")
         return next(self.translate([text]))[0].text
+
+    def beside(self, line: str) -> "Translator":
+        """The same for one source alone, whose words both vocabularies know as far as they may be copied."""
+        lent = self.source.lent(line)
+        if not lent:
+            return self
+        other = copy.copy(self)
+        other.source, other.target = self.source.extended(lent), self.target.extended(lent)
+        return other
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
         """What the attention did while this target was written.
@@ -137,7 +132,8 @@ class Translator:
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def _window(self, sources: list[list[int]], chance: torch.Generator) -> list[list[Translation]]:
+    def _window(self, lines: list[str], chance: torch.Generator) -> list[list[Translation]]:
+        sources = self.source.encode_batch(lines)
         nothing = [Translation("", 0.0, 0.0, [])] * self.decoding.nbest
         results: list[list[Translation]] = [nothing for _ in sources]
         order = sorted((n for n, source in enumerate(sources) if source), key=lambda n: -len(sources[n]))
@@ -147,9 +143,10 @@ class Translator:
             found = self.search([sources[n] for n in numbers], chance=chance)
             texts = to_lists(found, EOS)
             for row, number in enumerate(numbers):
+                target = self.target.extended(self.source.lent(lines[number]))
                 results[number] = [
                     Translation(
-                        self.target.decode(tokens),
+                        target.decode(tokens),
                         float(found.score[row, k]),
                         float(found.logp[row, k]),
                         tokens,

@@ -1,0 +1,109 @@
+"""A pointer as a user trains it: words that the vocabulary lacks are found in the text and written."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import refused, weft
+
+WORDS = ("alpha", "beta", "gamma", "delta", "omega")
+RECIPE = """\
+task: {task}
+data:
+  {{folder: {folder}, source: text, target: summary, train: train.tsv, valid: valid.tsv, test: test.tsv,
+    vocabulary: {{kind: word, size: null, min_count: 9}}, batch_tokens: 60, cut_source: 9}}
+model:
+  encoder: {{use: recurrent, cell: gru, sizes: [16], bidirectional: true}}
+  decoder: {{use: pointer, decoder: {{use: recurrent, cell: gru, sizes: [16], enters: never}}, coverage: 0.1}}
+  embedding: {{size: 16, dropout: 0.0}}
+  smoothing: 0.0
+training:
+  optimiser: {{use: adam, lr: 0.02}}
+  max_epochs: 10
+decoding: {{beam: 2}}
+"""
+
+
+def make(folder: Path, task: str = "summarise") -> Path:
+    """A name that no other text has stands after "is"; it is the summary. What follows is cut off."""
+    chance = random.Random(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, count in (("train", 300), ("valid", 11), ("test", 23)):
+        lines = ["text\tsummary\n"]
+        for _ in range(count):
+            words, name = chance.choices(WORDS, k=6), "".join(chance.choices("bcdfgklmaeiou", k=7))
+            lines.append(f"{words[0]} {words[1]} . It is {name} {words[2]} {words[3]} {words[4]} .\t{name}\n")
+        (folder / f"{split}.tsv").write_text("".join(lines))
+    (folder / "x.yaml").write_text(RECIPE.format(task=task, folder=folder))
+    return folder / "x.yaml"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pointer")
+    answer = weft("train", make(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    assert "300 sources were cut after 9 tokens" in answer.err + answer.out
+    return folder / "run"
+
+
+def test_unseen_names_are_copied_greedily_and_by_a_beam(run: Path, tmp_path: Path) -> None:
+    text = b"beta gamma . It is kokomila alpha beta .\n\ndelta alpha . It is Ibsen omega gamma beta .\n"
+    for how in (("--beam", "1"), ("--beam", "3"), ("--sample", "--temperature", "0.2")):
+        answer = weft("predict", run, *how, stdin=text)
+        assert answer.code == 0 and answer.lines == ["kokomila", "", "Ibsen"], answer
+    best = weft("predict", run, "--nbest", "2", "--scores", stdin=text.splitlines()[0] + b"\n").lines
+    assert len(best) == 2 and best[0].split("\t")[1] == "kokomila"
+    out = tmp_path / "alignments"
+    answer = weft("predict", run, "--alignments", out, "--plot", tmp_path / "p", stdin=text)
+    assert answer.code == 0, answer.err
+    assert "5-0" in out.read_text().split("\n")[0].split()
+    assert (tmp_path / "p" / "1.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_evaluate_scores_copied_words_and_beats_the_lead(run: Path, tmp_path: Path) -> None:
+    answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "y")
+    assert answer.code == 0, answer.err
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found["scores"]["ROUGE-1"]["value"] > 80
+    assert found["copied"] > 0.9
+    assert len((tmp_path / "y").read_text().split("\n")) == 24
+
+
+def test_a_model_of_one_text_is_drawn_with_its_own_words(run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    answer = weft("inspect", run, "beta gamma . It is kokomila alpha .", "--output", page)
+    assert answer.code == 0, answer.err
+    assert "kokomila" in page.read_text()
+
+
+def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Path) -> None:
+    recipe = make(tmp_path / "t", "translate")
+    answer = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=2")
+    assert answer.code == 0, answer.err
+    references = [line.split("\t")[1] for line in (tmp_path / "t" / "test.tsv").read_text().splitlines()[1:]]
+    given = tmp_path / "given"
+    given.write_text("\n".join(references) + "\n")
+    answer = weft("evaluate", tmp_path / "run", "--score", given, "--output", tmp_path / "scores")
+    assert answer.code == 0, answer.err
+    logp = [float(line.split("\t")[0]) for line in (tmp_path / "scores").read_text().splitlines()]
+    assert len(logp) == 23 and all(-50 < one < 0 for one in logp)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("data.vocabulary.shared=false", "both sides need one vocabulary"),
+        ("data.cut_source=200", "cut_source: 200 came, a number from 1 to max_length"),
+        ("model.encoder=null", "the model needs an encoder"),
+        ("model.decoder.coverage=-1", "coverage: -1.0 came, 0 or more"),
+        ("model.encoder={use: pyramid, sizes: [8, 8]}", "joins 2 positions to one"),
+        ("model.decoder.decoder={use: pointer}", "the decoder inside it copies too"),
+    ],
+)
+def test_what_cannot_copy_is_refused_before_work_begins(tmp_path: Path, change: str, said: str) -> None:
+    recipe = make(tmp_path / "toy")
+    assert said in refused(weft("train", recipe, "--run", tmp_path / "run", change))
+    assert not (tmp_path / "run").exists()

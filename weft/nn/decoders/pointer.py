@@ -1,0 +1,178 @@
+"""M14, a decoder that points: it looks at the source after each step, to write its words again.
+
+Read next: ../heads/pointer.py, which mixes what is copied with what the vocabulary says.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError, ShapeError
+from weft.nn.attention import Attention, Source, Weights, mixed, weights_of
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
+from weft.nn.pointed import Pointed, Read
+from weft.nn.scores.additive import Additive
+from weft.nn.scores.score import Score
+from weft.probe import record, watching
+from weft.tree import State, where
+
+WRITES = partial(RecurrentDecoder, enters="never")
+
+
+class PointerState(NamedTuple):
+    """What a pointer carries."""
+
+    inner: State  # of the decoder that writes
+    covered: Tensor | None  # [N, S] c_t, the attention so far; None without coverage
+    source: Source  # the memory, prepared
+    read: Read
+
+
+class PointerDecoder(Decoder):
+    """s_t of a decoder looks at the memory, and what it looks at may be copied.
+
+        e_i^t   = score(s_t, h_i),  with coverage  v^T tanh(W_h h_i + W_s s_t + w_c c_i^t + b)
+        a^t     = softmax(e^t),  h*_t = sum_i a_i^t h_i,  c^t = sum_{t' < t} a^t'
+        y_t     = W [s_t; h*_t] + b
+        gate_t  = w_h* h*_t + w_s s_t + w_x x_t + b,  p_gen = sigma(gate_t)
+        again_t = coverage * sum_i min(a_i^t, c_i^t)
+
+    With another score than the additive one, c_i^t w_c is added to the prepared key of position i, which for
+    the additive one is the equation above.
+
+    Args:
+        in_size: features of the input.
+        encoder: whose memory is read; it must keep every position of its source.
+        decoder: gives s_t; by default a recurrent one that does not look back itself, as in the paper.
+        score: compares s_t with the memory.
+        key_size, value_size, shared, weights: of the attention; see `Attention`.
+        coverage: λ, the weight of the coverage loss; null leaves coverage out, and all steps run at once.
+        readout: size of y_t; that of s_t where null.
+        dropout: on y_t.
+
+    Raises:
+        ConfigError: no encoder, one that joins positions, a decoder that copies inside this one, or a
+            negative coverage.
+
+    Source: See, Liu & Manning 2017, eq. 1 to 4, 8, 11 and 12.
+    """
+
+    copies = True
+
+    def __init__(
+        self,
+        in_size: int,
+        encoder: Encoder | None = None,
+        *,
+        decoder: Callable[[int, Encoder | None], Decoder] = WRITES,
+        score: Callable[[int, int], Score] = Additive,
+        key_size: int | None = None,
+        value_size: int | None = None,
+        shared: bool = False,
+        weights: Weights = "softmax",
+        coverage: float | None = 1.0,
+        readout: int | None = None,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if encoder is None:
+            raise ConfigError("pointer: copies from a source, so the model needs an encoder")
+        if encoder.stride != 1:
+            raise ConfigError(
+                f"pointer: the encoder joins {encoder.stride} positions to one, and each position of the "
+                "source must be left to copy from; take another encoder"
+            )
+        if coverage is not None and coverage < 0:
+            raise ConfigError(f"coverage: {coverage} came, 0 or more is needed, or null for none")
+        self.decoder = decoder(in_size, encoder)
+        if self.decoder.copies:
+            raise ConfigError("pointer: the decoder inside it copies too; take one that does not")
+        self.reach = self.decoder.reach if coverage is None else None
+        self.skips, self.weighted = self.decoder.skips, self.decoder.weighted
+        size = self.decoder.size
+        self.attention = Attention(
+            score(size, key_size or encoder.size),
+            encoder.size,
+            key_size=key_size,
+            value_size=value_size,
+            shared=shared,
+            weights=weights,
+        )
+        self.coverage = coverage
+        if coverage is not None:
+            with torch.no_grad():
+                keys = self.attention.score.prepare(torch.zeros(1, 1, key_size or encoder.size))
+            self.cover = nn.Parameter(torch.randn(keys.shape[2]) * keys.shape[2] ** -0.5)  # w_c
+        self.size = readout or size
+        self.readout = Linear(size + self.attention.size, self.size)
+        self.gate = Linear(self.attention.size + size + in_size, 1)
+        self.dropout = Dropout(dropout)
+
+    def start(self, memory: Memory | None, rows: int) -> PointerState:
+        """The inner decoder's state, nothing covered, the memory prepared.
+
+        Raises:
+            ConfigError: no memory.
+            ShapeError: the memory has another length than what was read.
+        """
+        if memory is None:
+            raise ConfigError("pointer: copies from a source, and no memory of one came")
+        if memory.read is not None and memory.read.shape != memory.mask.shape:
+            raise ShapeError(
+                f"pointer: tokens [B, S] = {list(memory.mask.shape)} are needed to copy from, "
+                f"{list(memory.read.shape)} came; the source must be text"
+            )
+        wide = torch.promote_types(memory.states.dtype, torch.float32)  # a sum over many steps
+        covered = None if self.coverage is None else torch.zeros_like(memory.states[..., 0], dtype=wide)
+        read = Read(None if memory.read is None else memory.read.masked_fill(~memory.mask, 0))
+        return PointerState(self.decoder.start(memory, rows), covered, self.attention.prepare(memory), read)
+
+    def forward(
+        self, x: Tensor, state: PointerState, mask: Tensor | None = None
+    ) -> tuple[Pointed, PointerState]:
+        """See Decoder.forward; the inner decoder's steps run at once, the looks with coverage one by one."""
+        s, inner = self.decoder(x, state.inner, mask)
+        if state.covered is None:
+            weights, again, covered = self._weights(s, state.source), None, None
+        else:
+            weights, again, covered = self._covering(s, state, mask)
+        if watching():
+            record("attention", weights)
+        context = mixed(weights, state.source)
+        y = self.dropout(self.readout(torch.cat([s, context], -1)))
+        gate = self.gate(torch.cat([context, s, x.to(s.dtype)], -1))
+        if watching():
+            record("p_gen", gate.sigmoid())
+        return Pointed(y, gate, weights, again, state.read), state._replace(inner=inner, covered=covered)
+
+    def _weights(self, s: Tensor, source: Source) -> Tensor:
+        """a [N, T, S]."""
+        folded = s.reshape(len(source.keys), -1, s.shape[2])  # [B, W T, D]
+        energy = self.attention.score(folded, source.keys)
+        return weights_of(energy, source.mask[:, None], self.attention.weights).reshape(*s.shape[:2], -1)
+
+    def _covering(self, s: Tensor, state: PointerState, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        """a [N, T, S], what was looked at again [N, T, 1], and all that is covered now, [N, S]."""
+        covered, source = state.covered, state.source
+        assert covered is not None and self.coverage is not None
+        times = len(s) // len(source.keys)
+        keys, real = source.keys, source.mask
+        if times > 1:
+            keys, real = keys.repeat_interleave(times, 0), real.repeat_interleave(times, 0)
+        every, again = [], []
+        for t in range(s.shape[1]):
+            shifted = keys + covered[..., None] * self.cover  # [N, S, A]
+            energy = self.attention.score(s[:, t : t + 1], shifted.to(keys.dtype))
+            weights = weights_of(energy, real[:, None], self.attention.weights)  # [N, 1, S]
+            every.append(weights)
+            again.append(torch.minimum(weights[:, 0].to(covered.dtype), covered).sum(1)[:, None, None])
+            more = covered + weights[:, 0]
+            covered = more if mask is None else where(mask[:, t], more, covered)
+        return torch.cat(every, 1), self.coverage * torch.cat(again, 1), covered

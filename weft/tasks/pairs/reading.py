@@ -1,0 +1,124 @@
+"""How a source is read: whole or cut, its unknown words lent to what is written beside it.
+
+A pointer (../../nn/decoders/pointer.py) copies words that the vocabulary does not have. So that they can be
+written, each text's unknown pieces are numbered from the vocabulary's end on, in the order in which they
+come: See et al.'s extended vocabulary. The numbers mean something beside that text alone.
+Read next: translator.py.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from weft.data.store import EncodedPairs
+from weft.text.vocabulary import UNK, Vocabulary, Word
+
+
+class Reading(Protocol):
+    """What a translator needs of its source's vocabulary."""
+
+    @property
+    def base(self) -> Vocabulary:
+        """The vocabulary by whose numbers it reads."""
+
+    def encode(self, text: str, /) -> list[int]:
+        """The numbers of one text."""
+
+    def encode_batch(self, texts: Sequence[str], /) -> list[list[int]]:
+        """The numbers of many texts."""
+
+    def pieces(self, ids: Sequence[int], /) -> list[str]:
+        """Every piece for the eye."""
+
+    def words(self, ids: Sequence[int], text: str | None = None, /) -> list[Word]:
+        """The words with the positions of their pieces."""
+
+    def lent(self, text: str, /) -> Sequence[str]:
+        """The unknown pieces of a text that what is written may copy, in the order of their numbers."""
+
+    def extended(self, pieces: Sequence[str], /) -> "Reading":
+        """The same with more pieces, numbered from the vocabulary's end on."""
+
+
+class SourceReader:
+    """A vocabulary that reads the first tokens of a source and lends its unknown pieces.
+
+    Args:
+        vocabulary: of the source.
+        cut: tokens that are read, the rest of a text is left out; None for all.
+        copies: whether unknown pieces get numbers of their own.
+
+    Example:
+        >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
+        >>> reader = SourceReader(words, cut=4, copies=True)
+        >>> reader.encode("a dog sat, a dog ran"), reader.lent("a dog sat, a dog ran")
+        ([4, 7, 6, 8], [' dog', ','])
+    """
+
+    def __init__(self, vocabulary: Vocabulary, *, cut: int | None, copies: bool) -> None:
+        self.base = vocabulary
+        self.cut = cut
+        self.copies = copies
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of one text, as many as are read."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of many texts, as many of each as are read."""
+        rows = [row[: self.cut] for row in self.base.encode_batch(texts)]
+        if self.copies:
+            for place, row in enumerate(rows):
+                if UNK in row:
+                    rows[place] = self._named(row, texts[place])[0]
+        return rows
+
+    def num_cut(self, texts: Sequence[str]) -> int:
+        """How many texts are longer than what is read."""
+        if self.cut is None:
+            return 0
+        return sum(len(row) > self.cut for row in self.base.encode_batch(texts))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Every piece for the eye."""
+        return self.base.pieces(ids)
+
+    def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
+        """The words with the positions of their pieces."""
+        return self.base.words(ids, text)
+
+    def lent(self, text: str) -> Sequence[str]:
+        """The unknown pieces of what is read of a text, each once."""
+        if not self.copies:
+            return ()
+        row = self.base.encode(text)[: self.cut]
+        return self._named(row, text)[1] if UNK in row else ()
+
+    def extended(self, pieces: Sequence[str]) -> "SourceReader":
+        """The same for a text whose unknown pieces are known."""
+        return SourceReader(self.base.extended(pieces), cut=self.cut, copies=False)
+
+    def _named(self, row: list[int], text: str) -> tuple[list[int], list[str]]:
+        unknown = iter(self.base.unknown(text))
+        size, numbers = len(self.base), dict[str, int]()
+        found = [
+            number if number != UNK else numbers.setdefault(next(unknown), size + len(numbers))
+            for number in row
+        ]
+        return found, list(numbers)
+
+
+def encode_pairs(
+    source: Reading, target: Vocabulary, sources: Sequence[str], targets: Sequence[str]
+) -> EncodedPairs:
+    """Sources and targets as tokens; where a target has a word that its source lends, by the lent number.
+
+    Args:
+        source: reads the sources.
+        target: the vocabulary of the targets.
+        sources, targets: texts, as many of each.
+    """
+    read, written = source.encode_batch(sources), target.encode_batch(targets)
+    for place, row in enumerate(written):
+        if UNK in row and (lent := source.lent(sources[place])):
+            written[place] = target.extended(lent).encode(targets[place])
+    return EncodedPairs(read, written)
