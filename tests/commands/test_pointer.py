@@ -45,7 +45,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pointer")
     answer = weft("train", make(folder / "toy"), "--run", folder / "run")
     assert answer.code == 0, answer.err
-    assert "300 sources were cut after 9 tokens" in answer.err + answer.out
+    assert "300 sources cut after 9 tokens" in answer.err + answer.out
     return folder / "run"
 
 

@@ -41,12 +41,8 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.elman": [{"activation": "tanh"}, {"activation": "relu"}, {"activation": "maxout"}],
     "cells.jordan": [{}, {"hidden": 5, "activation": "leaky_relu", "output": "maxout"}],
     "cells.lstm": [
-        {},
-        {"candidate": "sigmoid"},
-        {"forget_gate": False},
-        {"input_gate": False},
-        {"forget_gate": False, "input_gate": False},
-        {"normalised": True},
+        *({}, {"candidate": "sigmoid"}, {"normalised": True}, {"forget_gate": False}),
+        *({"input_gate": False}, {"forget_gate": False, "input_gate": False}),
     ],
     "cells.peephole": [
         {"form": "diagonal"},
@@ -121,15 +117,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "decoders.pointer": [
         {"decoder": partial(RecurrentDecoder, sizes=(SIZE,), enters="never")},
-        {"decoder": partial(RecurrentDecoder, sizes=(SIZE, 5), cell=GRU), "coverage": None, "readout": 7},
-        {
-            "decoder": partial(RecurrentDecoder, sizes=(SIZE,), enters="both", input_feeding=True),
-            "score": Dot,
-            "key_size": SIZE,
-            "shared": True,
-            "weights": "sparsemax",
-            "coverage": 0.3,
-        },
+        {"decoder": partial(RecurrentDecoder, sizes=(3, 5), cell=GRU), "coverage": None, "readout": 7},
+        {"decoder": partial(RecurrentDecoder, sizes=(SIZE,), enters="both"), "score": Dot, "key_size": SIZE}
+        | {"shared": True, "weights": "sparsemax", "coverage": 0.3},
     ],
     "decoders.transformer": [
         {"size": 6},

@@ -258,25 +258,21 @@ class Translate(Task):
         store = TokenStore.build(
             cache_directory() / key[:32],
             train,
-            self._encoded,
+            self.reading.counted(self.target),
             max_length=length,
             key=key,
             progress=lambda lines: progress("reading training pairs", lines, None),
         )
         report = store.report
-        if report["cut"]:
-            progress(f"{report['cut']:,} sources were cut after {self.reading.cut:,} tokens", 0, 0)
+        cut = f", {report['cut']:,} sources cut after {self.reading.cut} tokens" if report["cut"] else ""
         progress(
             f"training pairs: {report['kept']:,} of {report['pairs']:,} kept "
-            f"({report['too_long']:,} longer than {length} tokens, {report['empty']:,} with an empty side)",
+            f"({report['too_long']:,} longer than {length} tokens, {report['empty']:,} with an empty side"
+            f"{cut})",
             0,
             0,
         )
         return store
-
-    def _encoded(self, sources: list[str], targets: list[str]) -> EncodedPairs:
-        found = encode_pairs(self.reading, self.target, sources, targets)
-        return found._replace(cut=self.reading.num_cut(sources))
 
     def _learn(self, train: Any, run: Path, progress: Progress) -> None:
         settings = self.data.vocabulary

@@ -9,7 +9,7 @@ Read next: translator.py.
 from collections.abc import Sequence
 from typing import Protocol
 
-from weft.data.store import EncodedPairs
+from weft.data.store import EncodedPairs, PairEncoder
 from weft.text.vocabulary import UNK, Vocabulary, Word
 
 
@@ -77,6 +77,15 @@ class SourceReader:
         if self.cut is None:
             return 0
         return sum(len(row) > self.cut for row in self.base.encode_batch(texts))
+
+    def counted(self, target: Vocabulary) -> PairEncoder:
+        """What turns pairs into tokens, see `encode_pairs`, and counts the sources that it cuts."""
+
+        def encode(sources: list[str], targets: list[str]) -> EncodedPairs:
+            found = encode_pairs(self, target, sources, targets)
+            return found._replace(cut=self.num_cut(sources))
+
+        return encode
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """Every piece for the eye."""

@@ -65,7 +65,12 @@ class ProfessorForcing(Objective):
 
     def build(self, task: Any, model: nn.Module) -> Criterion:
         """See Objective.build."""
-        if not isinstance(model, Generator) or task.writes() is None or model.prompt == "learnt":
+        if (
+            not isinstance(model, Generator)
+            or task.writes() is None
+            or model.prompt == "learnt"
+            or model.decoder.copies
+        ):
             raise ConfigError(
                 "training.objective: professor_forcing came, and this model writes no tokens of a target "
                 "alone; leave it out"
