@@ -35,7 +35,7 @@ class Bench:
 
     Args:
         options: of the command line.
-        model: "transformer" or "rnn".
+        model: "transformer", "rnn", or "hybrid", which is Weft's beside the peers' Transformer.
         rows: engines, each in a dtype.
         npz: the workload.
     """
@@ -46,7 +46,6 @@ class Bench:
         self.processes: dict[str, Process] = {}
         self.facts: dict[str, Answer] = {}
         common = {
-            "sizes": {"vocabulary": options.vocabulary, "model": model},
             "workload": str(npz),
             "threads": options.threads,
             "seed": options.seed,
@@ -54,7 +53,11 @@ class Bench:
         for row in rows:
             try:
                 self.processes[row.label] = process = Process(row, options.venvs, options.threads)
-                self.facts[row.label] = process.ask("prepare", engine=row.engine, dtype=row.dtype, **common)
+                theirs = "transformer" if model == "hybrid" and row.engine != "weft" else model
+                sizes = {"vocabulary": options.vocabulary, "model": theirs}
+                self.facts[row.label] = process.ask(
+                    "prepare", engine=row.engine, dtype=row.dtype, sizes=sizes, **common
+                )
             except NotHere as reason:
                 self.leave(row.label, str(reason))
 

@@ -8,7 +8,9 @@ for every engine, and how many times as fast Weft is. The engines take turns, on
 (A B C A B C ...), and a ratio is taken within a round, so that a busy neighbour touches all alike.
 With --train-seconds every engine first trains for that many CPU seconds and ends its sentences itself;
 BLEU then stands beside the speed. Without, weights are as good as random and every engine is made to
-write outputs of the same length. Read next: workload.py, measure.py, peers/engine.py.
+write outputs of the same length. With --model hybrid Weft's side is a Transformer that reads and SSRUs
+that write, beside the peers' Transformer of the same width. Read next: workload.py, measure.py,
+peers/engine.py.
 """
 
 import argparse
@@ -22,10 +24,11 @@ from engines import ENVIRONMENT_OF, Row, install
 from measure import TAKEN_OVER, Bench
 from score import Scorer
 
-MODELS = ("transformer", "rnn")
+MODELS = ("transformer", "rnn", "hybrid")
 BESIDE = {
     "transformer": ["transformers", "xtransformers", "opennmt", "ctranslate2", "ctranslate2:int8"],
     "rnn": ["opennmt"],
+    "hybrid": ["transformers", "ctranslate2", "ctranslate2:int8"],
 }
 
 
@@ -46,7 +49,7 @@ def main() -> None:
         rows=options.rows,
     )
     scorer = Scorer(vocabulary, references, workload.Workload.load(npz).test_batches)
-    for model in MODELS if options.model == "both" else [options.model]:
+    for model in MODELS[:2] if options.model == "both" else [options.model]:
         bench = Bench(options, model, rows_of(options, model), npz)
         try:
             measured = bench.run(scorer)

@@ -26,7 +26,7 @@ class Sizes(NamedTuple):
     """The one model that every engine builds."""
 
     vocabulary: int
-    model: str  # "transformer" or "rnn"
+    model: str  # "transformer" or "rnn"; Weft knows "hybrid" too
     layers: int = 4  # of the Transformer's encoder, and again of its decoder
     width: int = 128
     inner: int = 512

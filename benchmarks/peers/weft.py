@@ -2,7 +2,7 @@
 
 The Transformer normalises before its sublayers, the RNN is OpenNMT-py's: additive attention read by the
 new state, tanh(W [h; context]) fed into the next step and read by the tied output layer, dropout on that
-alone.
+alone. The hybrid has the Transformer's encoder, two SSRUs that write (Kim et al. 2019), and scaled attention.
 """
 
 from typing import NamedTuple
@@ -26,6 +26,7 @@ from peers.engine import (
 )
 from weft.machine import keep_memory
 from weft.models import Generator
+from weft.nn.cells.ssru import SSRU
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
@@ -33,6 +34,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.scores.additive import Additive
+from weft.nn.scores.scaled import ScaledDot
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
@@ -76,7 +78,7 @@ class Weft(Engine):
         if dtype not in ("float32", "bfloat16"):
             raise ValueError(f"weft: {dtype} came; float32 or bfloat16")
         keep_memory()  # as the command line settles it
-        self.model = _transformer(sizes) if sizes.model == "transformer" else _rnn(sizes)
+        self.model = {"transformer": _transformer, "rnn": _rnn, "hybrid": _hybrid}[sizes.model](sizes)
         adam = Adam(lr=PEAK_RATE, betas=BETAS)
         self.settings = Settings(
             optimiser=adam, clip_norm=CLIP_NORM, precision=dtype, device="cpu", max_updates=1
@@ -126,6 +128,29 @@ def _transformer(sizes: Sizes) -> Generator:
     }
     encoder = TransformerEncoder(sizes.width, **own)
     decoder = TransformerDecoder(sizes.width, encoder, **own)
+    head = Categorical(decoder.size, sizes.vocabulary, smoothing=SMOOTHING, tied=embed.table)
+    return Generator(embed, decoder, head, encoder=encoder)
+
+
+def _hybrid(sizes: Sizes) -> Generator:
+    embed = Tokens(sizes.vocabulary, sizes.width)
+    encoder = TransformerEncoder(
+        sizes.width,
+        size=sizes.width,
+        num_layers=sizes.layers,
+        num_heads=sizes.heads,
+        inner=sizes.inner,
+        dropout=sizes.dropout,
+    )
+    decoder = RecurrentDecoder(
+        sizes.width,
+        encoder,
+        sizes=(sizes.width,) * 2,
+        cell=SSRU,
+        score=ScaledDot,
+        enters="late",
+        dropout=sizes.dropout,
+    )
     head = Categorical(decoder.size, sizes.vocabulary, smoothing=SMOOTHING, tied=embed.table)
     return Generator(embed, decoder, head, encoder=encoder)
 
