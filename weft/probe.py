@@ -7,17 +7,26 @@ costs one look-up when nobody watches. Whoever wants to see opens a probe around
         model.loss(batch)
     seen["attention"]          # every tensor recorded under that name, in order
 
-Read next: inspect/alignment.py.
+What is looked at can be changed on its way, too, where a module asks `edited("attention", weights)`:
+
+    with editing(lambda name, weights: torch.zeros_like(weights)):
+        model.loss(batch)
+
+Read next: inspect/alignment.py, which looks; diagnose/steer.py, which changes.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from torch import Tensor
 
+Edit = Callable[[str, Tensor], Tensor]
+"""The name of something and what it is, to what it is to be."""
+
 _seen: ContextVar[dict[str, list[Tensor]] | None] = ContextVar("weft_probe", default=None)
+_edit: ContextVar[Edit | None] = ContextVar("weft_edit", default=None)
 
 
 @contextmanager
@@ -41,3 +50,24 @@ def record(name: str, tensor: Tensor) -> None:
 def watching() -> bool:
     """Whether a probe is open: ask before computing what only a picture needs."""
     return _seen.get() is not None
+
+
+@contextmanager
+def editing(change: Edit) -> Iterator[None]:
+    """Let `change` have its way with everything that asks for it inside the block, in this thread."""
+    token = _edit.set(change)
+    try:
+        yield
+    finally:
+        _edit.reset(token)
+
+
+def edited(name: str, tensor: Tensor) -> Tensor:
+    """A tensor as the open edit wants it; as it is where there is none."""
+    change = _edit.get()
+    return tensor if change is None else change(name, tensor)
+
+
+def changing() -> bool:
+    """Whether an edit is open: ask before taking a slower way that it can reach."""
+    return _edit.get() is not None

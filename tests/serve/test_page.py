@@ -67,6 +67,70 @@ def test_a_sentence_is_translated_looked_at_and_forced(page: Browser, address: s
     assert page.complaints() == []
 
 
+def settled(browser: Browser) -> None:
+    browser.wait("/ all after|: \\d+ ms/.test(document.getElementById('status').textContent)")
+
+
+def test_a_unit_is_dropped_by_keys_and_what_changed_is_told(page: Browser) -> None:
+    choose(page, "toy")
+    enter(page, "alpha beta gamma")
+    page.run("document.querySelector('.edits').open = true")
+    layers = page.run("[...document.querySelectorAll('.edits option')].map((one) => one.textContent)")
+    assert layers[0] == "decoder, layer 1, forward (GRU), 17 units"
+    assert layers[-1].startswith("encoder, layer 2, backward (GRU), ")
+    for unit in range(3):
+        page.run(
+            "(() => { const box = document.querySelector('.edits input');"
+            f"box.focus(); box.value = '{unit}'; }})()"
+        )
+        page.press("Enter", 13, "\r")
+        page.wait(f"document.querySelectorAll('.change').length === {unit + 1}")
+        settled(page)
+    assert page.run("document.querySelector('.before').textContent").startswith("Before: uno due tre")
+    told = page.run("document.querySelector('.changed').textContent")
+    count = page.run("document.querySelectorAll('.target .word.new').length")
+    assert told == "The answer is the same." if not count else told.startswith(f"{count} of ")
+    while page.run("document.querySelectorAll('.change').length"):
+        left = page.run("document.querySelectorAll('.change').length")
+        page.point(".change", click=True)
+        page.wait(f"document.querySelectorAll('.change').length === {left - 1}")
+        settled(page)
+    assert words(page) == ["uno", "due", "tre"]
+    assert page.run("document.querySelector('.before')") is None
+    assert page.complaints() == []
+
+
+def test_a_word_is_made_to_look_elsewhere(page: Browser) -> None:
+    choose(page, "toy")
+    enter(page, "alpha beta gamma")
+    page.point(".target .word:nth-child(2)", click=True)
+    page.wait("document.querySelectorAll('.looks button').length === 3")
+    page.point(".looks button:nth-child(3)", click=True)  # not beta but gamma
+    page.wait("document.querySelector('.change')")
+    settled(page)
+    assert page.run("document.querySelector('.change').textContent") == "“due” looks at “gamma” ×"
+    assert words(page)[0] == "uno"
+    page.run("document.querySelector('.target .word:nth-child(2)').focus()")
+    looked = page.run("[...document.querySelectorAll('.source .word')].map((one) => parseFloat(one.title))")
+    assert looked == [0, 0, 100]
+    page.press("ArrowLeft", 37)
+    assert page.run("document.activeElement === document.querySelector('.target .word')")
+    page.point(".change", click=True)
+    page.wait("!document.querySelector('.change')")
+    settled(page)
+    assert words(page) == ["uno", "due", "tre"]
+
+
+def test_a_unit_of_a_tagger_is_dropped_too(page: Browser) -> None:
+    choose(page, "tags")
+    enter(page, "this was great")
+    page.run("document.querySelector('.edits').open = true")
+    page.point(".edits .drop", click=True)
+    page.wait("document.querySelector('.change')")
+    settled(page)
+    assert page.run("document.querySelector('.before').textContent").count("/") == 3
+
+
 def test_two_runs_stand_side_by_side(page: Browser) -> None:
     choose(page, "label", "tags")
     enter(page, "this was great")

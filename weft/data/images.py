@@ -59,6 +59,21 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
         raise _broken(path, error) from None
 
 
+def measured(path: Path) -> int:
+    """Pixels of a picture, the frames of a clip counted, without reading them.
+
+    Raises:
+        DataError: missing, or no picture.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with Image.open(path) as file:
+                return file.width * file.height * int(getattr(file, "n_frames", 1))
+    except _BROKEN as error:
+        raise _broken(path, error) from None
+
+
 def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
     """A clip as [frames, height, width, 3] uint8: a .gif, or a .npy of [T, H, W] or [T, H, W, 3].
 

@@ -71,6 +71,13 @@ def places(model: nn.Module) -> list[Place]:
     ]
 
 
+def title_of(place: Place, both: bool) -> str:
+    """Such as "encoder, layer 1, backward"."""
+    part = place.name.split(".")[0]
+    way = (", backward" if place.backward else ", forward") if both else ""
+    return f"{part}, layer {place.layer + 1}{way} ({type(place.cell).__name__})"
+
+
 @contextmanager
 def watch(model: nn.Module) -> Iterator[list[Run]]:
     """Collect the runs of all cells of a model inside the block; gradients do not pass into the record."""

@@ -17,7 +17,7 @@ from weft.nn.kernels.attention import attention, attention_weights
 from weft.nn.kernels.linear import Linear
 from weft.nn.scores.score import Score
 from weft.nn.sparse import entmax15, sparsemax
-from weft.probe import record, watching
+from weft.probe import changing, edited, record, watching
 from weft.shapes import check_choice
 
 Weights = Literal["softmax", "sparsemax", "entmax"]
@@ -85,7 +85,7 @@ class Attention(nn.Module):
         rows, steps, _ = query.shape
         folded = query.reshape(len(source.keys), -1, query.shape[2])  # [B, W T, Q]
         weights = weights_of(self.score(folded, source.keys), source.mask[:, None], self.weights)
-        weights = weights.reshape(rows, steps, -1)
+        weights = edited("attention", weights.reshape(rows, steps, -1))
         if watching():
             record("attention", weights)
         return mixed(weights, source)
@@ -190,9 +190,27 @@ class MultiHead(nn.Module):
         folded = x.reshape(len(keys), -1, x.shape[2])  # [B, W T, D]
         q = turned(split_heads(self.query(folded), self.num_heads), order.turn)
         dropout = self.dropout if self.training else 0.0
+        if changing():
+            return self._edited(q, keys, values, mask, order.bias, causal, x.shape)
         if watching():
             record(self.name, attention_weights(q, keys, mask, bias=order.bias, causal=causal))
         y = attention(  # [B, H, W T, K]
             q, keys, values, mask, bias=order.bias, causal=causal, dropout=dropout
         )
         return self.out(y.transpose(1, 2).reshape(x.shape))
+
+    def _edited(
+        self,
+        q: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        causal: bool,
+        shape: torch.Size,
+    ) -> Tensor:
+        """By the formula, with weights that somebody changes."""
+        weights = edited(self.name, attention_weights(q, keys, mask, bias=bias, causal=causal))
+        record(self.name, weights)
+        y = weights.to(values.dtype) @ values
+        return self.out(y.transpose(1, 2).reshape(shape))  # type: ignore[no-any-return]

@@ -35,17 +35,26 @@ def description(limits: Limits) -> dict[str, Any]:
         "echo": {"type": "boolean", "default": False},
         "stream": {"type": "boolean", "default": False},
     }
-    predict = {"run": TEXT, "inputs": {"description": "A text or a series of numbers, or a list of them."}}
+    pairs = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}, "maxItems": 64}
+    drop = {**pairs, "description": "Units that say nothing: [layer, unit], as /api/runs counts layers."}
+    predict = {
+        "run": TEXT,
+        "inputs": {"description": "A text, a series of numbers, a file as base64, or a list of them."},
+        "drop": drop,
+    }
     watch = {
         "run": TEXT,
         "text": TEXT,
         "target": TEXT,
         "prefix": TEXT,
+        "drop": drop,
+        "looks": {**pairs, "description": "Attention that is moved: [step from 1, source word from 0]."},
         "beam": {"type": "integer", "minimum": 1, "maximum": limits.beam},
     }
     forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
     name = {"name": "name", "in": "path", "required": True, "schema": TEXT}
     run = {"name": "run", "in": "query", "schema": TEXT}
+    text = {"name": "text", "in": "query", "schema": TEXT}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Weft", "version": __version__, "description": "Trained runs over HTTP."},
@@ -60,9 +69,19 @@ def description(limits: Limits) -> dict[str, Any]:
             "/v1/models": {"get": _get("The language models.")},
             "/v1/models/{name}": {"get": {**_get("One language model."), "parameters": [name]}},
             "/v1/completions": {"post": _post("Go on with prompts.", complete, [], forms[:1])},
-            "/predict": {"post": _post("Classify, tag, forecast.", predict, ["inputs"], forms[:1])},
+            "/predict": {
+                "post": _post(
+                    "Classify, tag, forecast, summarise, fill gaps, caption, transcribe, draw.",
+                    predict,
+                    ["inputs"],
+                    forms[:1],
+                )
+            },
             "/api/runs": {"get": _get("The runs that are served.")},
             "/api/curves": {"get": {**_get("Curves of a run's training."), "parameters": [run]}},
+            "/inspect": {
+                "get": {**_get("The page of weft inspect.", kind="text/html"), "parameters": [run, text]}
+            },
             "/api/watch": {"post": _post("An answer as it comes.", watch, ["text"], forms[:1])},
         },
     }

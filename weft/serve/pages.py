@@ -9,14 +9,16 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from weft.serve.answers import PREDICTED, inputs_of, predicting
 from weft.serve.batcher import Batcher, Job, Stopped
+from weft.serve.edits import cells_of, edits_of
 from weft.serve.forms import Json, answered, fields
 from weft.serve.limits import Limits, Refusal, real, whole
+from weft.serve.predicting import PREDICTED, inputs_of, predicting
 from weft.serve.served import Served, find
 from weft.serve.watching import watch
 
-FILES = {"index.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+FILES = {"index.html": "text/html", "page.css": "text/css"}
+FILES |= dict.fromkeys(("page.js", "draw.js", "edits.js"), "text/javascript")
 SAFE = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -56,14 +58,16 @@ class Pages:
         return Json({"run": run.name, "curves": await asyncio.to_thread(run.curves)})
 
     async def predict(self, request: Request) -> Response:
-        """Classes, tags, forecasts, sums: whole answers for one input or a list."""
+        """Classes, tags, forecasts, summaries, captions: whole answers for one input or a list."""
         given = await fields(request, self.limits)
         run = find(self.runs, given.get("run"), () if given.get("run") else PREDICTED)
         if "inputs" not in given:
-            raise Refusal(400, "inputs: a text, a list of numbers, or a list of them is needed")
+            raise Refusal(400, "inputs: a text, numbers, a file as base64, or a list of them is needed")
         _answering(run)
         items = inputs_of(run, given["inputs"], self.limits)
-        job = Job((run.name, "predict"), predicting(run), items, self.limits.deadline_seconds)
+        edits = edits_of(run, given)
+        work = predicting(run, self.limits, edits)
+        job = Job((run.name, "predict", edits), work, items, self.limits.deadline_seconds)
         return Json(
             {"run": run.name, "task": run.kind, "outputs": await answered(request, self.batcher, job)}
         )
@@ -125,6 +129,7 @@ class Pages:
             about["about"] = run.opened.task.about()
             about["targets"] = sorted({target for _, target in run.directions()})
             about["beam"] = getattr(getattr(run.opened.task, "decoding", None), "beam", 1)
+            about["cells"] = cells_of(run)
             about["parameters"] = sum(one.numel() for one in run.opened.model.parameters())
         return about
 
@@ -147,6 +152,7 @@ class Pages:
             "max_tokens": whole(given, "max_tokens", 60, 1, self.limits.max_tokens),
             "temperature": real(given, "temperature", 0.0, 0.0, 2.0),
             "seed": whole(given, "seed", 1, 0, 2**31),
+            "edits": edits_of(run, given),
         }
 
 

@@ -81,6 +81,11 @@ class Served:
             return [(pair.split("-")[0], pair.split("-")[1]) for pair in (*data.pairs, *data.zero_shot)]
         return []
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether it writes a text after another one with a search that can be watched."""
+        return self.kind in ("translate", "multilingual", "summarise")
+
     def curves(self) -> dict[str, list[list[float]]]:
         """Name to points [update, value] of what training wrote into metrics.jsonl, thinned."""
         found: dict[str, list[list[float]]] = {}

@@ -13,15 +13,18 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
+from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Candidate, Trace
 from weft.serve.answers import translator
 from weft.serve.batcher import Left, Stopped
 from weft.serve.continuing import Ask, How, go_on, spaced
+from weft.serve.edits import moved, without
 from weft.serve.limits import Refusal
 from weft.serve.served import Served
+from weft.tasks.pairs.searching import looked
 from weft.tasks.pairs.translator import Translator
-from weft.text.vocabulary import EOS, Word
+from weft.text.vocabulary import EOS, SOS, Word
 
 Emit = Callable[[dict[str, Any]], None]
 ALTERNATIVES = 8
@@ -60,26 +63,26 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
 
     Args:
         run: with a model.
-        given: checked: text, target, prefix, beam, max_tokens, temperature, seed.
+        given: checked: text, target, prefix, beam, max_tokens, temperature, seed, edits.
         emit: called with each event.
         stopped: whether the client has left.
     """
-    if run.directions():
+    if run.rewrites:
         _translate(run, given, emit, stopped)
     elif run.kind == "language":
         _continue(run, given, emit, stopped)
     elif run.kind == "classify":
-        looked = run.opened.task.predictor(run.opened.model).look(given["text"])
-        classes = run.opened.task.predictor(run.opened.model).reader.classes
-        probs = dict(zip(classes, looked.decided.probs.tolist(), strict=True))
+        classifier = run.opened.task.predictor(without(run, given["edits"]))
+        seen, classes = classifier.look(given["text"]), classifier.reader.classes
+        probs = dict(zip(classes, seen.decided.probs.tolist(), strict=True))
         emit(
             {
                 "event": "done",
                 "kind": "classify",
-                "text": looked.decided.label,
-                "source": looked.words,
-                "weights": [_rounded(looked.weights)],
-                "shown": looked.shown,
+                "text": seen.decided.label,
+                "source": seen.words,
+                "weights": [_rounded(seen.weights)],
+                "shown": seen.shown,
                 "probs": dict(sorted(probs.items(), key=lambda pair: -pair[1])[:50]),
             }
         )
@@ -99,10 +102,16 @@ def _translate(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped)
         coverage=0.0,
         prefix=given["prefix"],
     )
-    found = translator(run, given["target"], plain).beside(given["text"])
+    edits = given["edits"]
+    model: Any = without(run, edits)
+    found = translator(run, given["target"], plain, model=model).beside(given["text"])
     source = found.source.encode(given["text"])
     if not source:
         raise Refusal(400, "text: there is nothing in it that the model can read; send some words")
+    if edits.looks:
+        words = found.source.words(source, given["text"])
+        model = moved(model, edits, words, len(source))
+        found = translator(run, given["target"], plain, model=model).beside(given["text"])
 
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})
@@ -119,14 +128,16 @@ def _translate(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped)
             "kind": "translate",
             "text": texts[0],
             "others": [{"text": text, "score": score} for text, score in zip(texts, scores, strict=False)],
-            **_looked(found, source, best[0], given["text"]),
+            **_looked(found, source, best[0], given["text"], bool(edits.looks)),
             "steps": _steps(path, found),
             "tree": _tree(trace, path, found),
         }
     )
 
 
-def _looked(found: Translator, source: list[int], target: list[int], text: str) -> dict[str, Any]:
+def _looked(
+    found: Translator, source: list[int], target: list[int], text: str, stepwise: bool
+) -> dict[str, Any]:
     """Words of both sides and how much each target word looked at each source word."""
     target_words = found.target.words(target)
     source_words = found.source.words(source, text)
@@ -136,14 +147,32 @@ def _looked(found: Translator, source: list[int], target: list[int], text: str) 
         "begins": [word.positions[0] for word in target_words],  # the step that begins each word
     }
     try:
-        alignment = found.align(source, target)
+        if stepwise:
+            weights, shown = _stepped(found, source, target), "as it was moved"
+        else:
+            alignment = found.align(source, target)
+            weights, shown = alignment.weights, alignment.shown
     except ConfigError:  # a model without attention: there is nothing to see
         return {**words, "weights": []}
-    return {
-        **words,
-        "weights": [_rounded(row) for row in _by_words(alignment.weights, source_words, target_words)],
-        "shown": alignment.shown,
-    }
+    rows = [_rounded(row) for row in _by_words(weights, source_words, target_words)]
+    return {**words, "weights": rows, "shown": shown}
+
+
+def _stepped(found: Translator, source: list[int], target: list[int]) -> np.ndarray:
+    """[T, S] where the decoder looked, step by step, so that what was moved is seen.
+
+    Raises:
+        ConfigError: the model has no attention.
+    """
+    tokens = torch.tensor([source], device=found._device)
+    rows = []
+    with torch.inference_mode():
+        state = found.model.start(tokens, torch.ones_like(tokens, dtype=torch.bool))
+        for token in [SOS, *target]:
+            with probe() as seen:
+                _, state = found.model.step(torch.tensor([token], device=found._device), state)
+            rows.append(looked(seen).reshape(-1, len(source))[0])
+    return torch.stack(rows).float().cpu().numpy()  # type: ignore[no-any-return]
 
 
 def _by_words(weights: np.ndarray, source: Sequence[Word], target: Sequence[Word]) -> np.ndarray:
@@ -207,7 +236,7 @@ def _tree(trace: Trace, path: list[list[Candidate]], found: Translator) -> list[
 
 def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
     task = run.opened.task
-    writer = task.predictor(run.opened.model)
+    writer = task.predictor(without(run, given["edits"]))
     how = How(
         max_tokens=given["max_tokens"],
         temperature=given["temperature"],

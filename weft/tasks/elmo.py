@@ -29,6 +29,7 @@ from weft.tasks.tags.lexicon import Lexicon
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 
 ROWS = 32
+SAMPLES = 3
 
 
 class ElmoTask(Task):
@@ -110,11 +111,15 @@ class ElmoTask(Task):
         return _batch(self.lexicon, [self._train[int(number)] for number in numbers])
 
     def validate(self, model: nn.Module) -> Validation:
-        """Both perplexities on the validation text."""
+        """Both perplexities on the validation text, and what the forward model expected word by word."""
         assert isinstance(model, BothWays)
         ahead, back, _ = _nats(model, self.lexicon, self._valid)
         scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
-        return Validation(scores, list[Sample]())
+        comparer, samples = self.predictor(model), []
+        for words in self._valid[:: max(1, len(self._valid) // SAMPLES)][:SAMPLES]:
+            said = [comparer.word(int(number)) for number in comparer.ahead(words).argmax(1)]
+            samples.append(Sample(" ".join(words), "", " ".join(said)))
+        return Validation(scores, samples)
 
     def predictor(self, model: nn.Module) -> Comparer:
         """The vectors at work: `vectors("a text")`, `compare("bank", "one sentence", "another")`."""

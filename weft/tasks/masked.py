@@ -21,7 +21,7 @@ from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts import text
 from weft.tasks.contexts.evaluation import ContextEvaluation, Line, perplexity
-from weft.tasks.contexts.filler import Filler
+from weft.tasks.contexts.filler import MASK, Filler
 from weft.tasks.contexts.masking import Hidden, Masked, MaskedModel, hide
 from weft.tasks.prose.data import ProseData
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
@@ -31,6 +31,8 @@ VOCABULARY = "tokenizer.json"
 ROWS = 32
 SHARE = 0.15
 """Of the tokens, chosen where a model is scored."""
+
+SAMPLES = 3
 
 
 class MaskedTask(Task):
@@ -127,7 +129,15 @@ class MaskedTask(Task):
         """Nats and accuracy of what is hidden, and a few gaps."""
         assert isinstance(model, Masked)
         found = self._score(model, self._valid)
-        return Validation({"loss": found.nats, "accuracy": found.right}, list[Sample]())
+        filler = self.predictor(model)
+        shown = self._valid[:: max(1, len(self._valid) // SAMPLES)][:SAMPLES]
+        samples = []
+        for line in shown:
+            middle = len(line) // 2
+            before, after = self.vocabulary.decode(line[:middle]), self.vocabulary.decode(line[middle + 1 :])
+            gap = f"{before} {MASK} {after}".strip()
+            samples.append(Sample(gap, self.vocabulary.decode(line), filler.predict(gap)))
+        return Validation({"loss": found.nats, "accuracy": found.right}, samples)
 
     def predictor(self, model: nn.Module) -> Filler:
         """The model at work: `predict("the [MASK] of a file")`, `fill(text, 5)`."""

@@ -119,9 +119,9 @@ class Summarise(Task):
         scores = {f"rouge_{kind.lower()}": Rouge(kind).score(outputs, references).value for kind in KINDS}
         return Validation(losses | scores, samples)
 
-    def predictor(self, model: nn.Module) -> Translator:
+    def predictor(self, model: nn.Module, decoding: Decoding | None = None) -> Translator:
         """The trained model at work: `predict(text)` answers with its summary."""
-        return self._pairs.predictor(model)
+        return self._pairs.predictor(model, decoding)
 
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]

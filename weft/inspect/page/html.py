@@ -17,7 +17,16 @@ from weft.errors import ShapeError
 from weft.inspect.views.view import Block, View, plain
 
 HERE = Path(__file__).parent
-SCRIPTS = ("base.js", "matrices.js", "lines.js", "tree.js", "choices.js", "points.js", "start.js")
+SCRIPTS = (
+    "base.js",
+    "matrices.js",
+    "lines.js",
+    "tree.js",
+    "choices.js",
+    "points.js",
+    "picture.js",
+    "start.js",
+)
 LARGEST = 2_900_000
 """Bytes of a page."""
 
@@ -110,6 +119,9 @@ def _fit(blocks: Sequence[Block]) -> int:
 
 
 def _packed(block: Block, bits: int) -> Any:
+    if block["kind"] == "picture":
+        items = [{**item, "values": pack(item["values"], 8)} for item in block["items"]]
+        return plain({**block, "items": items})
     if block["kind"] != "matrices":
         return plain(_rounded(block))
     groups = [

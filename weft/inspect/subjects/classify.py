@@ -1,7 +1,9 @@
 """A text and its class: which words weighed, and what the other classes got."""
 
+import numpy as np
 import torch
 
+from weft.inspect.context import around, sentences
 from weft.inspect.subjects.subject import (
     Choice,
     Kind,
@@ -34,12 +36,22 @@ class ClassifySubject(Kind):
         vectors, ordered = None, reader.bag is None
         table = table_of(model.embed, len(reader.vocabulary)) if ordered else None  # type: ignore[arg-type]
         if table is not None and rows[0]:
-            with torch.no_grad():
-                memory = model.memory(batch.source, batch.source_mask)  # type: ignore[operator]
-            context = memory.states[0].float().cpu().numpy()
-            context = context if len(context) == len(rows[0]) else None
+
+            def context(line: str) -> tuple[list[str], np.ndarray] | None:
+                row = reader.encode([line])
+                given = reader.batch(row, [0]).to(device)
+                with torch.no_grad():
+                    memory = model.memory(given.source, given.source_mask)  # type: ignore[operator]
+                states = memory.states[0].float().cpu().numpy()
+                return (reader.vocabulary.pieces(row[0]), states) if len(states) == len(row[0]) else None
+
+            own = context(text)
             names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
-            vectors = Vectors(names, table, rows[0], pieces, context)
+            beside = None
+            if own is not None:
+                valid = sentences(lambda: (one.text for one in opened.task.data.texts("valid")))
+                beside = around(valid, context)
+            vectors = Vectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
         return Subject(
             opened=opened,
             text=text,

@@ -1,7 +1,9 @@
 """A text under a language model: each token's probability, and how it goes on."""
 
+import numpy as np
 import torch
 
+from weft.inspect.context import around, sentences
 from weft.inspect.subjects.subject import (
     Kind,
     Searched,
@@ -12,7 +14,7 @@ from weft.inspect.subjects.subject import (
     example,
     table_of,
 )
-from weft.inspect.subjects.translate import _Names
+from weft.inspect.written import Called
 from weft.run import Opened
 from weft.search.beam import beam
 from weft.search.trace import Trace
@@ -39,7 +41,7 @@ class LanguageSubject(Kind):
         model = writer.model
         with torch.no_grad():
             logp = model.head(model.features(batch))[0]
-        names = _Names(vocabulary)
+        names = Called(vocabulary)
         pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
         trace = Trace()
         with torch.inference_mode():
@@ -61,9 +63,19 @@ class LanguageSubject(Kind):
         table = table_of(model.embed, len(vocabulary))
         vectors = None
         if table is not None and tokens:
+
+            def context(line: str) -> tuple[list[str], np.ndarray] | None:
+                read = writer.tokens(line)[: writer.length - 1]
+                with torch.no_grad():
+                    states = model.features(collate_lines([read]).to(device))[0, 1:]
+                return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None
+
             with torch.no_grad():
-                context = model.features(batch)[0, 1:].float().cpu().numpy()
-            vectors = Vectors(vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], context)
+                own = model.features(batch)[0, 1:].float().cpu().numpy()
+            beside = around(sentences(lambda: opened.task.data.open("valid")), context)
+            vectors = Vectors(
+                vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside
+            )
         return Subject(
             opened=opened,
             text=text,

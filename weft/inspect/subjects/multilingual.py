@@ -19,4 +19,4 @@ class MultilingualSubject(Kind):
             pair, text = begin.strip(), rest.strip()
         if not text:
             raise DataError(f"the text after {pair}: is empty; give one sentence, in quotes")
-        return of(opened, opened.task.predictor(opened.model).of(pair), text)
+        return of(opened, opened.task.predictor(opened.model).of(pair), text, data.of(pair))

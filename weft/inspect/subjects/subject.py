@@ -17,9 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import DataError
+from weft.inspect.context import Around
 from weft.probe import probe
 from weft.run import Opened
 from weft.search.trace import Trace
+from weft.tasks.recordings.transcriber import Heard
 
 LONGEST = 4000
 """Characters of an input: a page of more could not be read."""
@@ -70,6 +72,15 @@ class Vectors(NamedTuple):
     chosen: list[int]  # rows of the input's pieces
     pieces: list[str]
     context: np.ndarray | None  # [S, D] what the encoder makes of them
+    around: Around | None = None  # the same of words in other sentences
+
+
+class Pictured(NamedTuple):
+    """A picture that was read or drawn, and what was looked at in it."""
+
+    pixels: np.ndarray  # [height, width, 3] uint8, or the frames of a clip [time, height, width, 3]
+    looks: list[tuple[str, np.ndarray]]  # a name and weights [rows, columns], of a clip [time, rows, columns]
+    what: str  # the weights are, a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +101,8 @@ class Subject:
         vectors: embeddings.
         weights: how much each word of the input weighed, and which weights these are.
         forecast: what weft/inspect/looks/forecast.py draws from.
+        picture: that was read or drawn.
+        heard: a recording and where it was listened to.
     """
 
     opened: Opened
@@ -105,6 +118,8 @@ class Subject:
     vectors: Vectors | None = None
     weights: tuple[list[str], np.ndarray, str] | None = None
     forecast: Any = None
+    picture: Pictured | None = None
+    heard: Heard | None = None
 
 
 class Kind(ABC):

@@ -2,7 +2,10 @@
 
 import torch
 
+from weft.inspect.context import around, sentences
 from weft.inspect.subjects.subject import Kind, Subject, Vectors, checked, choices_of, example, table_of
+from weft.nn.embed.contextual import Twice
+from weft.nn.embed.words import Spelled
 from weft.run import Opened
 from weft.tasks.labels.batch import LabelBatch
 
@@ -17,10 +20,15 @@ class TagSubject(Kind):
         tagger = opened.task.predictor(opened.model)
         lexicon, model = tagger.lexicon, tagger.model
         device = next(model.parameters()).device
-        spelled, mask = lexicon.spell([words])
-        spelled, mask = spelled.to(device), mask.to(device)
+
+        def features(forms: list[str]) -> tuple[Spelled | Twice, torch.Tensor, torch.Tensor]:
+            given, mask = lexicon.read([forms])
+            given, mask = given.to(device), mask.to(device)
+            with torch.no_grad():
+                return (given, *model.features(given, mask))
+
+        spelled, h, mask = features(words)
         with torch.no_grad():
-            h, mask = model.features(spelled, mask)
             best = model.head.best(h, mask)
             logp = model.head(h)[0]
         numbers = best[0].tolist()
@@ -28,9 +36,14 @@ class TagSubject(Kind):
         table = table_of(model.embed, lexicon.num_words)
         vectors = None
         if table is not None:
-            rows = spelled.words[0].tolist()
+            own = spelled.own if isinstance(spelled, Twice) else spelled
             names = ["<pad>", "<unk>", *lexicon.words]
-            vectors = Vectors(names, table, rows, words, h[0].float().cpu().numpy())
+            beside = around(
+                sentences(lambda: (" ".join(one.forms) for one in opened.task.data.sentences("valid"))),
+                lambda line: (line.split(), features(line.split())[1][0].float().cpu().numpy()),
+            )
+            context = h[0].float().cpu().numpy()
+            vectors = Vectors(names, table, own.words[0].tolist(), words, context, beside)
         return Subject(
             opened=opened,
             text=text,

@@ -14,7 +14,7 @@ from torch.nn.utils import parametrize
 
 from weft.diagnose.gates import KEEPING, half_life, saturation
 from weft.diagnose.reach import seen
-from weft.diagnose.recorded import Place, Run, Trace, trace
+from weft.diagnose.recorded import Place, Run, Trace, title_of, trace
 from weft.inspect.alignment import save
 from weft.inspect.colours import GRID, INK
 from weft.inspect.subjects.subject import Subject
@@ -70,13 +70,6 @@ def labels_of(run: Place, steps: int, subject: Subject) -> list[str]:
         if len(side) == steps:
             return list(side)
     return [str(number) for number in range(1, steps + 1)]
-
-
-def title_of(place: Place, both: bool) -> str:
-    """Such as "encoder, layer 1, backward"."""
-    part = place.name.split(".")[0]
-    way = (", backward" if place.backward else ", forward") if both else ""
-    return f"{part}, layer {place.layer + 1}{way} ({type(place.cell).__name__})"
 
 
 @torch.no_grad()

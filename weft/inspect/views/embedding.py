@@ -8,9 +8,18 @@ from matplotlib.figure import Figure
 from weft.inspect.colours import BARS, FAINT, INK
 from weft.inspect.fonts import printable
 from weft.inspect.subjects.subject import Subject, Vectors
-from weft.inspect.views.view import Block, View, said
+from weft.inspect.views.view import Block, View, matrix, said
 
 NEIGHBOURS = 6
+
+WITHIN = 4
+"""Neighbours in context that are named, each with its sentence."""
+
+ON_PAGE = 2
+"""Of these, on the page; the CSV has all."""
+
+SHOWN = 40
+"""Words of a text that are looked up."""
 
 
 def plane(points: np.ndarray) -> tuple[np.ndarray, float]:
@@ -52,8 +61,34 @@ def nearest(table: np.ndarray, rows: Sequence[int], count: int) -> list[list[tup
     return found
 
 
+def cosines(rows: np.ndarray) -> np.ndarray:
+    """[N, N] of all pairs of rows [N, D].
+
+    Example:
+        >>> cosines(np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return unit @ unit.T  # type: ignore[no-any-return]
+
+
+def nearest_within(context: np.ndarray, others: np.ndarray, count: int) -> list[list[tuple[int, float]]]:
+    """For each row of [S, D] the `count` rows of [N, D] of the largest cosine, best first.
+
+    Example:
+        >>> nearest_within(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [2.0, 0.1]]), 1)[0][0][0]
+        1
+    """
+    units = [one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in (context, others)]
+    found = []
+    for line in units[0] @ units[1].T:
+        best = np.argsort(-line, kind="stable")[:count]
+        found.append([(int(one), float(line[one])) for one in best])
+    return found
+
+
 class EmbeddingView(View):
-    """Two maps and a table of neighbours.
+    """Two maps, how alike the words are, and tables of neighbours.
 
     Args:
         vectors: embeddings.
@@ -64,11 +99,14 @@ class EmbeddingView(View):
 
     def __init__(self, vectors: Vectors) -> None:
         self.vectors = vectors
-        self.rows = list(dict.fromkeys(vectors.chosen))[:40]
+        self.rows = list(dict.fromkeys(vectors.chosen))[:SHOWN]
         self.near = nearest(vectors.table, self.rows, NEIGHBOURS)
         around = [other for one in self.near for other, _ in one[:4]]
         self.shown = list(dict.fromkeys([*self.rows, *around]))
         self.flat, self.share = plane(vectors.table[self.shown])
+        self.within: list[list[tuple[int, float]]] = []
+        if vectors.context is not None and vectors.around is not None:
+            self.within = nearest_within(vectors.context[:SHOWN], vectors.around.vectors, WITHIN)
 
     @classmethod
     def collect(cls, subject: Subject) -> "EmbeddingView | None":
@@ -91,27 +129,81 @@ class EmbeddingView(View):
                 "Static", [names[n] for n in self.shown], self.flat, [n in set(self.rows) for n in self.shown]
             ),
         ]
-        context = self.vectors.context
-        if context is not None and len(context) > 2:
-            flat, share = plane(context)
-            blocks.append(
-                said(
-                    f"The same positions as the network reads them in this text ({share:.0%} of the spread)."
-                )
-            )
-            blocks.append(_points("In context", self.vectors.pieces, flat, [True] * len(flat), joined=True))
         rows = [
             [names[row], ", ".join(f"{names[other]} {cosine:.2f}" for other, cosine in near)]
             for row, near in zip(self.rows, self.near, strict=True)
         ]
-        return [*blocks, {"kind": "table", "head": ["word", "nearest, with cosine"], "rows": rows}]
+        blocks.append({"kind": "table", "head": ["word", "nearest by itself, with cosine"], "rows": rows})
+        return [*blocks, *self._in_context(), *self._alike()]
+
+    def _in_context(self) -> list[Block]:
+        """The map of the text's positions, and what is near each of them in other sentences."""
+        vectors = self.vectors
+        if vectors.context is None or len(vectors.context) < 3:
+            return []
+        pieces, count = list(vectors.pieces), len(vectors.context)
+        beside = list(dict.fromkeys(other for near in self.within for other, _ in near[:1]))
+        around = vectors.around
+        shown = vectors.context
+        if around is not None and beside:
+            shown = np.concatenate([shown, around.vectors[beside]])
+            pieces += [around.words[n] for n in beside]
+        flat, share = plane(shown)
+        blocks: list[Block] = [
+            said(
+                f"The same positions as the network reads them in this text ({share:.0%} of the spread)"
+                + (", and fainter the nearest words of other sentences." if beside else ".")
+            ),
+            _points("In context", pieces, flat, [n < count for n in range(len(flat))], joined=not beside),
+        ]
+        if around is None or not self.within:
+            return blocks
+        rows = [
+            [piece if not rank else "", f"{around.words[n]} {cosine:.2f}", around.sentences[around.where[n]]]
+            for piece, near in zip(vectors.pieces, self.within, strict=False)
+            for rank, (n, cosine) in enumerate(near[:ON_PAGE])
+        ]
+        told = f"Nearest among the {len(around.words):,} words of {len(around.sentences)} sentences"
+        return [
+            *blocks,
+            said(
+                f"{told} that the run was validated on: of a word with several meanings, what is near the "
+                "one that is meant here."
+            ),
+            {"kind": "table", "head": ["word here", "nearest in context", "its sentence"], "rows": rows},
+        ]
+
+    def _alike(self) -> list[Block]:
+        """Cosines of the text's words with each other, by themselves and in context."""
+        vectors = self.vectors
+        chosen, pieces = vectors.chosen[:SHOWN], list(vectors.pieces[:SHOWN])
+        if len(chosen) < 2 or len(chosen) != len(pieces):
+            return []
+        items = [matrix("by themselves", cosines(vectors.table[chosen]), pieces, pieces, low=-1.0)]
+        if vectors.context is not None and len(vectors.context) >= len(pieces):
+            own = cosines(vectors.context[: len(pieces)])
+            items.append(matrix("in context", own, pieces, pieces, low=-1.0))
+        groups = [{"name": "words", "items": items}]
+        return [
+            said(
+                "Cosines between the words of the text. A word that stands there twice is one and the same "
+                "by itself, and may be two in context."
+            ),
+            {"kind": "matrices", "pick": "cosines", "each": "vectors", "groups": groups},
+        ]
 
     def table(self) -> Iterable[Sequence[object]]:
         """A row for each neighbour."""
-        yield "word", "rank", "neighbour", "cosine"
+        yield "word", "vector", "rank", "neighbour", "cosine", "sentence"
         for row, near in zip(self.rows, self.near, strict=True):
             for rank, (other, cosine) in enumerate(near, 1):
-                yield self.vectors.names[row], rank, self.vectors.names[other], cosine
+                yield self.vectors.names[row], "static", rank, self.vectors.names[other], cosine, ""
+        around = self.vectors.around
+        for piece, near in zip(self.vectors.pieces, self.within, strict=False):
+            assert around is not None
+            for rank, (other, cosine) in enumerate(near, 1):
+                sentence = around.sentences[around.where[other]]
+                yield piece, "in context", rank, around.words[other], cosine, sentence
 
     def figure(self) -> Figure:
         """The static map."""

@@ -20,7 +20,7 @@ from weft.nn.kernels.linear import Linear
 from weft.nn.pointed import Pointed, Read
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.score import Score
-from weft.probe import record, watching
+from weft.probe import edited, record, watching
 from weft.tree import State, where
 
 WRITES = partial(RecurrentDecoder, enters="never")
@@ -156,7 +156,8 @@ class PointerDecoder(Decoder):
         """a [N, T, S]."""
         folded = s.reshape(len(source.keys), -1, s.shape[2])  # [B, W T, D]
         energy = self.attention.score(folded, source.keys)
-        return weights_of(energy, source.mask[:, None], self.attention.weights).reshape(*s.shape[:2], -1)
+        weights = weights_of(energy, source.mask[:, None], self.attention.weights)
+        return edited("attention", weights.reshape(*s.shape[:2], -1))
 
     def _covering(self, s: Tensor, state: PointerState, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """a [N, T, S], what was looked at again [N, T, 1], and all that is covered now, [N, S]."""
@@ -171,6 +172,7 @@ class PointerDecoder(Decoder):
             shifted = keys + covered[..., None] * self.cover  # [N, S, A]
             energy = self.attention.score(s[:, t : t + 1], shifted.to(keys.dtype))
             weights = weights_of(energy, real[:, None], self.attention.weights)  # [N, 1, S]
+            weights = edited("attention", weights)
             every.append(weights)
             again.append(torch.minimum(weights[:, 0].to(covered.dtype), covered).sum(1)[:, None, None])
             more = covered + weights[:, 0]

@@ -94,6 +94,10 @@ class BothWays(nn.Module):
         both = [torch.cat([x, y], -1) for x, y in zip(ahead, back, strict=True)]
         return [layer[:, 1:-1] for layer in both]
 
+    def ahead(self, given: Spelled, mask: Tensor) -> Tensor:
+        """[B, S + 1, H] from which the forward model says each word and the end."""
+        return self._layers(given, mask)[0][-1][:, :-1]
+
     def loss(self, batch: Sentences) -> Loss:
         """Nats, both directions summed; the count is that of one direction, so it is nats a word, twice."""
         ahead, back = self.directions(batch)

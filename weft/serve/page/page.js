@@ -1,5 +1,6 @@
 "use strict";
-// The page of `weft serve`: asks /api/watch and /predict, draws what comes. No library, no other server.
+// The page of `weft serve`: asks /api/watch and /predict, shows what comes. No library, no other server.
+// Read next: draw.js, an answer on the page; edits.js, what a visitor changes in a model.
 
 const at = (id) => document.getElementById(id);
 const make = (name, from = {}, ...inside) => {
@@ -11,7 +12,8 @@ const make = (name, from = {}, ...inside) => {
 };
 let runs = [];
 let asking = null; // the AbortController of what is being answered
-const WATCHED = ["translate", "multilingual", "language", "classify"];
+const WATCHED = ["translate", "multilingual", "summarise", "language", "classify"];
+const READS_FILES = { images: "image/*", caption: "image/*", speech: "audio/wav,.wav" };
 
 const say = (text, bad = false) => {
   at("status").textContent = text;
@@ -46,8 +48,14 @@ function choose() {
     translate: "A sentence to translate", multilingual: "A sentence to translate", classify: "A text to classify",
     tag: "A sentence to tag, spaces between its words", language: "A text to go on with",
     forecast: "Numbers, oldest first", training: "In training: its curves are below",
-    memory: "A line to answer",
+    memory: "A line to answer", summarise: "A text to summarise", masked: "A text with [MASK] where words are missing",
+    embeddings: "A word, or three: man king woman", draw: "What is to be drawn",
+    elmo: "A word, two sentences that have it, tabs between them; or one sentence",
   }[task] || "Your text";
+  const files = some.map((one) => READS_FILES[one.task]).find(Boolean);
+  at("file-label").hidden = !files;
+  at("file").accept = files || "";
+  at("text-label").hidden = Boolean(files) && some.every((one) => READS_FILES[one.task]);
   draw_curves();
 }
 
@@ -82,36 +90,63 @@ function panel_of(one) {
 
 async function answer(one, panel, prefix, signal) {
   const begun = performance.now();
-  const text = at("text").value;
   const shown = make("p", { className: "answer draft", dir: "auto" });
   panel.append(shown);
-  const fail = (why) => { shown.className = "error"; shown.textContent = why; return ""; };
-  const post = (where, body) => fetch(where, { method: "POST", signal,
-    headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-  if (!WATCHED.includes(one.task)) {
-    const inputs = one.task === "forecast" ? text.split(/[\s,;]+/).filter(Boolean).map(Number) : text;
-    const reply = await post("/predict", { run: one.name, inputs });
-    const found = await reply.json();
-    if (!reply.ok) return fail(found.error);
+  let first = 0;
+  const told = (text) => { first ||= performance.now() - begun; shown.textContent = text; };
+  try {
+    const asked = await question(one);
+    const before = await unchanged(one, asked, signal);
+    const found = await reply(one, { ...asked, ...(prefix ? { prefix } : {}), ...wanted(one) }, signal, told);
     shown.className = "answer";
-    (DRAW[one.task] || DRAW.other)(panel, shown, found.outputs[0], inputs);
-    return `${one.name}: ${Math.round(performance.now() - begun)} ms`;
+    (DRAW[one.task] || DRAW.other)(panel, shown, found, one, asked.inputs);
+    if (before) compare(panel, one, before, found);
+    panel.append(workshop(one, asked));
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    shown.className = "error";
+    shown.textContent = error.message;
+    return "";
   }
-  const body = { run: one.name, text, prefix, beam: Number(at("beam").value) || 5, temperature: Number(at("heat").value) || 0 };
-  if (one.targets.includes(at("target").value)) body.target = at("target").value;
-  const reply = await post("/api/watch", body);
-  if (!reply.ok) return fail((await reply.json()).error);
-  let first = 0, last = null;
-  for await (const event of events(reply.body)) {
-    first ||= performance.now() - begun;
-    if (event.event === "error") return fail(event.error);
-    shown.textContent = event.text;
+  const all = Math.round(performance.now() - begun);
+  return WATCHED.includes(one.task) ? `${one.name}: first after ${Math.round(first)} ms, all after ${all} ms` : `${one.name}: ${all} ms`;
+}
+
+class Refused extends Error {}
+
+async function question(one) {
+  const text = at("text").value;
+  if (WATCHED.includes(one.task)) {
+    const body = { run: one.name, text, beam: Number(at("beam").value) || 5, temperature: Number(at("heat").value) || 0 };
+    if (one.targets.includes(at("target").value)) body.target = at("target").value;
+    return body;
+  }
+  if (one.task === "forecast") return { run: one.name, inputs: text.split(/[\s,;]+/).filter(Boolean).map(Number) };
+  if (!READS_FILES[one.task]) return { run: one.name, inputs: text };
+  const file = at("file").files[0];
+  if (!file) throw new Refused("choose a file first");
+  return { run: one.name, inputs: await new Promise((done, failed) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result);
+    reader.onerror = () => failed(new Refused("the file cannot be read"));
+    reader.readAsDataURL(file);
+  }) };
+}
+
+async function reply(one, body, signal, told) {
+  const watched = WATCHED.includes(one.task);
+  const came = await fetch(watched ? "/api/watch" : "/predict", { method: "POST", signal,
+    headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  if (!came.ok) throw new Refused((await came.json()).error);
+  if (!watched) return (await came.json()).outputs[0];
+  let last = null;
+  for await (const event of events(came.body)) {
+    if (event.event === "error") throw new Refused(event.error);
+    told(event.text);
     last = event;
   }
-  if (!last || last.event !== "done") return fail("the answer broke off");
-  shown.className = "answer";
-  DRAW[last.kind](panel, shown, last, one);
-  return `${one.name}: first after ${Math.round(first)} ms, all after ${Math.round(performance.now() - begun)} ms`;
+  if (!last || last.event !== "done") throw new Refused("the answer broke off");
+  return last;
 }
 
 async function* events(body) {
@@ -124,115 +159,6 @@ async function* events(body) {
     kept = parts.pop();
     for (const part of parts) yield JSON.parse(part.slice("data: ".length));
   }
-}
-
-// ---------------------------------------------------------------- drawing
-
-const tint = (node, weight) => { node.style.backgroundColor = weight ? `rgb(var(--look) / ${Math.min(0.85, weight)})` : ""; };
-const percent = (prob) => `${(100 * prob).toFixed(1)} %`;
-
-const DRAW = {
-  translate(panel, shown, done, one) {
-    shown.hidden = true;
-    const source = make("div", { className: "words source", dir: "auto" },
-      ...done.source.map((word) => make("span", { className: "word", textContent: word })));
-    const words = make("div", { className: "words target", dir: "auto" });
-    done.words.forEach((word, number) => {
-      const button = make("button", { type: "button", className: "word", textContent: word });
-      const look = (on) => {
-        button.classList.toggle("on", on);
-        [...source.children].forEach((node, place) => {
-          const weight = on && done.weights.length ? done.weights[number][place] : 0;
-          tint(node, weight);
-          node.title = on && done.weights.length ? percent(weight) : "";
-        });
-      };
-      for (const name of ["mouseenter", "focus"]) button.addEventListener(name, () => look(true));
-      for (const name of ["mouseleave", "blur"]) button.addEventListener(name, () => look(false));
-      button.addEventListener("click", () => {
-        const step = done.steps[done.begins[number]];
-        force(panel, words, one, done.words.slice(0, number).join(" "), word, step ? step.choices : []);
-      });
-      words.append(button);
-    });
-    const note = done.weights.length ? `Hover or focus a word to see where the model looked (${done.shown}); click it to force another.`
-      : "This model has no attention to show; click a word to force another.";
-    panel.append(words, source, make("p", { className: "hint", textContent: note }));
-    const others = make("ol", { className: "others" }, ...done.others.map((other) =>
-      make("li", { dir: "auto" }, other.text, make("span", { className: "hint", textContent: `  ${other.score.toFixed(3)}` }))));
-    panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best` }), others));
-    panel.append(tree(done), inside(one));
-  },
-  language(panel, shown, done, one) {
-    shown.hidden = true;
-    const words = make("div", { className: "words prose target", dir: "auto" });
-    done.steps.forEach((step, number) => {
-      const button = make("button", { type: "button", className: "word", textContent: step.piece, title: percent(step.prob) });
-      tint(button, (1 - step.prob) * 0.5);
-      button.addEventListener("click", () =>
-        force(panel, words, one, done.steps.slice(0, number).map((each) => each.piece).join(""), step.piece, step.choices, ""));
-      words.append(button);
-    });
-    if (!done.steps.length) words.append("(the line ends here)");
-    panel.append(words, make("p", { className: "hint", textContent: "The darker, the less the model expected it; click a word for what else it considered." }), inside(one));
-  },
-  classify(panel, shown, done, one) {
-    const most = Math.max(...done.weights[0], 1e-9);
-    const words = make("div", { className: "words source", dir: "auto" }, ...done.source.map((word, number) => {
-      const node = make("span", { className: "word", textContent: word, title: percent(done.weights[0][number]) });
-      tint(node, (0.7 * done.weights[0][number]) / most);
-      return node;
-    }));
-    panel.append(words, make("p", { className: "hint", textContent: `How much each word weighed: ${done.shown}.` }));
-    for (const [label, prob] of Object.entries(done.probs).slice(0, 12))
-      panel.append(make("div", { className: "bar" }, make("span", { textContent: label }), make("meter", { value: prob, max: 1 }), make("span", { textContent: percent(prob) })));
-    panel.append(inside(one));
-  },
-  tag(panel, shown, found) {
-    shown.hidden = true;
-    panel.append(make("div", { className: "words target", dir: "auto" }, ...found.map((each) =>
-      make("span", { className: "word", title: percent(each.prob) }, each.word, make("small", { textContent: each.tag })))));
-  },
-  forecast(panel, shown, found, past) {
-    shown.textContent = found.map((value) => Number(value.toPrecision(5))).join("  ");
-    const before = past.slice(-4 * found.length);
-    panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the end of what came, blue: the forecast"));
-  },
-  other(panel, shown, found) { shown.textContent = typeof found === "string" ? found : JSON.stringify(found); },
-};
-
-function force(panel, words, one, before, word, choices, between = " ") {
-  panel.querySelector(".force")?.remove();
-  const go = (piece) => ask((before && between ? `${before}${piece.startsWith(" ") ? "" : between}${piece}` : before + piece).trimStart(), one);
-  const own = make("input", { type: "text", dir: "auto", ariaLabel: "Another word" });
-  own.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && own.value) { event.preventDefault(); go((between ? "" : " ") + own.value.trim()); }
-  });
-  const box = make("div", { className: "force" }, make("p", { className: "hint", textContent: `Instead of “${word.trim()}”:` }),
-    make("div", { className: "row" }, ...choices.filter((each) => each.piece !== "</s>").slice(0, 10).map((each) => {
-      const button = make("button", { type: "button", textContent: `${each.piece.trim() || "␣"} ${percent(each.prob)}` });
-      button.addEventListener("click", () => go(each.piece));
-      return button;
-    }), own));
-  words.after(box);
-  own.focus();
-}
-
-function tree(done) {
-  const box = make("div", { className: "tree" });
-  const times = [...new Set(done.tree.map((one) => one.time))];
-  for (const time of times)
-    box.append(make("div", { className: "step" }, make("div", { className: "hint", textContent: String(time) }),
-      ...done.tree.filter((one) => one.time === time).map((one) => make("div", {
-        className: `candidate ${one.fate}${one.best ? " best" : ""}`,
-        textContent: one.piece, title: `rank ${one.rank + 1}, ${one.fate}, log-probability ${one.logp}, score ${one.score}, from ${one.parent + 1}` }))));
-  return make("details", {}, make("summary", { textContent: "Search tree" }),
-    make("p", { className: "hint", textContent: "Each column is a step, the best on top; faint ones were pruned, green ones ended, bold words are those of the answer." }), box);
-}
-
-function inside(one) {
-  const where = `/inspect?run=${encodeURIComponent(one.name)}&text=${encodeURIComponent(at("text").value)}`;
-  return make("p", {}, make("a", { href: where, target: "_blank", rel: "noopener", textContent: "Look inside: gates, gradients, heads" }));
 }
 
 // ---------------------------------------------------------------- curves

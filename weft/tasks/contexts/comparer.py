@@ -4,12 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from weft.errors import DataError
-from weft.nn.embed.contextual import BothWays
+from weft.nn.embed.contextual import BOUNDARY, BothWays
 from weft.tasks.contexts.text import words_of
 from weft.tasks.prose.data import ProseData
 from weft.tasks.tags.lexicon import Lexicon
+
+END = "<end>"
 
 
 class InSentence(NamedTuple):
@@ -45,6 +48,18 @@ class Comparer:
         with torch.no_grad():
             layers = torch.cat(self.model(spelled.to(device), mask.to(device)))
         return InSentence(words, layers.float().cpu().numpy())
+
+    def ahead(self, words: list[str]) -> Tensor:
+        """The forward model's log-probabilities [S + 1, V] of each word of a sentence, and of its end."""
+        spelled, mask = self.lexicon.spell([words])
+        device = self.model.ends.device
+        with torch.no_grad():
+            logp: Tensor = self.model.head(self.model.ahead(spelled.to(device), mask.to(device)))[0]
+        return logp.float().cpu()
+
+    def word(self, number: int) -> str:
+        """What a class of the softmax is called."""
+        return {BOUNDARY: END, 1: "<unk>"}.get(number) or self.lexicon.words[number - 2]
 
     def compare(self, word: str, first: str, second: str) -> list[float]:
         """The cosines of a word's vectors in two sentences, the lowest layer first, where it is always 1.

@@ -98,18 +98,25 @@ class ProseData:
         """
         if self.corpus is not None and self.language is not None:
             return side(self.corpus, self.language, split)
+        path, begin, end = self._part(split)
+        return PlainText(path, begin=begin, end=end)
+
+    def describe(self, split: Split) -> str:
+        """For signatures, such as "libreoffice-help en test"; the file need not be there any more."""
+        if self.corpus:
+            return f"{self.corpus} {self.language} {split}"
+        path, begin, end = self._part(split)
+        return path.name if (begin, end) == (0, 1) else f"{path.name}[{begin:g}:{end:g}]"
+
+    def _part(self, split: Split) -> tuple[Path, float, float]:
+        """The file of a split, and which share of it is meant."""
         if self.valid_share and split != "test":
             cut = 1 - self.valid_share
-            begin, end = (0.0, cut) if split == "train" else (cut, 1.0)
-            return PlainText(self.folder / str(self.train), begin=begin, end=end)
+            return (self.folder / str(self.train), *((0.0, cut) if split == "train" else (cut, 1.0)))
         path = getattr(self, split)
         if path is None:
             raise ConfigError(
                 f"data.{split}: the recipe names no such file; give one with --data FILE, "
                 "or score the validation text: --split valid"
             )
-        return PlainText(self.folder / path)
-
-    def describe(self, split: Split) -> str:
-        """For signatures, such as "libreoffice-help en test"."""
-        return f"{self.corpus} {self.language} {split}" if self.corpus else f"{self.open(split).name}"
+        return self.folder / path, 0.0, 1.0

@@ -1,0 +1,354 @@
+"""What `weft inspect` shows of every task: the views that apply and no others, and numbers that are right."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from tests.commands.shell import refused, weft
+from tests.commands.test_masked import make as make_masked
+from tests.commands.test_speech import make as make_speech
+from tests.commands.test_summarise import make as make_summaries
+from tests.tasks.every import KINDS
+from weft import rooms, tasks
+from weft.inspect.inspection import file_of, page_of, subject_of, views_of
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.embedding import EmbeddingView
+from weft.inspect.views.heard import HeardView
+from weft.inspect.views.picture import PictureView, lit, strip
+from weft.inspect.views.view import View
+from weft.inspect.written import plain_beam
+from weft.probe import probe
+from weft.run import Opened, open_run
+from weft.tasks.pictures.captioner import Captioner
+from weft.tasks.task import Task
+
+SHORT = ("training.max_updates=3", "training.validate_every=3", "training.device=cpu")
+SHORT += ("training.tensorboard=false", "training.log_every=1", "training.monitors=false")
+MADE: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
+    name: (kind.make, [one for one in kind.changes if not one.startswith("decoding.")])
+    for name, kind in KINDS.items()
+}
+MADE |= {
+    "masked": (make_masked, []),
+    "speech": (make_speech, []),
+    "summarise": (make_summaries, []),
+}
+CELLS = ["Cells over time", "Gradient reach"]
+SEARCHED = ["Alignment", "Probabilities", "Search tree"]
+EXPECTED = {
+    "translate": [*SEARCHED, *CELLS, "Embeddings", "Training"],
+    "multilingual": [*SEARCHED, *CELLS, "Embeddings", "Training"],
+    "summarise": [*SEARCHED, *CELLS, "Embeddings", "Training"],
+    "language": ["Probabilities", "Search tree", *CELLS, "Embeddings", "Training"],
+    "language in windows": [
+        "Probabilities",
+        "Search tree",
+        "Attention heads",
+        "Positions",
+        "Embeddings",
+        "Training",
+    ],
+    "classify": ["Words that weighed", "Probabilities", *CELLS, "Embeddings", "Training"],
+    "tag": ["Probabilities", *CELLS, "Embeddings", "Training"],
+    "forecast": ["Forecast", *CELLS, "Training"],
+    "embeddings": ["Embeddings", "Training"],
+    "caption": ["Picture", *SEARCHED, *CELLS, "Training"],
+    "draw": [
+        "Picture",
+        "Alignment",
+        "Probabilities",
+        *CELLS,
+        "Attention heads",
+        "Positions",
+        "Embeddings",
+        "Training",
+    ],
+    "elmo": ["Probabilities", *CELLS, "Embeddings", "Training"],
+    "images": ["Picture", "Probabilities", "Training"],
+    "memory": [*CELLS, "Training"],
+    "masked": ["Probabilities", "Attention heads", "Positions", "Embeddings", "Training"],
+    "speech": ["Recording", *SEARCHED, *CELLS, "Training"],
+}
+"""Views of the tiny runs; draw's decoder is a Transformer, so heads beside the encoder's cells."""
+
+TEXTS = {"classify": "this film was dull"}
+"""Given where the run's own example may have one word, over which no gradient reaches."""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Opened]:
+    """A run of each task, trained when first asked for."""
+    made: dict[str, Opened] = {}
+
+    def get(name: str) -> Opened:
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name.replace(" ", "-"))
+            make, changes = MADE[name]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("WEFT_CACHE", str(folder / "cache"))
+                answer = weft("train", make(folder / "toy"), "--run", folder / "run", *SHORT, *changes)
+            assert answer.code == 0, answer.err
+            made[name] = open_run(folder / "run", device="cpu")
+        return made[name]
+
+    return get
+
+
+def looked_at(opened: Opened, text: str | None = None) -> tuple[Subject, dict[str, View]]:
+    subject = subject_of(opened, text)
+    return subject, {view.title: view for view in views_of(subject)}
+
+
+def test_every_task_stands_here() -> None:
+    assert {name.split()[0] for name in MADE} == set(rooms.parts(tasks, Task))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_page_has_the_views_that_apply_and_every_view_its_files(
+    name: str, runs: Callable[[str], Opened]
+) -> None:
+    subject, views = looked_at(runs(name), TEXTS.get(name))
+    assert list(views) == EXPECTED[name]
+    assert subject.text
+    page = page_of(subject, list(views.values()))
+    assert len(page.encode()) < 3_000_000
+    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None and [one["title"] for one in json.loads(found.group(1))] == list(views)
+    for view in views.values():
+        assert json.loads(file_of(view, "json"))["blocks"]
+        rows = list(csv.reader(io.StringIO(file_of(view, "csv").decode())))
+        assert len(rows) > 1 and {len(row) for row in rows} == {len(rows[0])}
+        with Image.open(io.BytesIO(file_of(view, "png"))) as picture:
+            assert min(picture.size) > 100
+        assert file_of(view, "svg").startswith(b"<?xml")
+
+
+@pytest.fixture
+def captioned(runs: Callable[[str], Opened]) -> Iterator[tuple[Subject, dict[str, View]]]:
+    yield looked_at(runs("caption"))
+
+
+def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looked(
+    captioned: tuple[Subject, dict[str, View]],
+) -> None:
+    subject, views = captioned
+    opened = subject.opened
+    captioner = opened.task.predictor(opened.model)
+    assert isinstance(views["Picture"], PictureView)
+    picture = views["Picture"].picture
+    tokens = captioner.vocabulary.encode(subject.answer)
+    weights = captioner.look(picture.pixels, tokens)
+    for mine, (_, grid) in zip(weights, picture.looks, strict=False):
+        assert np.abs(mine - grid).max() < 1e-5
+    assert len(picture.looks) == len(tokens) + 1  # the end too
+    assert [len(subject.source)] == [captioner.front.places]
+
+
+def test_pictures_come_from_files_and_what_is_none_is_named(
+    runs: Callable[[str], Opened], tmp_path: Path
+) -> None:
+    for name in ("caption", "images"):
+        opened = runs(name)
+        side = opened.task.shape[0]
+        noise = np.random.default_rng(3).integers(0, 256, (side, side, 3), np.uint8)
+        Image.fromarray(noise).save(tmp_path / "x.png")
+        subject, views = looked_at(opened, str(tmp_path / "x.png"))
+        assert subject.text == "x.png"
+        assert isinstance(views["Picture"], PictureView)
+        assert (views["Picture"].picture.pixels == noise).all()
+        predictor = opened.task.predictor(opened.model)
+        if name == "caption":  # a plain beam, whatever the run's own search is
+            how = plain_beam(predictor.decoding)
+            predictor = Captioner(predictor.model, predictor.vocabulary, how, predictor.shape, predictor.size)
+        assert subject.answer.split(" (")[0] == predictor.predict(noise)
+        run = opened.path
+        assert "there is no such file" in refused(weft("inspect", run, "nothing.png"))
+        assert "a model of pictures is given a file" in refused(weft("inspect", run, " "))
+        (tmp_path / "bad.png").write_bytes(b"no picture")
+        assert "damaged, or no picture" in refused(weft("inspect", run, tmp_path / "bad.png"))
+
+
+def test_what_weighed_in_a_picture_is_the_slope_times_the_pixel(runs: Callable[[str], Opened]) -> None:
+    opened = runs("images")
+    subject, views = looked_at(opened)
+    assert isinstance(views["Picture"], PictureView)
+    name, weights = views["Picture"].picture.looks[-1]
+    assert name == "gradient times pixel" and weights.sum() == pytest.approx(1, abs=1e-5)
+    # A finite difference of the class's log-probability at the heaviest pixel, all colours scaled.
+    x, mask = subject.batch.source.double(), subject.batch.source_mask
+    model = opened.model.double()
+    number = int(subject.batch.target[0])
+
+    def logp(at: torch.Tensor) -> float:
+        with torch.no_grad():
+            return float(model(at, mask)[0, 0, number])
+
+    slopes = []
+    for row, column in [np.unravel_index(weights.argmax(), weights.shape), (0, 0)]:
+        step = torch.zeros_like(x)
+        step[0, row, column] = 1e-6 * x[0, row, column]
+        slopes.append(abs(logp(x + step) - logp(x - step)) / 2e-6)
+    opened.model.float()
+    assert slopes[1] / slopes[0] == pytest.approx(float(weights[0, 0] / weights.max()), abs=1e-4)
+
+
+def test_a_clip_is_a_strip_of_frames_and_dark_where_the_weight_is_not() -> None:
+    clip = np.arange(2 * 3 * 5 * 3, dtype=np.uint8).reshape(2, 3, 5, 3)
+    assert strip(clip).shape == (3, 10, 3) and (strip(clip)[:, 5:] == clip[1]).all()
+    shown = lit(np.full((4, 4, 3), 200, np.uint8), np.array([[1.0, 0.0], [0.5, 0.0]]))
+    assert shown[0, 0].tolist() == [200] * 3 and shown[0, 3].tolist() == [50] * 3
+    assert shown[3, 0].tolist() == [125] * 3
+
+
+def test_a_drawn_picture_is_that_of_predict_and_every_tile_has_its_chance(
+    runs: Callable[[str], Opened],
+) -> None:
+    opened = runs("draw")
+    text = "a red circle at the top"
+    subject, views = looked_at(opened, text)
+    painter = opened.task.predictor(opened.model)
+    assert isinstance(views["Picture"], PictureView)
+    assert (views["Picture"].picture.pixels == painter.predict(text)).all()
+    sure = views["Picture"].picture.looks[-1][1]
+    assert sure.shape == (4, 4) and sure.ravel().tolist() == [one.prob for one in subject.choices[:16]]
+
+
+def test_a_recording_is_transcribed_as_predict_does_and_listens_there(
+    runs: Callable[[str], Opened],
+) -> None:
+    opened = runs("speech")
+    subject, views = looked_at(opened)
+    path = opened.task.data.path("valid").parent / "valid0.wav"
+    assert subject.text == "valid0.wav"
+    assert subject.answer == weft("predict", opened.path, path).lines[0]
+    assert isinstance(views["Recording"], HeardView)
+    heard = views["Recording"].heard
+    assert np.allclose(heard.weights.sum(1), 1, atol=1e-5) and len(heard.pieces) == len(heard.weights)
+    assert "a model of speech is given a wav file" in refused(weft("inspect", opened.path, "none.wav"))
+
+
+def test_a_masked_model_fills_gaps_and_else_hides_each_token_in_turn(
+    runs: Callable[[str], Opened],
+) -> None:
+    opened = runs("masked")
+    filler = opened.task.predictor(opened.model)
+    subject, _ = looked_at(opened, "the [MASK] can [MASK]")
+    filled = filler.fill("the [MASK] can [MASK]", 3)
+    assert subject.answer == filled.text and len(subject.choices) == 2
+    for one, gap in zip(subject.choices, filled.gaps, strict=True):
+        assert one.prob == pytest.approx(gap[0][1], abs=1e-6)
+    whole, _ = looked_at(opened, "the cat can purr")
+    for place, one in enumerate(whole.choices):
+        words = ["the", "cat", "can", "purr"]
+        words[place] = "[MASK]"
+        chances = dict(filler.fill(" ".join(words), 50).gaps[0])
+        assert one.prob == pytest.approx(chances[["the", "cat", "can", "purr"][place]], abs=1e-6)
+    assert "was trained on 11 at a time" in refused(weft("inspect", opened.path, "cat " * 12))
+
+
+def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callable[[str], Opened]) -> None:
+    opened = runs("elmo")
+    text = "go to the bank now\nthe bank of the lake"
+    subject, views = looked_at(opened, text)
+    with torch.no_grad():
+        both = opened.model.directions(subject.batch)  # type: ignore[operator]
+    nats = -sum(np.log(one.prob) for one in subject.choices)
+    assert nats == pytest.approx(float(both.forward.total), rel=1e-4)
+    assert isinstance(views["Embeddings"], EmbeddingView)
+    vectors = views["Embeddings"].vectors
+    places = [n for n, word in enumerate(vectors.pieces) if word == "bank"]
+    first, second = places
+    assert (vectors.table[vectors.chosen[first]] == vectors.table[vectors.chosen[second]]).all()
+    assert vectors.context is not None
+    cosine = opened.task.predictor(opened.model).compare("bank", *text.splitlines())[-1]
+    a, b = vectors.context[first], vectors.context[second]
+    assert float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) == pytest.approx(cosine, abs=1e-5)
+    assert cosine < 0.9999
+
+
+@pytest.mark.parametrize("name", ["elmo", "masked", "tag", "classify", "translate", "language"])
+def test_neighbours_in_context_are_those_of_the_largest_cosine(
+    name: str, runs: Callable[[str], Opened]
+) -> None:
+    _, views = looked_at(runs(name))
+    view = views["Embeddings"]
+    assert isinstance(view, EmbeddingView)
+    around, context = view.vectors.around, view.vectors.context
+    assert around is not None and context is not None
+    assert len(around.words) == len(around.vectors) == len(around.where)
+    others = around.vectors / np.linalg.norm(around.vectors, axis=1, keepdims=True)
+    for row, near in zip(context, view.within, strict=False):
+        cosines = others @ (row / np.linalg.norm(row))
+        assert [value for _, value in near] == pytest.approx(sorted(cosines, reverse=True)[:4], abs=1e-5)
+    kinds = {row[1] for row in list(view.table())[1:]}
+    assert kinds == {"static", "in context"}
+
+
+def test_without_the_data_words_in_context_have_no_neighbours_and_the_page_stands(
+    runs: Callable[[str], Opened], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = runs("elmo")
+    folder = Path(opened.task.data.folder / str(opened.task.data.valid)).parent
+    hidden = folder.with_name("hidden")
+    folder.rename(hidden)
+    try:
+        subject, views = looked_at(opened, "go to the bank now")
+        assert isinstance(views["Embeddings"], EmbeddingView) and views["Embeddings"].within == []
+        assert page_of(subject, list(views.values()))
+    finally:
+        hidden.rename(folder)
+
+
+def test_word_vectors_name_what_is_near_and_what_is_not_there(runs: Callable[[str], Opened]) -> None:
+    opened = runs("embeddings")
+    vectors = opened.task.predictor(opened.model)
+    subject, views = looked_at(opened, "apple saw nowhere")
+    near = [one.word for one in vectors.nearest("apple", 6)]
+    assert "without a vector: nowhere" in subject.answer and " ".join(near) in subject.answer
+    rows = [row for row in list(views["Embeddings"].table())[1:] if row[0] == "apple"]
+    assert [row[3] for row in rows] == near
+    assert "none of these words has a vector" in refused(weft("inspect", opened.path, "nowhere"))
+
+
+def test_a_forecast_is_that_of_predict(runs: Callable[[str], Opened]) -> None:
+    opened = runs("forecast")
+    subject, _ = looked_at(opened)
+    with torch.no_grad():
+        best = opened.model.best(subject.batch.past if hasattr(subject.batch, "past") else subject.batch[0])  # type: ignore[operator]
+    scale: Any = subject.forecast.best
+    assert len(scale) == opened.task.data.horizon == best.shape[1]
+    assert "there is no such file" in refused(weft("inspect", opened.path, "none.csv"))
+    assert "the text is empty" in refused(weft("inspect", opened.path, ""))
+
+
+def test_one_of_many_languages_is_asked_by_its_direction(runs: Callable[[str], Opened]) -> None:
+    opened = runs("multilingual")
+    pairs = opened.task.data.pairs
+    translator = opened.task.predictor(opened.model)
+    for pair in pairs[:2]:
+        subject, _ = looked_at(opened, f"{pair}: one two three")
+        found = next(translator.of(pair).translate(["one two three"]))
+        assert subject.text == "one two three"
+        assert subject.answer == found[0].text or len(subject.hypotheses) > 1
+    assert "the text after" in refused(weft("inspect", opened.path, f"{pairs[0]}:  "))
+
+
+def test_a_line_of_numbers_is_remembered_as_predict_does(runs: Callable[[str], Opened]) -> None:
+    opened = runs("memory")
+    line = "0.25* 0.5 0.75*"
+    subject, _ = looked_at(opened, line)
+    said = weft("predict", opened.path, stdin=line.encode() + b"\n").lines[0]
+    assert subject.answer == said
+    assert list(subject.source) == ["0.25*", "0.50", "0.75*"]
+    with probe() as seen, torch.no_grad():
+        opened.model.loss(subject.batch)  # type: ignore[operator]
+    assert seen is not None

@@ -1,0 +1,194 @@
+"""`/predict` of every task answers what `weft predict` does; files come as base64; changes are heard."""
+
+import base64
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.commands import (
+    test_caption,
+    test_draw,
+    test_elmo,
+    test_embeddings,
+    test_images,
+    test_masked,
+    test_speech,
+    test_summarise,
+)
+from tests.commands.shell import weft
+from tests.serve.client import ask, post
+
+MAKERS: dict[str, Callable[[Path], Path]] = {
+    "masked": test_masked.make,
+    "summarise": test_summarise.make,
+    "elmo": test_elmo.make,
+    "embeddings": test_embeddings.make,
+    "caption": test_caption.make,
+    "images": test_images.make,
+    "draw": test_draw.make,
+    "speech": test_speech.make,
+}
+SHORT = ("training.max_updates=2", "training.validate_every=2", "training.device=cpu")
+
+
+@pytest.fixture(scope="module")
+def served(library: None, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """A run of each task, trained when first asked for, as the server has it."""
+    from weft.serve.served import Served
+
+    made: dict[str, Any] = {}
+
+    def get(name: str) -> Any:
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            recipe = MAKERS[name](folder / "toy")
+            if "folder" not in recipe.read_text("utf-8"):
+                text = recipe.read_text("utf-8").replace("data: {", f"data: {{folder: {folder / 'toy'}, ", 1)
+                recipe.write_text(text)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("WEFT_CACHE", str(folder / "cache"))
+                answer = weft("train", recipe, "--run", folder / "run", *SHORT)
+            assert answer.code == 0, answer.err
+            made[name] = Served(folder / "run", name, "cpu", ())
+        return made[name]
+
+    return get
+
+
+def answered(run: Any, given: Any) -> list[Any]:
+    from weft.serve.limits import Limits
+    from weft.serve.predicting import inputs_of, predicting
+
+    limits = Limits()
+    return list(predicting(run, limits)(inputs_of(run, given, limits), lambda: False))
+
+
+def refusal(run: Any, given: Any) -> str:
+    from weft.serve.limits import Refusal
+
+    with pytest.raises(Refusal) as found:
+        answered(run, given)
+    assert 400 <= found.value.status < 500
+    return found.value.sentence
+
+
+def png(pixels: np.ndarray) -> str:
+    out = io.BytesIO()
+    Image.fromarray(pixels).save(out, "png")
+    return base64.b64encode(out.getvalue()).decode()
+
+
+def test_a_summary_is_that_of_predict(served: Callable[[str], Any]) -> None:
+    run = served("summarise")
+    texts = ["alpha beta. It is omega here.", "beta."]
+    found = answered(run, texts)
+    lines = weft("predict", run.path, stdin="\n".join(texts).encode() + b"\n").lines
+    assert [one["text"] for one in found] == lines
+    assert run.rewrites and run.directions() == []
+
+
+def test_gaps_are_filled(served: Callable[[str], Any]) -> None:
+    run = served("masked")
+    (found,) = answered(run, "the [MASK] can purr")
+    assert found["text"] == run.opened.task.predictor(run.opened.model).predict("the [MASK] can purr")
+    probs = [one["prob"] for one in found["gaps"][0]]
+    assert len(probs) == 5 and probs == sorted(probs, reverse=True)
+    assert "there is no [MASK]" in refusal(run, "no gap")
+
+
+def test_words_are_near_others(served: Callable[[str], Any]) -> None:
+    run = served("embeddings")
+    vectors = run.opened.task.predictor(run.opened.model)
+    one, three = answered(run, ["apple", "apple saw fig"])
+    assert [each["word"] for each in one] == [each.word for each in vectors.nearest("apple", 10)]
+    assert [each["word"] for each in three] == [
+        each.word for each in vectors.analogy("apple", "saw", "fig", 10)
+    ]
+    assert "2 words came" in refusal(run, "apple saw")
+    assert "none of the" in refusal(run, "nowhere")
+
+
+def test_a_word_is_compared_in_two_sentences_or_a_sentence_has_vectors(served: Callable[[str], Any]) -> None:
+    run = served("elmo")
+    comparer = run.opened.task.predictor(run.opened.model)
+    line = "bank\tgo to the bank now\tthe bank of the lake"
+    compared, alone = answered(run, [line, "go to the bank now"])
+    assert compared["cosines"] == pytest.approx(comparer.compare(*line.split("\t")))
+    assert alone["words"] == ["go", "to", "the", "bank", "now"]
+    assert np.allclose(alone["vectors"], comparer.vectors("go to the bank now").layers[-1], atol=1e-5)
+    assert "is no word of" in refusal(run, "lake\tgo now\tthe lake")
+    assert "at most 200" in refusal(run, "go " * 201)
+
+
+def test_a_picture_is_drawn(served: Callable[[str], Any]) -> None:
+    run = served("draw")
+    (found,) = answered(run, "a red circle at the top")
+    with Image.open(io.BytesIO(base64.b64decode(found.removeprefix("data:image/png;base64,")))) as picture:
+        drawn = run.opened.task.predictor(run.opened.model).predict("a red circle at the top")
+        assert (np.asarray(picture.convert("RGB")) == drawn).all()
+
+
+@pytest.mark.parametrize("name", ["caption", "images"])
+def test_pictures_come_as_base64(name: str, served: Callable[[str], Any]) -> None:
+    run = served(name)
+    pixels = np.random.default_rng(3).integers(0, 256, (12, 12, 3), np.uint8)
+    one, two = answered(run, [png(pixels), "data:image/png;base64," + png(pixels)])
+    assert one == two
+    said = run.opened.task.predictor(run.opened.model).predict(pixels)
+    assert one["text" if name == "caption" else "label"] == said
+    assert "is no base64" in refusal(run, "***")
+    assert "a file of another kind came" in refusal(run, base64.b64encode(b"RIFF....WAVE").decode())
+    assert "damaged, or no picture" in refusal(
+        run, base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"x" * 40).decode()
+    )
+    assert "more than 4,000,000 pixels" in refusal(run, png(np.zeros((2001, 2000, 3), np.uint8)))
+    assert "9 files came" in refusal(run, [png(pixels)] * 9)
+    assert "as base64 are needed, a number came" in refusal(run, 7)
+    assert "scale it to that" in refusal(run, png(pixels[:5]))
+
+
+def test_a_recording_comes_as_base64(served: Callable[[str], Any]) -> None:
+    run = served("speech")
+    wav = run.opened.task.data.path("valid").parent / "valid0.wav"
+    (found,) = answered(run, base64.b64encode(wav.read_bytes()).decode())
+    assert found["text"] == weft("predict", run.path, wav).lines[0]
+    assert "wav files are read" in refusal(run, png(np.zeros((3, 3, 3), np.uint8)))
+    cut = base64.b64encode(wav.read_bytes()[:60]).decode()
+    assert "the file: " in refusal(run, cut) and "/" not in refusal(run, cut)
+
+
+def test_dropped_units_change_this_answer_and_no_other(address: str) -> None:
+    where = f"{address}/predict"
+    plain = post(where, {"run": "tags", "inputs": "the dog"}).body["outputs"]
+    layers = {one["name"]: one["cells"] for one in ask(f"{address}/api/runs").body if one["ready"]}["tags"]
+    drop = [[number, unit] for number, one in enumerate(layers) for unit in range(min(9, one["size"]))]
+    changed = post(where, {"run": "tags", "inputs": "the dog", "drop": drop}).body["outputs"]
+    assert [one["prob"] for one in changed[0]] != [one["prob"] for one in plain[0]]
+    assert post(where, {"run": "tags", "inputs": "the dog"}).body["outputs"] == plain
+    for bad, sentence in (
+        ([[99, 0]], "layer 99 came"),
+        ([[0, 9999]], "unit 9999 came"),
+        ([[0]], "pairs of whole numbers"),
+        ([[0, True]], "pairs of whole numbers"),
+        ("x", "a list of pairs"),
+        ([[0, 0]] * 65, "at most 64"),
+    ):
+        reply = post(where, {"run": "tags", "inputs": "the dog", "drop": bad})
+        assert reply.status == 400 and sentence in reply.body["error"], reply
+
+
+def test_a_run_whose_data_is_gone_is_listed_and_answers(served: Callable[[str], Any]) -> None:
+    run = served("masked")
+    folder = Path(run.opened.task.data.train).parent
+    hidden = folder.with_name("hidden")
+    folder.rename(hidden)
+    try:
+        assert run.opened.task.about().endswith("train.txt")
+        assert answered(run, "the [MASK] can purr")
+    finally:
+        hidden.rename(folder)

@@ -1,0 +1,72 @@
+"""A recording: its bands over time, and where each character listened."""
+
+from collections.abc import Iterable, Sequence
+
+from matplotlib.figure import Figure
+
+from weft.inspect.colours import INK
+from weft.inspect.looks.speech import listened
+from weft.inspect.subjects.subject import Subject
+from weft.inspect.views.view import Block, View, matrix, said
+from weft.tasks.recordings.transcriber import Heard
+
+
+class HeardView(View):
+    """Frames of a recording.
+
+    Args:
+        heard: and where it was listened to.
+        text: that was written.
+    """
+
+    title = "Recording"
+    order = 7
+
+    def __init__(self, heard: Heard, text: str) -> None:
+        self.heard, self.text = heard, text
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "HeardView | None":
+        """Where a recording was read."""
+        return None if subject.heard is None else cls(subject.heard, subject.answer)
+
+    def blocks(self) -> list[Block]:
+        """The spectrogram; below it, over the same time, the attention."""
+        heard = self.heard
+        bands = heard.frames.shape[1]
+        seconds = [f"{n * heard.hop:.2f} s" for n in range(len(heard.frames))]
+        loud = heard.frames.T[::-1] - heard.frames.min()
+        names = [f"band {n}" for n in range(bands, 0, -1)]
+        items = [matrix("frames", loud, names, seconds, high=max(float(loud.max()), 1e-6))]
+        if heard.pieces:
+            spread = heard.weights.repeat(heard.stride, 1)[:, : len(heard.frames)]
+            top = max(float(spread.max()), 1e-6)
+            items.append(matrix("where each character listened", spread, heard.pieces, seconds, high=top))
+        groups = [{"name": "recording", "items": items}]
+        return [
+            said(
+                f"{len(heard.frames)} frames of {bands} bands on a mel scale, the highest above, darker "
+                f"louder; the decoder looks at {heard.weights.shape[1]} places of {heard.stride} frames each."
+            ),
+            {"kind": "matrices", "pick": "recording", "each": "shown", "groups": groups},
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each frame and band."""
+        yield "seconds", "band", "value"
+        for n, frame in enumerate(self.heard.frames.tolist()):
+            for band, value in enumerate(frame, 1):
+                yield round(n * self.heard.hop, 4), band, value
+
+    def figure(self) -> Figure:
+        """Spectrogram, characters and attention."""
+        if self.heard.pieces:
+            return listened(self.heard, title=self.text)
+        figure = Figure(figsize=(8, 3), dpi=100, facecolor="white", layout="constrained")
+        axes = figure.subplots()
+        seconds = len(self.heard.frames) * self.heard.hop
+        extent = (0, seconds, 0, self.heard.frames.shape[1])
+        axes.imshow(self.heard.frames.T, origin="lower", aspect="auto", extent=extent, cmap="Greys")
+        axes.set(xlabel="seconds", ylabel="mel bands")
+        axes.set_title(self.text, color=INK, fontsize=10, parse_math=False)
+        return figure

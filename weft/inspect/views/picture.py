@@ -1,0 +1,109 @@
+"""A picture that was read or drawn, and what was looked at in it: light where the weights are.
+
+Read next: ../page/picture.js; ../pictured.py, which makes the weights.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.data.images import data_uri
+from weft.inspect.colours import INK
+from weft.inspect.fonts import printable
+from weft.inspect.subjects.subject import Pictured, Subject
+from weft.inspect.views.view import Block, View, said
+
+DARKEST = 0.75
+"""Of what is not looked at: the picture stays visible everywhere."""
+
+COLUMNS = 6
+DRAWN = 30
+"""Pictures in a figure; the page and the table have all."""
+
+
+class PictureView(View):
+    """A picture with weights laid over it.
+
+    Args:
+        picture: and its weights.
+    """
+
+    title = "Picture"
+    order = 8
+
+    def __init__(self, picture: Pictured) -> None:
+        self.picture = picture
+        self.flat = strip(picture.pixels)
+        self.looks = [(name, strip(weights[..., None])[..., 0]) for name, weights in picture.looks]
+
+    @classmethod
+    def collect(cls, subject: Subject) -> "PictureView | None":
+        """Where a picture was read or drawn."""
+        return None if subject.picture is None else cls(subject.picture)
+
+    def blocks(self) -> list[Block]:
+        """The picture, and a button for each of its looks."""
+        words = f"The picture, and {self.picture.what}: light where the weight is, as much as the heaviest."
+        clip = " Frames stand side by side, in time." if self.picture.pixels.ndim == 4 else ""
+        if not self.looks:
+            words = "The picture; this model has no attention to lay over it."
+        return [
+            said(words + clip),
+            {
+                "kind": "picture",
+                "image": data_uri(self.flat),
+                "width": self.flat.shape[1],
+                "height": self.flat.shape[0],
+                "items": [{"name": name, "values": weights} for name, weights in self.looks],
+            },
+        ]
+
+    def table(self) -> Iterable[Sequence[object]]:
+        """A row for each weight; of a clip the columns of the frames follow each other."""
+        yield "look", "name", "row", "column", "weight"
+        if not self.looks:
+            yield 0, "(none)", 0, 0, 0.0
+        for number, (name, weights) in enumerate(self.looks, 1):
+            for (row, column), weight in np.ndenumerate(weights):
+                yield number, name, row + 1, column + 1, float(weight)
+
+    def figure(self) -> Figure:
+        """The picture, and beside it the picture as each look has it."""
+        shown = self.looks[:DRAWN]
+        count = 1 + len(shown)
+        wide = self.flat.shape[1] > 2 * self.flat.shape[0]
+        columns = 1 if wide else min(COLUMNS, count)
+        rows = -(-count // columns)
+        size = (8.0, 1.7 * rows) if wide else (1.7 * columns, 1.95 * rows + 0.4)
+        figure = Figure(figsize=size, dpi=100, facecolor="white", layout="constrained")
+        places = np.ravel(figure.subplots(rows, columns, squeeze=False))
+        for place in places:
+            place.set_axis_off()
+        places[0].imshow(self.flat, interpolation="nearest")
+        places[0].set_title("the picture", fontsize=9, color=INK)
+        for place, (name, weights) in zip(places[1:], shown, strict=False):
+            place.imshow(lit(self.flat, weights), interpolation="nearest")
+            title = f"{printable(name.removeprefix('▁'))}  {weights.max():.2f}"
+            place.set_title(title, fontsize=9, color=INK, parse_math=False)
+        return figure
+
+
+def strip(clip: np.ndarray) -> np.ndarray:
+    """[time, height, width, C] as its frames side by side [height, time x width, C]; one picture as it is.
+
+    Example:
+        >>> strip(np.zeros((2, 3, 4, 1))).shape, strip(np.zeros((3, 4, 1))).shape
+        ((3, 8, 1), (3, 4, 1))
+    """
+    return np.concatenate(list(clip), 1) if clip.ndim == 4 else clip
+
+
+def lit(picture: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """A picture [height, width, 3] darkened where weights [rows, columns] are below their largest."""
+    light = weights / max(float(weights.max()), 1e-12)
+    tall, wide = picture.shape[:2]
+    rows = np.arange(tall) * weights.shape[0] // tall
+    columns = np.arange(wide) * weights.shape[1] // wide
+    shade = 1 - DARKEST * (1 - light[rows][:, columns])
+    return (picture * shade[..., None]).astype(np.uint8)

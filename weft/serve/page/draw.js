@@ -1,0 +1,169 @@
+"use strict";
+// An answer on the page, one drawing a task. Read next: edits.js.
+
+const tint = (node, weight) => { node.style.backgroundColor = weight ? `rgb(var(--look) / ${Math.min(0.85, weight)})` : ""; };
+const percent = (prob) => `${(100 * prob).toFixed(1)} %`;
+
+const DRAW = {
+  translate(panel, shown, done, one) {
+    shown.hidden = true;
+    const source = make("div", { className: "words source", dir: "auto" },
+      ...done.source.map((word) => make("span", { className: "word", textContent: word })));
+    const words = make("div", { className: "words target", dir: "auto" });
+    done.words.forEach((word, number) => {
+      const button = make("button", { type: "button", className: "word", textContent: word });
+      const look = (on) => {
+        button.classList.toggle("on", on);
+        [...source.children].forEach((node, place) => {
+          const weight = on && done.weights.length ? done.weights[number][place] : 0;
+          tint(node, weight);
+          node.title = on && done.weights.length ? percent(weight) : "";
+        });
+      };
+      for (const name of ["mouseenter", "focus"]) button.addEventListener(name, () => look(true));
+      for (const name of ["mouseleave", "blur"]) button.addEventListener(name, () => look(false));
+      button.addEventListener("click", () => {
+        const step = done.steps[done.begins[number]];
+        force(panel, words, one, done.words.slice(0, number).join(" "), word, step ? step.choices : [], " ", lookers(done, number));
+      });
+      words.append(button);
+    });
+    const note = done.weights.length ? `Hover or focus a word to see where the model looked (${done.shown}); click it to force another.`
+      : "This model has no attention to show; click a word to force another.";
+    words.addEventListener("keydown", walk);
+    panel.append(words, source, make("p", { className: "hint", textContent: note }));
+    const others = make("ol", { className: "others" }, ...done.others.map((other) =>
+      make("li", { dir: "auto" }, other.text, make("span", { className: "hint", textContent: `  ${other.score.toFixed(3)}` }))));
+    panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best` }), others));
+    panel.append(tree(done), inside(one));
+  },
+  language(panel, shown, done, one) {
+    shown.hidden = true;
+    const words = make("div", { className: "words prose target", dir: "auto" });
+    done.steps.forEach((step, number) => {
+      const button = make("button", { type: "button", className: "word", textContent: step.piece, title: percent(step.prob) });
+      tint(button, (1 - step.prob) * 0.5);
+      button.addEventListener("click", () =>
+        force(panel, words, one, done.steps.slice(0, number).map((each) => each.piece).join(""), step.piece, step.choices, ""));
+      words.append(button);
+    });
+    words.addEventListener("keydown", walk);
+    if (!done.steps.length) words.append("(the line ends here)");
+    panel.append(words, make("p", { className: "hint", textContent: "The darker, the less the model expected it; click a word for what else it considered." }), inside(one));
+  },
+  classify(panel, shown, done, one) {
+    const most = Math.max(...done.weights[0], 1e-9);
+    shown.hidden = false;
+    const words = make("div", { className: "words source", dir: "auto" }, ...done.source.map((word, number) => {
+      const node = make("span", { className: "word", textContent: word, title: percent(done.weights[0][number]) });
+      tint(node, (0.7 * done.weights[0][number]) / most);
+      return node;
+    }));
+    panel.append(words, make("p", { className: "hint", textContent: `How much each word weighed: ${done.shown}.` }));
+    bars(panel, Object.entries(done.probs));
+    panel.append(inside(one));
+  },
+  tag(panel, shown, found) {
+    shown.hidden = true;
+    panel.append(make("div", { className: "words target", dir: "auto" }, ...found.map((each) =>
+      make("span", { className: "word", title: percent(each.prob) }, each.word, make("small", { textContent: each.tag })))));
+  },
+  forecast(panel, shown, found, one, past) {
+    shown.textContent = found.map((value) => Number(value.toPrecision(5))).join("  ");
+    const before = past.slice(-4 * found.length);
+    panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the end of what came, blue: the forecast"));
+  },
+  masked(panel, shown, found, one) {
+    shown.textContent = found.text;
+    found.gaps.forEach((gap, number) => {
+      panel.append(make("h3", { textContent: `Gap ${number + 1}` }));
+      bars(panel, gap.map((each) => [each.piece, each.prob]));
+    });
+    panel.append(inside(one));
+  },
+  embeddings(panel, shown, found, one) {
+    shown.textContent = found.map((each) => each.word).join("  ");
+    bars(panel, found.map((each) => [each.word, each.cosine]), (cosine) => cosine.toFixed(3));
+    panel.append(inside(one));
+  },
+  elmo(panel, shown, found, one) {
+    if (found.cosines) {
+      shown.textContent = `${found.word}: how alike it is in the two sentences, layer by layer`;
+      bars(panel, found.cosines.map((cosine, layer) => [`layer ${layer}`, cosine]), (cosine) => cosine.toFixed(3));
+    } else shown.textContent = `${found.words.length} words, a vector of ${found.vectors[0].length} numbers each`;
+    panel.append(inside(one));
+  },
+  draw(panel, shown, found, one) {
+    shown.hidden = true;
+    panel.append(make("img", { className: "picture", src: found, alt: at("text").value }), inside(one));
+  },
+  images(panel, shown, found, one, file) {
+    shown.textContent = `${found.label} (${percent(found.prob)})`;
+    panel.append(make("img", { className: "picture", src: file, alt: "the picture that was sent" }));
+    bars(panel, Object.entries(found.probs));
+  },
+  caption(panel, shown, found, one, file) {
+    shown.textContent = found.text;
+    panel.append(make("img", { className: "picture", src: file, alt: "the picture that was sent" }));
+  },
+  speech(panel, shown, found) { shown.textContent = found.text; },
+  other(panel, shown, found) { shown.textContent = typeof found === "string" ? found : JSON.stringify(found); },
+};
+
+DRAW.multilingual = DRAW.summarise = DRAW.translate;
+
+function bars(panel, rows, said = percent) {
+  for (const [label, value] of rows.slice(0, 12))
+    panel.append(make("div", { className: "bar" }, make("span", { textContent: label, dir: "auto" }),
+      make("meter", { value: Math.max(0, value), max: 1 }), make("span", { textContent: said(value) })));
+}
+
+// Arrow keys go from word to word.
+function walk(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const next = step && [...event.currentTarget.children].at(Math.max(0, [...event.currentTarget.children].indexOf(document.activeElement) + step));
+  if (next) { event.preventDefault(); next.focus(); }
+}
+
+function force(panel, words, one, before, word, choices, between = " ", looks = []) {
+  panel.querySelector(".force")?.remove();
+  const go = (piece) => ask((before && between ? `${before}${piece.startsWith(" ") ? "" : between}${piece}` : before + piece).trimStart(), one);
+  const own = make("input", { type: "text", dir: "auto", ariaLabel: "Another word" });
+  own.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && own.value) { event.preventDefault(); go((between ? "" : " ") + own.value.trim()); }
+  });
+  const box = make("div", { className: "force" }, make("p", { className: "hint", textContent: `Instead of “${word.trim()}”:` }),
+    make("div", { className: "row" }, ...choices.filter((each) => each.piece !== "</s>").slice(0, 10).map((each) => {
+      const button = make("button", { type: "button", textContent: `${each.piece.trim() || "␣"} ${percent(each.prob)}` });
+      button.addEventListener("click", () => go(each.piece));
+      return button;
+    }), own));
+  if (looks.length) box.append(make("p", { className: "hint", textContent: "or let it look at:" }),
+    make("div", { className: "row looks" }, ...looks.map(({ name, steps }) => {
+      const button = make("button", { type: "button", textContent: name });
+      button.addEventListener("click", () => look_at(one, word, name, steps, before));
+      return button;
+    })));
+  box.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { event.stopPropagation(); box.remove(); words.querySelector("button")?.focus(); }
+  });
+  words.after(box);
+  own.focus();
+}
+
+function tree(done) {
+  const box = make("div", { className: "tree" });
+  const times = [...new Set(done.tree.map((one) => one.time))];
+  for (const time of times)
+    box.append(make("div", { className: "step" }, make("div", { className: "hint", textContent: String(time) }),
+      ...done.tree.filter((one) => one.time === time).map((one) => make("div", {
+        className: `candidate ${one.fate}${one.best ? " best" : ""}`,
+        textContent: one.piece, title: `rank ${one.rank + 1}, ${one.fate}, log-probability ${one.logp}, score ${one.score}, from ${one.parent + 1}` }))));
+  return make("details", {}, make("summary", { textContent: "Search tree" }),
+    make("p", { className: "hint", textContent: "Each column is a step, the best on top; faint ones were pruned, green ones ended, bold words are those of the answer." }), box);
+}
+
+function inside(one) {
+  const where = `/inspect?run=${encodeURIComponent(one.name)}&text=${encodeURIComponent(at("text").value)}`;
+  return make("p", {}, make("a", { href: where, target: "_blank", rel: "noopener", textContent: "Look inside: gates, gradients, heads" }));
+}

@@ -1,0 +1,222 @@
+"""What `/predict` reads and answers, task by task: texts, numbers, or files as base64; answers as JSON.
+
+Read next: files.py, pictures and recordings; answers.py, translations and summaries.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from weft.data.audio import read_wav
+from weft.data.images import data_uri
+from weft.errors import WeftError
+from weft.serve.answers import translator
+from weft.serve.batcher import Left, Stopped, Work
+from weft.serve.edits import NOTHING, Edits, without
+from weft.serve.files import kept, limited
+from weft.serve.limits import Limits, Refusal, kind_of
+from weft.serve.served import Served
+
+TEXTS = ("classify", "tag", "memory", "summarise", "masked", "embeddings", "elmo", "draw")
+FILES = ("images", "caption", "speech")
+PREDICTED = (*TEXTS, "forecast", *FILES)
+
+NEAREST = 10
+GAPS = 5
+WORDS = 200
+"""Of a sentence whose vectors are sent."""
+
+
+def predicting(run: Served, limits: Limits, edits: Edits = NOTHING) -> Work:
+    """Inputs of a task that answers each at once, as JSON."""
+    answer = _ANSWERS[run.kind]
+
+    def work(items: list[Any], stopped: Stopped) -> list[Any]:
+        if stopped():
+            raise Left
+        with _refusing():
+            return answer(run, items, limits, edits)
+
+    return work
+
+
+def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
+    """The inputs of `/predict`, checked.
+
+    Raises:
+        Refusal: not what this task reads.
+    """
+    if run.kind not in PREDICTED:
+        raise Refusal(
+            400,
+            f"{run.name}: a run of the kind {run.kind} does not answer here; ask /translate for translations "
+            "and /v1/completions for continuations",
+        )
+    if run.kind == "forecast":
+        return _numbers(given, limits)
+    if run.kind in FILES:
+        return limited(given, run.kind, limits)
+    texts = limits.texts(given, "inputs")
+    if any(not text.strip() for text in texts):
+        raise Refusal(400, "inputs: an empty text came, there is nothing to answer; send some words")
+    return texts
+
+
+def _numbers(given: Any, limits: Limits) -> list[list[float]]:
+    rows = given if isinstance(given, list) and given and isinstance(given[0], list) else [given]
+    if len(rows) > limits.items:
+        raise Refusal(400, f"inputs: {len(rows)} series came, at most {limits.items} are answered at once")
+    for row in rows:
+        if not isinstance(row, list) or not row:
+            raise Refusal(400, f"inputs: a list of numbers is needed, {kind_of(row)} came")
+        if len(row) > limits.characters:
+            raise Refusal(400, f"inputs: {len(row):,} numbers came, at most {limits.characters:,} are read")
+        if not all(
+            isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < 1e30 for one in row
+        ):
+            raise Refusal(400, "inputs: numbers of a size below 1e30 are needed in every place")
+    return [[float(one) for one in row] for row in rows]
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What a model cannot read is the client's mistake."""
+    try:
+        yield
+    except WeftError as error:
+        raise Refusal(400, str(error)) from error
+
+
+def _at_work(run: Served, edits: Edits) -> Any:
+    return run.opened.task.predictor(without(run, edits))
+
+
+def _classes(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
+    classifier = _at_work(run, edits)
+    return [
+        {
+            "label": found.label,
+            "prob": found.prob,
+            "probs": dict(zip(classifier.reader.classes, found.probs.tolist(), strict=True)),
+        }
+        for found in classifier.classify(texts)
+    ]
+
+
+def _tags(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
+    sentences = [text.split() for text in texts]
+    found = _at_work(run, edits).tag(sentences, probs=True)
+    return [
+        [
+            {"word": word, "tag": tag, "prob": prob}
+            for word, tag, prob in zip(words, one.tags, one.probs, strict=True)
+        ]
+        for words, one in zip(sentences, found, strict=True)
+    ]
+
+
+def _summaries(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
+    decoding = replace(run.opened.task.decoding, batch_rows=limits.batch_rows)
+    model: Any = without(run, edits)
+    found = translator(run, "", decoding, model=model).translate(texts)
+    return [{"text": best[0].text, "score": best[0].score} for best in found]
+
+
+def _gaps(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
+    filler = _at_work(run, edits)
+    answers = []
+    for text in texts:
+        found = filler.fill(text, GAPS)
+        gaps = [[{"piece": piece, "prob": prob} for piece, prob in gap] for gap in found.gaps]
+        answers.append({"text": found.text, "gaps": gaps})
+    return answers
+
+
+def _near(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
+    vectors = _at_work(run, edits)
+    answers = []
+    for text in texts:
+        words = text.split()
+        if len(words) not in (1, 3):
+            raise Refusal(
+                400, f"inputs: {len(words)} words came, one is needed, or three such as man king woman"
+            )
+        near = vectors.nearest(words[0], NEAREST) if len(words) == 1 else vectors.analogy(*words, NEAREST)
+        answers.append([{"word": one.word, "cosine": one.similarity} for one in near])
+    return answers
+
+
+def _in_context(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
+    """One word in two sentences: cosines a layer; a sentence alone: the top layer's vectors."""
+    comparer = _at_work(run, edits)
+    answers: list[Any] = []
+    for text in texts:
+        cells = text.split("\t")
+        if len(cells) == 3:
+            answers.append({"word": cells[0], "cosines": comparer.compare(*cells)})
+            continue
+        found = comparer.vectors(text)
+        if len(found.words) > WORDS:
+            raise Refusal(
+                400, f"inputs: {len(found.words)} words came, at most {WORDS} of a text are answered"
+            )
+        answers.append({"words": found.words, "vectors": np.round(found.layers[-1], 5).tolist()})
+    return answers
+
+
+def _drawn(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
+    return [data_uri(picture) for picture in _at_work(run, edits).draw(texts)]
+
+
+def _seen(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
+    seer, answers = _at_work(run, edits), []
+    for data in files:
+        with kept(data) as path:
+            probs = seer.probs(seer.read(path)[None])[0]
+        order = np.argsort(-probs, kind="stable").tolist()
+        named = {seer.names[n]: float(probs[n]) for n in order}
+        answers.append({"label": seer.names[order[0]], "prob": float(probs[order[0]]), "probs": named})
+    return answers
+
+
+def _captions(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
+    captioner, answers = _at_work(run, edits), []
+    for data in files:
+        with kept(data) as path:
+            best = next(captioner.captions(captioner.read(path)[None]))
+        answers.append({"text": best[0].text, "score": best[0].score})
+    return answers
+
+
+def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
+    transcriber, answers = _at_work(run, edits), []
+    for data in files:
+        with kept(data) as path:
+            frames = transcriber.sound.of(read_wav(path))
+        best = next(transcriber.transcribe([frames]))
+        answers.append({"text": best[0].text, "score": best[0].score})
+    return answers
+
+
+def _each(run: Served, items: Sequence[Any], limits: Limits, edits: Edits) -> list[Any]:
+    predictor = _at_work(run, edits)
+    return [predictor.predict(item) for item in items]
+
+
+_ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
+    "classify": _classes,
+    "tag": _tags,
+    "forecast": _each,
+    "memory": _each,
+    "summarise": _summaries,
+    "masked": _gaps,
+    "embeddings": _near,
+    "elmo": _in_context,
+    "draw": _drawn,
+    "images": _seen,
+    "caption": _captions,
+    "speech": _heard,
+}
