@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +14,14 @@ import torch
 from PIL import Image
 
 from tests.commands.shell import refused, weft
-from tests.commands.test_masked import make as make_masked
-from tests.commands.test_speech import make as make_speech
-from tests.commands.test_summarise import make as make_summaries
-from tests.tasks.every import KINDS
+from tests.inspect.every import MADE, looked_at
 from weft import rooms, tasks
-from weft.inspect.inspection import file_of, page_of, subject_of, views_of
-from weft.inspect.subjects.subject import Subject
+from weft.inspect.inspection import file_of, page_of
 from weft.inspect.views.embedding import EmbeddingView
-from weft.inspect.views.heard import HeardView
-from weft.inspect.views.picture import PictureView, lit, strip
-from weft.inspect.views.view import View
-from weft.inspect.written import plain_beam
 from weft.probe import probe
-from weft.run import Opened, open_run
-from weft.tasks.pictures.captioner import Captioner
+from weft.run import Opened
 from weft.tasks.task import Task
 
-SHORT = ("training.max_updates=3", "training.validate_every=3", "training.device=cpu")
-SHORT += ("training.tensorboard=false", "training.log_every=1", "training.monitors=false")
-MADE: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
-    name: (kind.make, [one for one in kind.changes if not one.startswith("decoding.")])
-    for name, kind in KINDS.items()
-}
-MADE |= {
-    "masked": (make_masked, []),
-    "speech": (make_speech, []),
-    "summarise": (make_summaries, []),
-}
 CELLS = ["Cells over time", "Gradient reach"]
 SEARCHED = ["Alignment", "Probabilities", "Search tree"]
 EXPECTED = {
@@ -84,30 +64,6 @@ TEXTS = {"classify": "this film was dull"}
 """Given where the run's own example may have one word, over which no gradient reaches."""
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Opened]:
-    """A run of each task, trained when first asked for."""
-    made: dict[str, Opened] = {}
-
-    def get(name: str) -> Opened:
-        if name not in made:
-            folder = tmp_path_factory.mktemp(name.replace(" ", "-"))
-            make, changes = MADE[name]
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("WEFT_CACHE", str(folder / "cache"))
-                answer = weft("train", make(folder / "toy"), "--run", folder / "run", *SHORT, *changes)
-            assert answer.code == 0, answer.err
-            made[name] = open_run(folder / "run", device="cpu")
-        return made[name]
-
-    return get
-
-
-def looked_at(opened: Opened, text: str | None = None) -> tuple[Subject, dict[str, View]]:
-    subject = subject_of(opened, text)
-    return subject, {view.title: view for view in views_of(subject)}
-
-
 def test_every_task_stands_here() -> None:
     assert {name.split()[0] for name in MADE} == set(rooms.parts(tasks, Task))
 
@@ -130,110 +86,6 @@ def test_a_page_has_the_views_that_apply_and_every_view_its_files(
         with Image.open(io.BytesIO(file_of(view, "png"))) as picture:
             assert min(picture.size) > 100
         assert file_of(view, "svg").startswith(b"<?xml")
-
-
-@pytest.fixture
-def captioned(runs: Callable[[str], Opened]) -> Iterator[tuple[Subject, dict[str, View]]]:
-    yield looked_at(runs("caption"))
-
-
-def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looked(
-    captioned: tuple[Subject, dict[str, View]],
-) -> None:
-    subject, views = captioned
-    opened = subject.opened
-    captioner = opened.task.predictor(opened.model)
-    assert isinstance(views["Picture"], PictureView)
-    picture = views["Picture"].picture
-    tokens = captioner.vocabulary.encode(subject.answer)
-    weights = captioner.look(picture.pixels, tokens)
-    for mine, (_, grid) in zip(weights, picture.looks, strict=False):
-        assert np.abs(mine - grid).max() < 1e-5
-    assert len(picture.looks) == len(tokens) + 1  # the end too
-    assert [len(subject.source)] == [captioner.front.places]
-
-
-def test_pictures_come_from_files_and_what_is_none_is_named(
-    runs: Callable[[str], Opened], tmp_path: Path
-) -> None:
-    for name in ("caption", "images"):
-        opened = runs(name)
-        side = opened.task.shape[0]
-        noise = np.random.default_rng(3).integers(0, 256, (side, side, 3), np.uint8)
-        Image.fromarray(noise).save(tmp_path / "x.png")
-        subject, views = looked_at(opened, str(tmp_path / "x.png"))
-        assert subject.text == "x.png"
-        assert isinstance(views["Picture"], PictureView)
-        assert (views["Picture"].picture.pixels == noise).all()
-        predictor = opened.task.predictor(opened.model)
-        if name == "caption":  # a plain beam, whatever the run's own search is
-            how = plain_beam(predictor.decoding)
-            predictor = Captioner(predictor.model, predictor.vocabulary, how, predictor.shape, predictor.size)
-        assert subject.answer.split(" (")[0] == predictor.predict(noise)
-        run = opened.path
-        assert "there is no such file" in refused(weft("inspect", run, "nothing.png"))
-        assert "a model of pictures is given a file" in refused(weft("inspect", run, " "))
-        (tmp_path / "bad.png").write_bytes(b"no picture")
-        assert "damaged, or no picture" in refused(weft("inspect", run, tmp_path / "bad.png"))
-
-
-def test_what_weighed_in_a_picture_is_the_slope_times_the_pixel(runs: Callable[[str], Opened]) -> None:
-    opened = runs("images")
-    subject, views = looked_at(opened)
-    assert isinstance(views["Picture"], PictureView)
-    name, weights = views["Picture"].picture.looks[-1]
-    assert name == "gradient times pixel" and weights.sum() == pytest.approx(1, abs=1e-5)
-    # A finite difference of the class's log-probability at the heaviest pixel, all colours scaled.
-    x, mask = subject.batch.source.double(), subject.batch.source_mask
-    model = opened.model.double()
-    number = int(subject.batch.target[0])
-
-    def logp(at: torch.Tensor) -> float:
-        with torch.no_grad():
-            return float(model(at, mask)[0, 0, number])
-
-    slopes = []
-    for row, column in [np.unravel_index(weights.argmax(), weights.shape), (0, 0)]:
-        step = torch.zeros_like(x)
-        step[0, row, column] = 1e-6 * x[0, row, column]
-        slopes.append(abs(logp(x + step) - logp(x - step)) / 2e-6)
-    opened.model.float()
-    assert slopes[1] / slopes[0] == pytest.approx(float(weights[0, 0] / weights.max()), abs=1e-4)
-
-
-def test_a_clip_is_a_strip_of_frames_and_dark_where_the_weight_is_not() -> None:
-    clip = np.arange(2 * 3 * 5 * 3, dtype=np.uint8).reshape(2, 3, 5, 3)
-    assert strip(clip).shape == (3, 10, 3) and (strip(clip)[:, 5:] == clip[1]).all()
-    shown = lit(np.full((4, 4, 3), 200, np.uint8), np.array([[1.0, 0.0], [0.5, 0.0]]))
-    assert shown[0, 0].tolist() == [200] * 3 and shown[0, 3].tolist() == [50] * 3
-    assert shown[3, 0].tolist() == [125] * 3
-
-
-def test_a_drawn_picture_is_that_of_predict_and_every_tile_has_its_chance(
-    runs: Callable[[str], Opened],
-) -> None:
-    opened = runs("draw")
-    text = "a red circle at the top"
-    subject, views = looked_at(opened, text)
-    painter = opened.task.predictor(opened.model)
-    assert isinstance(views["Picture"], PictureView)
-    assert (views["Picture"].picture.pixels == painter.predict(text)).all()
-    sure = views["Picture"].picture.looks[-1][1]
-    assert sure.shape == (4, 4) and sure.ravel().tolist() == [one.prob for one in subject.choices[:16]]
-
-
-def test_a_recording_is_transcribed_as_predict_does_and_listens_there(
-    runs: Callable[[str], Opened],
-) -> None:
-    opened = runs("speech")
-    subject, views = looked_at(opened)
-    path = opened.task.data.path("valid").parent / "valid0.wav"
-    assert subject.text == "valid0.wav"
-    assert subject.answer == weft("predict", opened.path, path).lines[0]
-    assert isinstance(views["Recording"], HeardView)
-    heard = views["Recording"].heard
-    assert np.allclose(heard.weights.sum(1), 1, atol=1e-5) and len(heard.pieces) == len(heard.weights)
-    assert "a model of speech is given a wav file" in refused(weft("inspect", opened.path, "none.wav"))
 
 
 def test_a_masked_model_fills_gaps_and_else_hides_each_token_in_turn(
