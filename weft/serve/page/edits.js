@@ -98,7 +98,7 @@ function compare(panel, one, before, after) {
   const kept = common(old, now);
   const line = make("p", { className: "before", dir: "auto" }, "Before: ", ...old.flatMap((word, n) => [kept.old.has(n) ? word : make("del", { textContent: word }), " "]));
   const count = now.filter((_, n) => !kept.now.has(n)).length;
-  const told = count ? `${count} of ${now.length} words are others now` : "The answer is the same.";
+  const told = count ? `${count} of ${now.length} words changed` : "The answer is the same.";
   const shown = panel.querySelectorAll(".target .word");
   if (shown.length === now.length) shown.forEach((node, n) => node.classList.toggle("new", !kept.now.has(n)));
   panel.querySelector("h2").after(make("p", { className: "changed", textContent: told }), line);
