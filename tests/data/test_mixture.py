@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from weft.data.mixture import Mixture
+from weft.data import mixture as module
+from weft.data.mixture import Drawn, Mixture
 from weft.errors import ConfigError
 
 SMALL, LARGE = np.full((3, 2), 4), np.full((24, 2), 4)
@@ -45,3 +46,52 @@ def test_the_order_depends_on_seed_and_epoch_alone() -> None:
 def test_a_wrong_temperature_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"temperature: 0\.5 came, at least 1 is needed"):
         mixture(0.5)
+
+
+def test_weights_multiply_sizes() -> None:
+    # (8 * 3)^(1/2) and 24^(1/2) are equal; at T = 1 the shares of 6 * 3 and 24 are as 3 to 4
+    def counts(weight: float, temperature: float) -> list[int]:
+        return Mixture(
+            [SMALL, LARGE],
+            temperature=temperature,
+            weights=[weight, 1.0],
+            max_tokens=20,
+            max_rows=None,
+            seed=1,
+        ).counts
+
+    assert counts(8, 2) == [14, 13] or counts(8, 2) == [13, 14]
+    assert counts(6, 1) == [12, 15]  # 27 * 3 / 7 = 11.57
+    with pytest.raises(ConfigError, match="weights: 0 came, more than 0"):
+        counts(0, 1)
+
+
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.parametrize("count", [5, 23, 24, 41, 47, 70])
+def test_each_example_comes_as_often_as_another_or_once_more(
+    runs: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in runs of neighbours, as of a corpus of more than a million; 23 has a tail shorter than a run."""
+    if runs:
+        monkeypatch.setattr(module, "BLOCK", 11)
+        monkeypatch.setattr(module, "RUN", 5)
+    lengths = np.arange(46).reshape(23, 2)
+    drawn = Drawn([SMALL, lengths], [4, count], np.random.default_rng(3))
+    places = np.arange(len(drawn))
+    assert len(drawn) == 4 + count
+    examples = drawn.examples(places)
+    times = np.bincount(examples, minlength=26)
+    assert sorted(times[:3]) == [1, 1, 2]
+    assert times[3:].sum() == count and times[3:].max() - times[3:].min() <= 1
+    assert set(times[3:]) <= {count // 23, count // 23 + 1}
+    expected = np.concatenate([SMALL, lengths])[examples]
+    assert (drawn[places] == expected).all()
+    shuffled = np.random.default_rng(4).permutation(places)
+    assert (drawn.examples(shuffled) == examples[shuffled]).all()
+
+
+def test_a_hundred_million_examples_are_not_listed() -> None:
+    lengths = np.broadcast_to(np.array([[3, 4]]), (10**8, 2))
+    drawn = Drawn([lengths, SMALL], [7 * 10**7, 10**6], np.random.default_rng(1))
+    assert sum(one.nbytes for one in drawn._more) < 2**20
+    assert drawn[np.array([5, 7 * 10**7 - 1, 7 * 10**7])].tolist() == [[3, 4], [3, 4], [4, 4]]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.data import store as module
+from weft.data import building
 from weft.data.store import EncodedPairs, TokenStore, content_key
 from weft.errors import DataError
 
@@ -78,7 +78,7 @@ def test_any_pairs_in_any_batches_come_out_in_order(
     kept = [pair for pair in rows if all(0 < len(side) <= 3 for side in pair)]
     directory = tmp_path_factory.mktemp("stores") / "store"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BATCH", batch)
+        patch.setattr(building, "BATCH", batch)
         numbered = [(number, *pair) for number, pair in enumerate(pairs, 1)]
         if not kept:
             with pytest.raises(DataError, match="none is left"):
@@ -109,7 +109,7 @@ def test_rows_are_read_only(tmp_path: Path) -> None:
 
 
 def test_progress_is_told_after_every_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BATCH", 3)
+    monkeypatch.setattr(building, "BATCH", 3)
     seen: list[int] = []
     build(tmp_path / "store", PAIRS, progress=seen.append)
     assert seen == [3, 6, 7]
@@ -128,7 +128,7 @@ def test_two_processes_that_build_the_same_store_both_end_with_it(tmp_path: Path
 def test_a_bad_line_while_building_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(building, "BATCH", 2)
     build(tmp_path / "store", PAIRS)
 
     def bad() -> Iterator[tuple[int, str, str]]:

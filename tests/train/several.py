@@ -2,12 +2,58 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
+from torch import nn
 
-from tests.train.toy import Task, quiet, settings
+from tests.train import toy
+from tests.train.toy import quiet, settings
+from weft.models import Generator
+from weft.nn.decoders.recurrent import RecurrentDecoder
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.tasks.pairs.batch import PairBatch, collate_pairs
+from weft.tasks.pairs.model import Embedding, PairModel
+from weft.tasks.task import Validation
 from weft.train.loop import train
+
+
+class Pairs(toy.Task):
+    """The toy's rows, to be written backwards, by a model of two layers on each side."""
+
+    def __init__(self, kind: str, size: int, dropout: float, dtype: torch.dtype) -> None:
+        super().__init__(size=size, dropout=dropout, dtype=dtype)
+        self.kind = kind
+
+    def model(self) -> nn.Module:
+        sizes = {"size": 8, "num_heads": 2, "num_layers": 2, "dropout": self.dropout}
+        parts = {
+            "transformer": (partial(TransformerEncoder, **sizes), partial(TransformerDecoder, **sizes)),
+            "recurrent": (
+                partial(RecurrentEncoder, sizes=(7, 7), bidirectional=True, dropout=self.dropout),
+                partial(RecurrentDecoder, sizes=(7,), dropout=self.dropout),
+            ),
+            "lookback": (
+                partial(RecurrentEncoder, sizes=(7,)),
+                partial(RecurrentDecoder, sizes=(7,), input_feeding=True, dropout=self.dropout),
+            ),
+        }[self.kind]
+        embedding = Embedding(size=8, dropout=self.dropout)
+        made = PairModel(encoder=parts[0], decoder=parts[1], embedding=embedding, smoothing=0.0)
+        model: Generator = made.build(toy.WORDS, toy.WORDS, one_vocabulary=True)
+        return model.to(self.dtype)
+
+    def batch(self, numbers: np.ndarray) -> PairBatch:  # type: ignore[override]
+        rows = [self.rows[n].tolist() for n in numbers]
+        return collate_pairs(rows, [row[::-1] for row in rows])
+
+    def validate(self, model: Generator) -> Validation:  # type: ignore[override]
+        loss = model.loss(self.batch(np.arange(toy.ROWS))).mean.item()
+        return Validation({"loss": loss, "score": -loss}, [])
 
 
 def main() -> None:
@@ -15,7 +61,8 @@ def main() -> None:
     run.mkdir(exist_ok=True)
     torch.set_num_threads(1)
     dtype = torch.float64 if asked.pop("double") else torch.float32
-    task = Task(size=asked.pop("size"), dropout=asked.pop("dropout"), dtype=dtype)
+    size, dropout, kind = asked.pop("size"), asked.pop("dropout"), asked.pop("model", "")
+    task = Pairs(kind, size, dropout, dtype) if kind else toy.Task(size=size, dropout=dropout, dtype=dtype)
     outcome = train(task, run, settings(**asked), quiet(run))
     (run / "outcome.json").write_text(json.dumps([outcome.reason, outcome.update]))
 

@@ -74,7 +74,7 @@ def test_every_example_is_in_one_part() -> None:
         for rank in range(2):
             one = Processes(torch.device("cpu"))
             one.rank, one.count = rank, 2
-            parts += [number for _, some in one.part(group, accumulate) for number in some.tolist()]
+            parts += [number for share in one.part(group, accumulate) for number in share.numbers.tolist()]
         assert sorted(parts) == list(range(9))
 
 

@@ -21,7 +21,7 @@ def command() -> None:
     import torch
 
     from weft import __version__, machine
-    from weft.tasks.translate import cache_directory
+    from weft.tasks.cache import cache_directory
     from weft.train import devices
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")

@@ -1,15 +1,16 @@
 """Several corpora in one training: each gives a share of every epoch that a temperature sets.
 
-With sizes n_i the share of corpus i is n_i^(1/T) / sum_j n_j^(1/T): T = 1 keeps the sizes, a large T makes
-all corpora equally frequent (Arivazhagan et al. 2019). An epoch has as many examples as all corpora together;
-a corpus whose share is larger than itself is gone through again. Read next: batching.py.
+With sizes n_i and weights w_i the share of corpus i is (w_i n_i)^(1/T) / sum_j (w_j n_j)^(1/T): T = 1 keeps
+the weighted sizes, a large T makes all corpora equally frequent (Arivazhagan et al. 2019, unweighted). An
+epoch has as many examples as all corpora together; a corpus whose share is larger than itself is gone through
+again. Read next: batching.py.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from weft.data.batching import Batches
+from weft.data.batching import BLOCK, RUN, Batches, Epoch
 from weft.errors import ConfigError
 
 
@@ -17,12 +18,13 @@ class Mixture:
     """Batches over several corpora whose examples are numbered one after the other.
 
     Args:
-        lengths: for each corpus [N_i, 2] tokens of source and target, without eos.
+        lengths: for each corpus [N_i, 2] tokens of source and target, without eos; may be memory-mapped.
         temperature: T, at least 1.
         max_tokens, max_rows, seed: as in Batches.
+        weights: w_i of each corpus, which multiply the sizes; 1 unless given.
 
     Raises:
-        ConfigError: a temperature below 1, or no corpus.
+        ConfigError: a temperature below 1, a weight that is not above 0, or no corpus.
 
     Example:
         >>> small, large = np.array([[1, 1]] * 2), np.array([[1, 1]] * 6)
@@ -38,15 +40,18 @@ class Mixture:
         max_tokens: int,
         max_rows: int | None,
         seed: int,
+        weights: Sequence[float] | None = None,
     ) -> None:
         if not lengths:
             raise ConfigError("there is no corpus to mix; name one or more")
         if temperature < 1:
             raise ConfigError(f"temperature: {temperature:g} came, at least 1 is needed (1 keeps the sizes)")
+        given = np.ones(len(lengths)) if weights is None else np.array(weights, dtype=np.float64)
+        if not (given > 0).all():
+            raise ConfigError(f"weights: {given.min():g} came, more than 0 is needed; leave the corpus out")
         sizes = np.array([len(one) for one in lengths], dtype=np.float64)
-        weights = sizes ** (1 / temperature)
-        self.counts = _whole(sizes.sum() * weights / weights.sum())
-        self._sizes = sizes.astype(np.int64).tolist()
+        shares = (given * sizes) ** (1 / temperature)
+        self.counts = _whole(sizes.sum() * shares / shares.sum())
         self._lengths = lengths
         self._budget = max_tokens, max_rows
         self._seed = seed
@@ -60,40 +65,102 @@ class Mixture:
 
     def _make(self, number: int) -> "MixedEpoch":
         generator = np.random.default_rng([self._seed, number])
-        chosen, lengths, first = [], [], 0
-        for corpus, size, count in zip(self._lengths, self._sizes, self.counts, strict=True):
-            rounds = [generator.permutation(size) for _ in range(-(-count // size))]
-            taken = np.sort(np.concatenate([np.zeros(0, np.int64), *rounds])[:count])
-            chosen.append(taken + first)
-            lengths.append(corpus[taken])
-            first += size
+        drawn = Drawn(self._lengths, self.counts, generator)
         max_tokens, max_rows = self._budget
         seed = int(generator.integers(2**31))
-        batches = Batches(np.concatenate(lengths), max_tokens=max_tokens, max_rows=max_rows, seed=seed)
-        return MixedEpoch(batches.epoch(0), np.concatenate(chosen))
+        batches = Batches(drawn, max_tokens=max_tokens, max_rows=max_rows, seed=seed)  # type: ignore[arg-type]
+        return MixedEpoch(batches.epoch(0), drawn)
+
+
+class Drawn:
+    """Which examples an epoch has, by their place in it, without a list of them.
+
+    A corpus of n examples that gives c of them gives all of them c // n times, and c mod n of them once more:
+    drawn one by one, or, above a million, in runs of neighbours as batching.py does, so that 100 million
+    examples take less than a megabyte.
+
+    Args:
+        lengths: of each corpus.
+        counts: c of each corpus.
+        generator: draws.
+    """
+
+    def __init__(
+        self, lengths: Sequence[np.ndarray], counts: Sequence[int], generator: np.random.Generator
+    ) -> None:
+        self._lengths = lengths
+        self._sizes = [len(one) for one in lengths]
+        self._begins = np.cumsum([0, *counts])  # places in the epoch
+        self._firsts = np.cumsum([0, *self._sizes])  # numbers of examples
+        self._more: list[np.ndarray] = []  # the runs, or examples, that come once more than the others
+        for size, count in zip(self._sizes, counts, strict=True):
+            run, rest = self._run(size), count % size
+            chosen = generator.permutation(size // run)[: -(-rest // run)]
+            self._more.append(np.sort(chosen))
+
+    def __len__(self) -> int:
+        return int(self._begins[-1])
+
+    def __getitem__(self, places: np.ndarray) -> np.ndarray:
+        """The lengths [B, 2] of the examples at these places [B]."""
+        found = np.zeros((len(places), 2), dtype=np.int64)
+        for corpus, rows, examples in self._split(places):
+            found[rows] = self._lengths[corpus][examples]
+        return found
+
+    def examples(self, places: np.ndarray) -> np.ndarray:
+        """The numbers, over all corpora, of the examples at these places."""
+        found = np.zeros(len(places), dtype=np.int64)
+        for corpus, rows, examples in self._split(places):
+            found[rows] = examples + self._firsts[corpus]
+        return found
+
+    def _split(self, places: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """For each corpus: which of the places are its, and its examples there."""
+        owners = np.searchsorted(self._begins, places, "right") - 1
+        for corpus in np.unique(owners).tolist():
+            rows = np.flatnonzero(owners == corpus)
+            yield corpus, rows, self._example(corpus, places[rows] - self._begins[corpus])
+
+    def _example(self, corpus: int, places: np.ndarray) -> np.ndarray:
+        size, count = self._sizes[corpus], int(self._begins[corpus + 1] - self._begins[corpus])
+        run, more = self._run(size), self._more[corpus]
+        found = places % size
+        last = np.flatnonzero(places >= count // size * size)  # those of the round that is not a whole one
+        if len(last) and len(more):
+            at = found[last]
+            inside = (
+                at < len(more) * run
+            )  # behind the runs is a tail shorter than one, which stands for itself
+            at[inside] = more[at[inside] // run] * run + at[inside] % run
+            found[last] = at
+        return found
+
+    @staticmethod
+    def _run(size: int) -> int:
+        return RUN if size > BLOCK else 1
 
 
 class MixedEpoch(Sequence[np.ndarray]):
     """The batches of one epoch, each an array [B] of example numbers over all corpora.
 
     Args:
-        batches: of positions in `chosen`.
-        chosen: the examples of this epoch.
+        batches: of places in the epoch.
+        drawn: the examples at these places.
     """
 
-    def __init__(self, batches: Iterable[np.ndarray], chosen: np.ndarray) -> None:
-        self._batches = list(batches)
-        self._chosen = chosen
+    def __init__(self, batches: Epoch, drawn: Drawn) -> None:
+        self._batches = batches
+        self._drawn = drawn
 
     def __len__(self) -> int:
         return len(self._batches)
 
     def __getitem__(self, index: int) -> np.ndarray:  # type: ignore[override]
-        found: np.ndarray = self._chosen[self._batches[index]]
-        return found
+        return self._drawn.examples(self._batches[index])
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        return (self._chosen[batch] for batch in self._batches)
+        return (self._drawn.examples(batch) for batch in self._batches)
 
 
 def _whole(shares: np.ndarray) -> list[int]:

@@ -1,8 +1,8 @@
 """Token ids of a parallel text on disk, mapped into memory: built once, opened at once, of any size.
 
-Memory stays flat while building (one batch of lines at a time) and while reading (the system loads the
-pages that are touched and drops them again). A store is a directory of plain little-endian arrays and
-store.json; it is there whole or not at all. Read next: batching.py, which needs only the lengths.
+Memory stays flat while building (a piece of the lines for each process) and while reading (the system loads
+the pages that are touched and drops them again). A store is a directory of plain little-endian arrays and
+store.json; it is there whole or not at all. Read next: building.py; batching.py, which needs the lengths.
 """
 
 import hashlib
@@ -10,39 +10,22 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from weft.data.building import FILES, cores, write
+from weft.data.encoded import EncodedPairs, How, PairEncoder
 from weft.errors import DataError
 
-
-class EncodedPairs(NamedTuple):
-    """Pairs as token ids, without sos and eos."""
-
-    source: Sequence[Sequence[int]]
-    target: Sequence[Sequence[int]]
-    cut: int = 0  # sources that were longer and have been cut
-
-
-PairEncoder = Callable[[list[str], list[str]], EncodedPairs]
-"""Many sources and as many targets to their token ids."""
+__all__ = ["EncodedPairs", "PairEncoder", "TokenStore", "content_key"]
 
 VERSION = 2
-BATCH = 2_000
-"""Lines given to an encoder at a time."""
-
-_FILES: dict[str, tuple[str, int]] = {  # name: type, columns
-    "source.ids": ("<i4", 1),
-    "target.ids": ("<i4", 1),
-    "lengths": ("<i4", 2),
-    "ends": ("<i8", 2),  # of each example in the two files of ids
-    "numbers": ("<i8", 1),  # of the line in its file
-}
+LOCK = "lock"
+"""Held by the process that builds."""
 
 
 def content_key(files: Iterable[str | Path], **settings: Any) -> str:
@@ -77,7 +60,7 @@ class TokenStore:
         self.directory = directory
         self.key: str = meta["key"]
         self.report: dict[str, int] = meta["report"]
-        arrays = {name: _map(directory / name, *form) for name, form in _FILES.items()}
+        arrays = {name: _map(directory / name, *form) for name, form in FILES.items()}
         self.lengths = arrays["lengths"]
         self.numbers = arrays["numbers"]
         self._ends = arrays["ends"]
@@ -106,7 +89,7 @@ class TokenStore:
         try:
             meta = json.loads((directory / "store.json").read_text("utf-8"))
             version, sizes = meta["version"], meta["bytes"]
-            found = {name: (directory / name).stat().st_size for name in _FILES}
+            found = {name: (directory / name).stat().st_size for name in FILES}
         except OSError as error:
             raise DataError(f"{directory}: no token store ({error.strerror}: {error.filename})") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -128,8 +111,11 @@ class TokenStore:
         max_length: int,
         key: str,
         progress: Callable[[int], None] | None = None,
+        processes: int = 0,
     ) -> "TokenStore":
         """The store of these pairs; opened if it is there already under the same key.
+
+        A build that was killed leaves a hidden directory beside it; the next one goes on from there.
 
         Args:
             directory: where it goes; another store there is replaced once the new one is complete.
@@ -139,6 +125,7 @@ class TokenStore:
                 left out, as are pairs with a side that has no token.
             key: see `content_key`.
             progress: called with the number of pairs done so far.
+            processes: that encode side by side; 0 takes as many as there are cores.
 
         Raises:
             DataError: no pair is left, no space is left, or what reading the pairs raises; then
@@ -148,71 +135,55 @@ class TokenStore:
         if _has(directory, key):
             return cls.open(directory)
         _remove_leftovers(directory)
-        temporary = directory.parent / f".{directory.name}.building-{_owner(os.getpid())}"
-        try:
-            temporary.mkdir(parents=True)
-            report = _write(temporary, pairs, encode, max_length, progress)
-            if not report["kept"]:
-                raise DataError(_nothing_left(report, max_length))
-            sizes = {name: (temporary / name).stat().st_size for name in _FILES}
-            meta = {"version": VERSION, "key": key, "report": report, "bytes": sizes}
-            with open(temporary / "store.json", "wb") as file:
-                file.write(json.dumps(meta, indent=1).encode())
-                _sync(file)
-            _replace(temporary, directory, key)
-        except OSError as error:
-            raise DataError(
-                f"{directory}: the token store cannot be written ({error.strerror}); "
-                "make room or choose another directory"
-            ) from error
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        how = How(encode, max_length, processes or cores(), progress)
+        with _workplace(directory) as temporary:
+            try:
+                report = write(temporary, pairs, key, how)
+                if not report["kept"]:
+                    raise DataError(_nothing_left(report, max_length))
+                sizes = {name: (temporary / name).stat().st_size for name in FILES}
+                meta = {"version": VERSION, "key": key, "report": report, "bytes": sizes}
+                with open(temporary / "store.json", "wb") as file:
+                    file.write(json.dumps(meta, indent=1).encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+                for name in ("done.json", LOCK):
+                    (temporary / name).unlink(missing_ok=True)
+                _replace(temporary, directory, key)
+                shutil.rmtree(temporary, ignore_errors=True)  # another process was faster
+            except OSError as error:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise DataError(
+                    f"{directory}: the token store cannot be written ({error.strerror}); "
+                    "make room or choose another directory"
+                ) from error
+            except DataError:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
         return cls.open(directory)
 
 
-def _write(
-    directory: Path,
-    pairs: Iterable[tuple[int, str, str]],
-    encode: PairEncoder,
-    max_length: int,
-    progress: Callable[[int], None] | None,
-) -> dict[str, int]:
-    report = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0, "cut": 0}
-    base = np.zeros((1, 2), dtype=np.int64)
-    with ExitStack() as stack:
-        files = {name: stack.enter_context(open(directory / name, "wb")) for name in _FILES}
-        for batch in _batches(pairs):
-            numbers, sources, targets = zip(*batch, strict=True)
-            encoded = encode(list(sources), list(targets))
-            rows = encoded.source, encoded.target
-            lengths = np.array([list(map(len, side)) for side in rows], dtype=np.int64).T  # [N, 2]
-            empty = (lengths == 0).any(1)
-            too_long = (lengths > max_length).any(1) & ~empty
-            kept = np.flatnonzero(~empty & ~too_long)
-            ends = base + lengths[kept].cumsum(0)
-            base = ends[-1:] if len(kept) else base
-            for name, side in zip(("source.ids", "target.ids"), rows, strict=True):
-                flat = chain.from_iterable([side[place] for place in kept.tolist()])
-                files[name].write(np.fromiter(flat, dtype="<i4").tobytes())
-            files["lengths"].write(lengths[kept].astype("<i4").tobytes())
-            files["ends"].write(ends.astype("<i8").tobytes())
-            files["numbers"].write(np.array(numbers, dtype="<i8")[kept].tobytes())
-            report["pairs"] += len(batch)
-            report["kept"] += len(kept)
-            report["too_long"] += int(too_long.sum())
-            report["empty"] += int(empty.sum())
-            report["cut"] += encoded.cut
-            if progress is not None:
-                progress(report["pairs"])
-        for file in files.values():
-            _sync(file)
-    return report
+@contextmanager
+def _workplace(directory: Path) -> Iterator[Path]:
+    """Where a store is built: where an unfinished one lies, if no other process has it; else a new place."""
+    place = directory.parent / f".{directory.name}.building"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        file = open(place / LOCK, "ab")  # noqa: SIM115  closed below
+    except OSError as error:
+        raise DataError(
+            f"{directory}: the token store cannot be written ({error.strerror}); "
+            "make room or choose another directory"
+        ) from error
+    with file:
+        try:
+            import fcntl
 
-
-def _batches(pairs: Iterable[tuple[int, str, str]]) -> Iterator[list[tuple[int, str, str]]]:
-    pairs = iter(pairs)
-    while batch := list(islice(pairs, BATCH)):
-        yield batch
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (ImportError, OSError):
+            place = place.with_name(f"{place.name}-{_owner(os.getpid())}")
+            place.mkdir()
+        yield place
 
 
 def _nothing_left(report: dict[str, int], max_length: int) -> str:
@@ -226,11 +197,6 @@ def _map(path: Path, form: str, columns: int) -> np.ndarray:
     # A plain array over the mapping: indexing np.memmap itself costs ten times as much.
     flat = np.asarray(np.memmap(path, dtype=form, mode="r")) if path.stat().st_size else np.empty(0, form)
     return flat.reshape(-1, columns) if columns > 1 else flat
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _replace(new: Path, directory: Path, key: str) -> None:

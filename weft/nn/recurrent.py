@@ -19,6 +19,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.ragged import Plan, plan, run_pieces
+from weft.recompute import recomputed
 from weft.shapes import check_choice, check_shape
 from weft.tree import State, leaves
 
@@ -135,11 +136,11 @@ class Stack(nn.Module):
         cuts = plan(mask)
         finals = []
         for layer, cell in enumerate(self.forwards):
-            y, final = _run(cell, x, states[layer], mask, cuts)
+            y, final = recomputed(_run, cell, x, states[layer], mask, cuts)
             if self.bidirectional:
                 back = self.backwards[layer]
                 reverse = x.flip(1) if mask is None else masks.reverse(x, mask)
-                z, final_back = _run(back, reverse, back.start(x), mask, cuts)
+                z, final_back = recomputed(_run, back, reverse, back.start(x), mask, cuts)
                 z = z.flip(1) if mask is None else masks.reverse(z, mask)
                 y = self.joined(layer, y, z)
                 finals.append((final, final_back))

@@ -4,7 +4,7 @@ Norm before (Pre-LN) or after each sublayer; both wrap it in a residual connecti
 Read next: encoders/transformer.py, decoders/transformer.py.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -89,6 +89,9 @@ def norm_of(size: int, kind: NormKind = "layer", *, epsilon: float = 1e-5, bias:
 class Block(nn.Module):
     """One layer.
 
+    Attributes:
+        calls: the methods that read its parameters, for what gathers them only then (train/sharding.py).
+
     Args:
         size: D.
         num_heads: H.
@@ -104,6 +107,8 @@ class Block(nn.Module):
 
     Source: Vaswani et al. 2017 (after); Xiong et al. 2020 (before).
     """
+
+    calls: ClassVar[tuple[str, ...]] = ("encode", "source", "decode")
 
     def __init__(
         self,
@@ -150,6 +155,10 @@ class Block(nn.Module):
         y = self._norm_before(x, self.attention_norm)
         y = self.attention(y, *self.attention.keys_values(y, order), mask, order=order)
         return self._network(self._add(x, y, self.attention_norm))
+
+    def source(self, states: Tensor) -> Past:
+        """Keys and values [B, H, S, K] of a source [B, S, D_s], which `decode` looks into."""
+        return self.look.keys_values(states)
 
     def decode(
         self,

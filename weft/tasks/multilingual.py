@@ -14,6 +14,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.check import Report, check
+from weft.data.joined import Joined
 from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
 from weft.data.store import TokenStore, content_key
@@ -61,8 +62,7 @@ class Multilingual(Task):
         self.parts = model
         self.decoding = decoding
         self.vocabulary: Vocabulary
-        self._stores: list[TokenStore]
-        self._first: np.ndarray  # number of each store's first example
+        self._stores: Joined
         self._valid: dict[str, tuple[list[str], list[str]]]
 
     def about(self) -> str:
@@ -104,8 +104,7 @@ class Multilingual(Task):
             )
             self.vocabulary.save(run / "tokenizer.json")
         self.open(run)
-        self._stores = [self._stored(pair, run, progress) for pair in self.data.pairs]
-        self._first = np.cumsum([0, *(len(store.lengths) for store in self._stores)])
+        self._stores = Joined([self._stored(pair, run, progress) for pair in self.data.pairs])
         self._valid = {}
         for pair in self.data.pairs:
             rows = [(source, target) for _, source, target in self.data.of(pair).open("valid")]
@@ -129,7 +128,7 @@ class Multilingual(Task):
     def plan(self, seed: int) -> Mixture:
         """Batches of all pairs, mixed by temperature."""
         return Mixture(
-            [store.lengths for store in self._stores],
+            self._stores.lengths,
             temperature=self.data.temperature,
             max_tokens=self.data.batch_tokens,
             max_rows=self.data.batch_rows or None,
@@ -138,11 +137,7 @@ class Multilingual(Task):
 
     def collate(self, numbers: np.ndarray) -> PairBatch:
         """Training pairs by number over all stores."""
-        places = np.searchsorted(self._first, numbers, "right") - 1
-        pairs = [
-            self._stores[place][int(number - self._first[place])]
-            for place, number in zip(places.tolist(), numbers.tolist(), strict=True)
-        ]
+        pairs = [self._stores[number] for number in numbers.tolist()]
         return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
 
     def validate(self, model: nn.Module) -> Validation:

@@ -12,6 +12,7 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.check import Report
+from weft.data.mixture import Mixture
 from weft.metrics.rouge_n import Rouge
 from weft.models import Generator
 from weft.nn.heads.head import Loss
@@ -105,7 +106,7 @@ class Summarise(Task):
         """See Task.writes."""
         return self._pairs.target
 
-    def plan(self, seed: int) -> Batches:
+    def plan(self, seed: int) -> Batches | Mixture:
         """See Translate.plan."""
         return self._pairs.plan(seed)
 

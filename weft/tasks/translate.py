@@ -14,20 +14,22 @@ from torch import nn
 
 from weft.data.batching import Batches
 from weft.data.check import Report, check
+from weft.data.joined import Joined
 from weft.data.lines import read_lines
-from weft.data.store import EncodedPairs, TokenStore, content_key
+from weft.data.mixture import Mixture
+from weft.data.store import EncodedPairs
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.nn.heads.head import Loss
-from weft.tasks.cache import cache_directory
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.data import PairData
 from weft.tasks.pairs.decoding import SEARCHED, Decoding
 from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss, perplexity
 from weft.tasks.pairs.members import Member, joined
 from weft.tasks.pairs.model import PairModel
+from weft.tasks.pairs.prepared import learn, stored, vocabulary_paths
 from weft.tasks.pairs.reading import SourceReader, encode_pairs
 from weft.tasks.pairs.scoring import GivenScores, score_file
 from weft.tasks.pairs.translator import Translator
@@ -82,7 +84,7 @@ class Translate(Task):
         self.source: Vocabulary
         self.target: Vocabulary
         self.reading: SourceReader
-        self._store: TokenStore
+        self._store: Joined
         self._valid: tuple[list[str], list[str]]
         self._valid_tokens: EncodedPairs
 
@@ -108,21 +110,24 @@ class Translate(Task):
         for split in SPLITS:
             if self.data.has(split):
                 self.data.open(split)
+        self.data.texts()
 
     def prepare(self, run: Path, progress: Progress) -> None:
         """Learn the vocabularies unless the run has them, then open or build the token store."""
-        train = self.data.open("train")
-        if not _vocabulary_paths(run, self.data)[0].exists():
-            self._learn(train, run, progress)
+        if not vocabulary_paths(run, self.data)[0].exists():
+            learn(self.data, run, progress)
         self.open(run)
-        self._store = self._stored(train, run, progress)
+        texts = self.data.texts()
+        self._store = Joined(
+            [stored(text, self.data, self.reading, self.target, run, progress) for text in texts]
+        )
         pairs = [(source, target) for _, source, target in self.data.open("valid")]
         self._valid = [source for source, _ in pairs], [target for _, target in pairs]
         self._valid_tokens = encode_pairs(self.reading, self.target, *self._valid)
 
     def open(self, run: Path) -> None:
         """Read the vocabularies of the run."""
-        source, target = _vocabulary_paths(run, self.data)
+        source, target = vocabulary_paths(run, self.data)
         if not source.exists():
             raise CheckpointError(
                 f"{source}: is missing; this is no run directory, or training has not begun"
@@ -139,12 +144,17 @@ class Translate(Task):
         """See Task.writes."""
         return self.target
 
-    def plan(self, seed: int) -> Batches:
-        """Batches of the training pairs."""
-        return Batches(
+    def plan(self, seed: int) -> Batches | Mixture:
+        """Batches of the training pairs; of several texts, mixed by weight and temperature."""
+        tokens, rows = self.data.batch_tokens, self.data.batch_rows or None
+        if not self.data.mixed:
+            return Batches(self._store.lengths[0], max_tokens=tokens, max_rows=rows, seed=seed)
+        return Mixture(
             self._store.lengths,
-            max_tokens=self.data.batch_tokens,
-            max_rows=self.data.batch_rows or None,
+            temperature=self.data.temperature,
+            weights=[1.0, *self.data.mixed.values()],
+            max_tokens=tokens,
+            max_rows=rows,
             seed=seed,
         )
 
@@ -246,55 +256,3 @@ class Translate(Task):
     def check(cls, files: Sequence[Path]) -> Report:
         """Parallel text: see weft/data/check.py."""
         return check(*files)
-
-    def _stored(self, train: Any, run: Path, progress: Progress) -> TokenStore:
-        vocabularies = [path.read_text("utf-8") for path in _vocabulary_paths(run, self.data)]
-        length = self.data.max_length
-        languages = [self.data.source, self.data.target]
-        reading = [self.reading.cut, self.reading.copies]
-        key = content_key(
-            train.files, vocabularies=vocabularies, max_length=length, languages=languages, reading=reading
-        )
-        store = TokenStore.build(
-            cache_directory() / key[:32],
-            train,
-            self.reading.counted(self.target),
-            max_length=length,
-            key=key,
-            progress=lambda lines: progress("reading training pairs", lines, None),
-        )
-        report = store.report
-        cut = f", {report['cut']:,} sources cut after {self.reading.cut} tokens" if report["cut"] else ""
-        progress(
-            f"training pairs: {report['kept']:,} of {report['pairs']:,} kept "
-            f"({report['too_long']:,} longer than {length} tokens, {report['empty']:,} with an empty side"
-            f"{cut})",
-            0,
-            0,
-        )
-        return store
-
-    def _learn(self, train: Any, run: Path, progress: Progress) -> None:
-        settings = self.data.vocabulary
-        how: dict[str, Any] = {
-            "kind": settings.kind,
-            "size": settings.size,
-            "min_count": settings.min_count,
-            "form": settings.form,
-            "lowercase": settings.lowercase,
-        }
-        source_path, target_path = _vocabulary_paths(run, self.data)
-        progress("learning the vocabulary", 0, None)
-        if settings.shared:
-            Vocabulary.train((side for pair in train for side in pair[1:]), **how).save(source_path)
-        else:
-            target = Vocabulary.train((target for _, _, target in train), **how)
-            source = Vocabulary.train((source for _, source, _ in train), **how)
-            target.save(target_path)
-            source.save(source_path)  # last: its presence says that both are there
-
-
-def _vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
-    if data.vocabulary.shared:
-        return run / "tokenizer.json", run / "tokenizer.json"
-    return run / "tokenizer.source.json", run / "tokenizer.target.json"

@@ -33,10 +33,15 @@ def normalise(text: str, *, form: str = "nfc", lowercase: bool = False) -> str:
     """
     if form not in FORMS:
         raise ConfigError(f"normalisation {form!r} is unknown; choose one of {', '.join(FORMS)}")
+    return " ".join(words_of(text, form=form, lowercase=lowercase))
+
+
+def words_of(text: str, *, form: str, lowercase: bool) -> list[str]:
+    """normalise(text).split(" "), of an empty text nothing; the form must be a known one."""
     text = _in_form(text, form)
     if lowercase:
         text = _in_form(text.lower(), form)  # İ with a cedilla: its small letters leave the form
-    return " ".join(text.split())
+    return text.split()
 
 
 def _in_form(text: str, form: str) -> str:

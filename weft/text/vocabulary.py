@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, models
 
 from weft.errors import DataError
 from weft.text.learn import learn
-from weft.text.normalise import normalise
+from weft.text.normalise import normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter
 from weft.text.saved import read, write
 
@@ -108,10 +108,18 @@ class Vocabulary:
         if len(self._known) > _CACHE:
             self._known.clear()
         known = self._known
-        new = sorted(set().union(*split).difference(known))
-        if new:
+        rows, late = [], []
+        for number, words in enumerate(split):
+            try:
+                rows.append(list(chain.from_iterable(map(known.__getitem__, words))))
+            except KeyError:  # a word that was never seen; in most lines there is none
+                rows.append([])
+                late.append(number)
+        if late:
+            new = sorted(set().union(*(split[number] for number in late)).difference(known))
             known.update(zip(new, self._numbers(new), strict=True))
-        rows = [list(chain.from_iterable(map(known.__getitem__, words))) for words in split]
+            for number in late:
+                rows[number] = list(chain.from_iterable(map(known.__getitem__, split[number])))
         # A character vocabulary has a symbol for the space between words, and none before the first.
         return [row[1:] for row in rows] if self.kind == "character" else rows
 
@@ -216,8 +224,7 @@ class Vocabulary:
         return len(self._pieces)
 
     def _words(self, text: str) -> list[str]:
-        plain = normalise(text, form=self.form, lowercase=self.lowercase)
-        return plain.split(" ") if plain else []
+        return words_of(text, form=self.form, lowercase=self.lowercase)
 
     def _numbers(self, words: list[str]) -> list[Sequence[int]]:
         try:

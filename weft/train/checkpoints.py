@@ -5,6 +5,7 @@
                                   carried.safetensors     the state for the next batch, where one is carried
                                   objective.safetensors   what the objective learns beside, where it does
                                   state.json              position, validations, versions
+                                  model-00001-of-00002.safetensors, .. where parameters are sharded
                                   manifest.json           size and sha256 of them all
     RUN/checkpoints.json     which is last and best, every validation; can be rebuilt from the above
     RUN/model.safetensors    the best weights, or the mean of several if that scored better
@@ -12,9 +13,7 @@
 A checkpoint is never changed; older ones go only after a newer one is complete. Read next: loop.py.
 """
 
-import hashlib
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,16 +22,13 @@ from torch import Tensor, nn
 
 from weft import __version__
 from weft.errors import CheckpointError
-from weft.train import carry, files, optimiser_state, weights
+from weft.train import files, parts, weights
 from weft.train.history import History, plain
-from weft.train.objectives.objective import together
+from weft.train.parts import Part
 from weft.train.position import Position
+from weft.train.snapshot import CARRIED, FORMAT, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot, taken
 from weft.tree import State
 
-FORMAT = 1
-FILES = ("model.safetensors", "optimiser.safetensors", "state.json")
-CARRIED = "carried.safetensors"
-OBJECTIVE = "objective.safetensors"
 NEWEST = 2
 """Checkpoints kept for being new: the last one, and one to fall back on should it be damaged."""
 
@@ -98,32 +94,23 @@ class Checkpoints:
         Raises:
             CheckpointError: it could not be written; the older ones are as they were.
         """
-        remembered = optimiser_state.collect(together(model, own), optimiser)
-        state = {
-            "format": FORMAT,
-            "weft": __version__,
-            "position": asdict(position),
-            "validations": history.to_json(),
-            "optimiser": remembered.numbers,
-            "about": about,
-        }
-        contents = {
-            "model.safetensors": weights.pack(model.state_dict(), update=str(position.update)),
-            "optimiser.safetensors": weights.pack(remembered.tensors),
-            "state.json": files.to_json(state),
-        }
-        if carried is not None:
-            contents[CARRIED] = weights.pack(carry.named(carried))
-        if own is not None:
-            contents[OBJECTIVE] = weights.pack(own.state_dict())
-        contents["manifest.json"] = files.to_json({name: _seal(data) for name, data in contents.items()})
+        self.write(taken(model, optimiser, position, history, about, carried, own))
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Write a checkpoint, or this process's part of it; see `save`."""
+        contents = snapshot.contents()
+        path = self.path(snapshot.update)
         try:
-            files.write_directory(self.path(position.update), contents)
+            if snapshot.part.of > 1:
+                parts.write(path, contents, snapshot.part)
+            else:
+                contents[parts.MANIFEST] = files.to_json(parts.sealed(contents))
+                files.write_directory(path, contents)
         except OSError as error:
-            left = [update for update in self.updates() if update != position.update]
+            left = [update for update in self.updates() if update != snapshot.update]
             older = f"the checkpoint of update {left[-1]} is kept" if left else "there is no older one"
             raise CheckpointError(
-                f"{self.path(position.update)}: could not be saved ({error.strerror or error}) and {older}; "
+                f"{path}: could not be saved ({error.strerror or error}) and {older}; "
                 "make room and run the same command again"
             ) from error
 
@@ -135,19 +122,20 @@ class Checkpoints:
         """
         path = self.path(update)
         try:
-            sealed = files.from_json((path / "manifest.json").read_bytes())
-            contents = {}
-            for name in [*FILES, *sorted({CARRIED, OBJECTIVE} & sealed.keys())]:
-                if (path / name).is_symlink() or (path / name).stat().st_size != sealed[name]["size"]:
-                    raise ValueError(f"{name} is not the file that was written")
-                contents[name] = (path / name).read_bytes()
-                if _seal(contents[name]) != sealed[name]:
-                    raise ValueError(f"{name} has another content than was written")
-            state = files.from_json(contents["state.json"])
+            sealed = files.from_json((path / parts.MANIFEST).read_bytes())
+            state = files.from_json(parts.read(path, STATE, sealed))
+            count = parts.count_of(state)
+            models, optimisers = (
+                [parts.read(path, parts.name(stem, Part(rank, count)), sealed) for rank in range(count)]
+                for stem in (MODEL, OPTIMISER)
+            )
+            others = [
+                parts.read(path, key, sealed) if key in sealed else None for key in (CARRIED, OBJECTIVE)
+            ]
         except OSError as error:
             what = Path(error.filename).name if error.filename else "a file"
             raise CheckpointError(f"{path}: is damaged ({what}: {error.strerror})") from error
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
         if state.get("format") != FORMAT:
             raise WrongFormat(
@@ -155,12 +143,15 @@ class Checkpoints:
                 f"but weft {__version__} reads format {FORMAT}; use that version or another --run"
             )
         try:
-            read = [weights.unpack(contents[name]) for name in FILES[:2]]
-            beside = [weights.unpack(contents[n]) if n in contents else None for n in (CARRIED, OBJECTIVE)]
-            saved = Saved(read[0], read[1], state, *beside)
+            model, optimiser = (
+                parts.joined([weights.unpack(data) for data in stored], state.get("cut", {}).get(stem, []))
+                for stem, stored in ((MODEL, models), (OPTIMISER, optimisers))
+            )
+            rest = [None if data is None else weights.unpack(data) for data in others]
+            saved = Saved(model, optimiser, state, *rest)
             _ = saved.position
             return saved
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
 
     def newest(self) -> Saved | None:
@@ -235,15 +226,21 @@ class Checkpoints:
         }
         self._replace("checkpoints.json", files.to_json(index))
         if model and len(model["of"]) == 1 and self.published() != str(model["of"][0]):
-            path = self.path(model["of"][0]) / FILES[0]
-            if path.exists():
-                self._replace("model.safetensors", path.read_bytes())
+            self._publish(model["of"][0])
         return index
 
     def publish(self, model: nn.Module, updates: Iterable[int]) -> None:
         """Make a model, the mean of these updates, that of the run."""
         name = "+".join(str(update) for update in updates)
         self._replace("model.safetensors", weights.pack(model.state_dict(), update=name))
+
+    def _publish(self, update: int) -> None:
+        path = self.path(update)
+        whole = path / parts.name(MODEL, Part())
+        if whole.exists():
+            self._replace("model.safetensors", whole.read_bytes())
+        elif path.exists():
+            self._replace("model.safetensors", weights.pack(self.load(update).weights, update=str(update)))
 
     def published(self) -> str:
         """The update, or the updates joined by +, that model.safetensors is made of."""
@@ -274,7 +271,3 @@ class WrongFormat(CheckpointError):
 
 def _until(last: int, record: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
     return record if record and max(record[key]) <= last else None
-
-
-def _seal(data: bytes) -> dict[str, Any]:
-    return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}

@@ -17,8 +17,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.tasks.task import Validation
-from weft.train import carry, devices, files, seeds, weights
+from weft.train import carry, devices, files, seeds, sharding, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, now
 from weft.train.feeding.feeding import check_parallel
@@ -27,13 +26,17 @@ from weft.train.guard import NonFinite
 from weft.train.history import History, finite
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.monitors import Monitors
+from weft.train.parts import Part
 from weft.train.position import Group, Position, groups
 from weft.train.processes import Processes
 from weft.train.reporting import Report
 from weft.train.resume import about, resume, roll_back
+from weft.train.saving import Saving
 from weft.train.screen import open_report
 from weft.train.settings import Settings
+from weft.train.snapshot import taken as snapshot_of
 from weft.train.update import update
+from weft.train.validation import scored, validate
 from weft.train.workers import Workers
 
 
@@ -82,7 +85,12 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
         else Report() as report,
         Interrupts(together=processes.count > 1) as interrupts,
         Workers(settings.workers, -(-settings.accumulate // processes.count), device) as workers,
+        Saving(
+            Checkpoints(run, report.warned), background=settings.save_in_background, first=processes.first
+        ) as saving,
     ):
+        sharded = settings.sharding == "full" and processes.count > 1
+        checkpoints, part = saving.checkpoints, Part(processes.rank, processes.count) if sharded else Part()
         try:
             with interrupts.at_once():
                 for turn in (processes.first, not processes.first):  # the others find what the first made
@@ -97,36 +105,41 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 check_parallel(settings.feeding, model)
                 if (run / weights.START).exists():
                     weights.restore(model, weights.load(run / weights.START), str(run / weights.START))
+                if sharded:
+                    sharding.shard(model, device, processes.count, settings.feeding)
                 seeds.settle(seeds.derive(settings.seed, "objective"), device)
                 criterion = settings.objective.build(task, model)
                 optimiser = settings.optimiser.build(criterion.learner)
                 plan = task.plan(settings.seed)
-                checkpoints = Checkpoints(run, report.warned)
                 for turn in (processes.first, not processes.first):
                     if turn:
                         position, history = resume(
                             checkpoints, model, optimiser, plan, history, settings, criterion.own
                         )
+                        if processes.first:
+                            checkpoints.write_index(history)
                     processes.wait()
                 carried = carry.restored(task, checkpoints, position, model, device)
                 report.started(position.update, history.has(position.update))
-                report.said(_introduction(model, device, position, settings, workers))
+                report.said(_introduction(model, device, position, settings, workers, processes))
         except Interrupted:
             report.said("stopped while making ready; nothing is lost, the same command takes it up again")
             return Outcome("interrupted", 0, exit_code=interrupts.exit_code)
 
         def save() -> int:
-            if not processes.first:
-                return position.update
-            known = about(optimiser, settings) | {"kernels": choice.taken()}
-            checkpoints.save(model, optimiser, position, history, known, carried, criterion.own)
-            checkpoints.keep(wanted(history, settings))
+            if processes.first or sharded:
+                known = about(optimiser, settings) | {"kernels": choice.taken()}
+                own = criterion.own
+                copy = partial(snapshot_of, model, optimiser, position, history, known, carried, own, part)
+                saving.save(copy, wanted(history, settings))
             return position.update
 
         step = partial(update, task, model, optimiser, criterion=criterion)
         score = partial(validate, task, model, settings, processes, interrupts)
         saved, clock = position.update, Clock(position, settings)
-        monitors, split = Monitors(task, model, settings, report), False
+        # Sharded, a measure would have to be one of all processes.
+        watched = settings if processes.first and not sharded else replace(settings, monitors=False)
+        monitors, split = Monitors(task, model, watched, report), False
         for group in groups(plan, position, settings.accumulate):
             end = position.end(settings) or _out_of_patience(history, settings)
             validates = bool(end or position.validates(settings)) and not history.has(position.update)
@@ -139,6 +152,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                         history = history.add(position.update, finite(validation.scores))
                         best = history.best() == history.entries[-1]
                         report.validated(position.update, validation.scores, validation.samples, best)
+                        saving.wait()
                         if processes.first:
                             checkpoints.write_index(history)
                         end = end or _out_of_patience(history, settings)
@@ -146,19 +160,16 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                         return Outcome(end, position.update)
                     if end:
                         monitors.conclude()
-                        left = finish(
-                            model,
-                            partial(_validate, task, model, settings),
-                            checkpoints,
-                            history,
-                            position.update,
-                            settings,
-                            report,
-                        )
+                        saving.wait()
+                        report.said(saving.sentence(clock.seconds()))
+                        whole = task.model().to(device) if sharded else model
+                        at_end = partial(scored, task, whole, settings)
+                        left = finish(whole, at_end, checkpoints, history, position.update, settings, report)
                         return _outcome(end, history, position, left)
             except Interrupted:
                 if saved != position.update:
                     saved = save()
+                saving.wait()
                 report.said(
                     f"stopped after update {saved:,}; nothing is lost, the same command goes on from there"
                 )
@@ -168,8 +179,9 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             try:
                 factor = _factor(position, group, history, settings)
                 taken = step(group, position, factor, settings, workers, carried, processes)
-            except (NonFinite, ConfigError):
-                if saved != position.update:
+            except (NonFinite, ConfigError) as error:
+                # Only of numbers that are not finite do all processes hear at the same update.
+                if saved != position.update and (isinstance(error, NonFinite) or not sharded):
                     save()
                 raise
             asked, seconds = processes.sum(
@@ -184,6 +196,8 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             if taken.skipped:
                 said = f"{taken.skipped}; this update was left out"
                 if settings.non_finite == "roll_back":
+                    saving.wait()
+                    processes.wait()
                     to = roll_back(checkpoints, model, optimiser, criterion.own)
                     said += f" and the parameters are those of update {to} again"
                 report.warned(said)
@@ -201,55 +215,6 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
     raise AssertionError("the groups have no end")
 
 
-def validate(
-    task: Any,
-    model: nn.Module,
-    settings: Settings,
-    processes: Processes,
-    interrupts: Interrupts,
-    number: int,
-) -> Validation:
-    """The task's scores and samples, in float32, with the same randomness whenever it is done.
-
-    The first process validates, the others hear its scores, or that a signal ended it.
-
-    Args:
-        task: validates.
-        model: is in evaluation mode meanwhile.
-        settings: know the seed.
-        processes: of which one validates.
-        interrupts: of this process.
-        number: of the update.
-
-    Raises:
-        Interrupted: a signal came meanwhile.
-    """
-    if not processes.first:
-        heard = processes.told()
-        if heard["signal"]:
-            interrupts.agree(heard["signal"])
-            raise Interrupted
-        return Validation(heard["scores"], [])
-    try:
-        with interrupts.alone():
-            validation: Validation = _validate(task, model, settings, number)
-    except Interrupted:
-        processes.told({"signal": interrupts.asked})
-        raise
-    processes.told({"signal": 0, "scores": validation.scores})
-    return validation
-
-
-def _validate(task: Any, model: nn.Module, settings: Settings, number: int) -> Any:
-    seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
-    model.eval()
-    try:
-        with torch.no_grad():
-            return task.validate(model)
-    finally:
-        model.train()
-
-
 def _higher(task: Any, settings: Settings) -> bool:
     if settings.metric not in task.better:
         raise ConfigError(
@@ -259,7 +224,12 @@ def _higher(task: Any, settings: Settings) -> bool:
 
 
 def _introduction(
-    model: nn.Module, device: torch.device, position: Position, settings: Settings, workers: Workers
+    model: nn.Module,
+    device: torch.device,
+    position: Position,
+    settings: Settings,
+    workers: Workers,
+    processes: Processes,
 ) -> str:
     parameters = sum(parameter.numel() for parameter in model.parameters())
     precision = "bfloat16 autocast" if devices.uses_bfloat16(settings.precision, device) else "float32"
@@ -267,6 +237,8 @@ def _introduction(
     threads = f"{workers.threads} thread{'s' if workers.threads > 1 else ''}"
     if workers.count > 1:
         threads += f", {workers.count} batches of an update side by side"
+    if processes.count > 1:
+        threads += f", {processes.count} processes"
     return f"training {begins}: {parameters:,} parameters on {device} in {precision}, {threads}"
 
 

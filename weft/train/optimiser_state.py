@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import CheckpointError
+from weft.train.sharding import rows
 
 
 class Remembered(NamedTuple):
@@ -47,9 +48,11 @@ def restore(
         CheckpointError: the state is of a parameter that the model has not.
     """
     by_name: dict[str, dict[str, Any]] = {}
+    own = dict(model.named_parameters())
     for path, value in {**tensors, **numbers}.items():
         key, _, name = path.partition("/")
-        by_name.setdefault(name, {})[key] = value
+        sharded = isinstance(value, Tensor) and name in own
+        by_name.setdefault(name, {})[key] = rows(value, own[name]) if sharded else value
     packed = optimiser.state_dict()
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     order = [names[id(parameter)] for group in optimiser.param_groups for parameter in group["params"]]

@@ -11,7 +11,7 @@ import datetime
 import json
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, distributed, nn
@@ -21,6 +21,20 @@ from weft.train.position import Group
 
 PATIENCE = datetime.timedelta(hours=12)  # the others wait so long while the first one reads or validates
 BUCKET = 2**23  # numbers that are sent at once
+
+
+class Share(NamedTuple):
+    """A process's part of one batch."""
+
+    offset: int
+    """Of the batch in its group."""
+
+    numbers: Any
+    """Of its examples."""
+
+    counts: bool = True
+    """False where the process had none, and passes over another's for company: sharded parameters are
+    gathered by all processes together, pass by pass."""
 
 
 class Processes:
@@ -82,16 +96,27 @@ class Processes:
         distributed.broadcast(sent, 0)
         return json.loads(bytes(sent.cpu().tolist()))
 
-    def part(self, group: Group, accumulate: int) -> list[tuple[int, Any]]:
-        """The batches of a group that are this process's: (offset in the group, example numbers).
+    def part(self, group: Group, accumulate: int, *, even: bool = False) -> list[Share]:
+        """What of a group's batches is this process's.
 
         Whole batches where an update has at least one for each process, else its rows of every batch.
+
+        Args:
+            group: of an update.
+            accumulate: batches an update.
+            even: every process has as many; some of them do not count.
         """
         if accumulate >= self.count:
-            offsets = range(self.rank, len(group.numbers), self.count)
-            return [(offset, group.numbers[offset]) for offset in offsets]
-        rows = [(offset, numbers[self.rank :: self.count]) for offset, numbers in enumerate(group.numbers)]
-        return [(offset, numbers) for offset, numbers in rows if len(numbers)]
+            mine = [Share(n, group.numbers[n]) for n in range(self.rank, len(group.numbers), self.count)]
+            if even and len(mine) < -(-len(group.numbers) // self.count):
+                mine.append(Share(0, group.numbers[0], counts=False))
+            return mine
+        rows = [
+            Share(offset, numbers[self.rank :: self.count]) for offset, numbers in enumerate(group.numbers)
+        ]
+        alone = [Share(offset, numbers[:1], counts=False) for offset, numbers in enumerate(group.numbers)]
+        mine = [share if len(share.numbers) else one for share, one in zip(rows, alone, strict=True)]
+        return mine if even else [share for share in mine if share.counts]
 
     def sum(self, numbers: Sequence[float]) -> list[float]:
         """The sums over all processes, in float64."""

@@ -7,7 +7,7 @@ from torch import nn
 
 from weft.errors import CheckpointError
 from weft.nn.kernels import choice
-from weft.train import optimiser_state, weights
+from weft.train import optimiser_state, sharding, weights
 from weft.train.checkpoints import Checkpoints, Saved
 from weft.train.guard import NonFinite
 from weft.train.history import History
@@ -71,9 +71,7 @@ def resume(
         history.with_json(entries).until(position.update)
         for entries in (saved.state["validations"], checkpoints.index().get("validations", []))
     ]
-    history = max(known, key=lambda one: len(one.entries))
-    checkpoints.write_index(history)
-    return position, history
+    return position, max(known, key=lambda one: len(one.entries))
 
 
 def roll_back(
@@ -110,7 +108,7 @@ def _fill(
             f"{place}: was trained {with_} an objective that learns for itself, now one {now} came; set "
             "training.objective back, or begin another --run from this one with training.start"
         )
-    weights.restore(model, saved.weights, place)
+    sharding.restore(model, saved.weights, place)
     if own is not None and saved.objective is not None:
         weights.restore(own, saved.objective, place)
     optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state["optimiser"], place)

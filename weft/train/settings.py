@@ -49,6 +49,11 @@ class Settings:
         non_finite: raise stops at a loss or gradient that is not finite; skip leaves that update out;
             roll_back leaves it out and goes back to the parameters of the newest checkpoint.
         max_skips: updates that may be left out in a whole training.
+        checkpoint_activations: keep only the inputs of layers and compute the rest again when gradients
+            come: less memory, more time, the same gradients.
+        sharding: with several processes, full leaves each only its rows of parameters, gradients and moments
+            (FSDP2); none a copy of the whole.
+        save_in_background: write a checkpoint while training goes on; a copy is in memory meanwhile.
         deterministic: take only algorithms that give the same bits each time, on a GPU too, and no kernel
             because it was the faster one here.
         tensorboard: write events to RUN/tensorboard.
@@ -85,6 +90,9 @@ class Settings:
     log_every: int = 50
     non_finite: Literal["raise", "skip", "roll_back"] = "raise"
     max_skips: int = 10
+    checkpoint_activations: bool = False
+    sharding: Literal["none", "full"] = "none"
+    save_in_background: bool = True
     deterministic: bool = False
     tensorboard: bool = True
     monitors: bool | int = True
@@ -104,6 +112,11 @@ class Settings:
             raise ConfigError(
                 "training.feeding: a probability below 1 came, but training.objective: "
                 f"{type(self.objective).__name__} feeds words in its own way; leave out one of them"
+            )
+        if not self.objective.plain and self.sharding == "full":
+            raise ConfigError(
+                f"training.sharding: full came, but training.objective: {type(self.objective).__name__} "
+                "needs whole parameters; set sharding: none"
             )
         for name in ("accumulate", "save_every", "keep_best", "log_every"):
             if getattr(self, name) < 1:

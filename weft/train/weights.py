@@ -7,7 +7,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import safetensors
 import safetensors.torch
@@ -20,14 +20,18 @@ START = "start.safetensors"
 """In a run: weights that training begins with, where there are such; those of an imported model."""
 
 
-def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
-    """A state dict as the bytes of a safetensors file.
+class Copied(NamedTuple):
+    """A state dict that nothing else changes."""
 
-    Tensors that are the same memory are stored under the first name, and the other names stand in the
-    metadata as `ties`, which is one string of JSON, because safetensors writes several in any order; a
-    checksum stands with them, because safetensors has none. All are copied first: cuDNN keeps an RNN's
-    weights as views of one block, which safetensors refuses.
-    """
+    kept: dict[str, Tensor]
+    """On the CPU, each with memory of its own."""
+
+    ties: dict[str, str]
+    """Names of what is the same memory as another one, and the name under which that is kept."""
+
+
+def copied(weights: Mapping[str, Tensor]) -> Copied:
+    """A copy: cuDNN keeps an RNN's weights as views of one block, which safetensors refuses."""
     first: dict[tuple, str] = {}
     kept: dict[str, Tensor] = {}
     ties: dict[str, str] = {}
@@ -38,6 +42,17 @@ def pack(weights: Mapping[str, Tensor], **metadata: str) -> bytes:
         else:
             first[place] = name
             kept[name] = tensor.detach().to("cpu", copy=True).contiguous()
+    return Copied(kept, ties)
+
+
+def pack(weights: Mapping[str, Tensor] | Copied, **metadata: str) -> bytes:
+    """A state dict as the bytes of a safetensors file.
+
+    Tensors that are the same memory are stored under the first name, and the other names stand in the
+    metadata as `ties`, which is one string of JSON, because safetensors writes several in any order; a
+    checksum stands with them, because safetensors has none.
+    """
+    kept, ties = weights if isinstance(weights, Copied) else copied(weights)
     about = {"ties": ties, "crc32": _checksum(safetensors.torch.save(kept)), **metadata}
     return safetensors.torch.save(kept, {"weft": json.dumps(about)})
 
@@ -102,7 +117,17 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None
     Raises:
         CheckpointError: they are those of another model.
     """
-    own = model.state_dict()
+    check(model.state_dict(), weights, place)
+    with torch.no_grad():
+        model.load_state_dict(weights)
+
+
+def check(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str) -> None:
+    """See that weights are those of a model: the same names and shapes.
+
+    Raises:
+        CheckpointError: they are not.
+    """
     missing = [name for name in own if name not in weights]
     foreign = [name for name in weights if name not in own]
     other = [name for name in own if name in weights and own[name].shape != weights[name].shape]
@@ -115,5 +140,3 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None
             f"{place}: holds another model than the recipe ({', '.join(wrong[:3])}{more}); "
             "use the recipe it was trained with, or another --run"
         )
-    with torch.no_grad():
-        model.load_state_dict(weights)

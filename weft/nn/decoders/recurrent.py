@@ -22,6 +22,7 @@ from weft.nn.kernels.linear import Linear
 from weft.nn.recurrent import Stack
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.score import Score
+from weft.recompute import recomputed
 from weft.shapes import check_choice
 from weft.tree import State, where
 
@@ -140,19 +141,25 @@ class RecurrentDecoder(Decoder):
         layers, fed, source = state
         ys = []
         for t in range(x.shape[1]):
-            parts, context = [x[:, t]], None
-            if self.enters in ("input", "both"):
-                query = self.stack.forwards[-1].shown(layers[-1])
-                context = self.attention(query[:, None], source)
-                parts.append(context[:, 0])
-            if fed is not None:
-                parts.append(fed)
-            h, finals = self.stack(torch.cat(parts, -1)[:, None], layers)
-            y = self._output(h, context, source)
-            new = (tuple(layer[0] for layer in finals), y[:, 0] if self.input_feeding else None)
+            y, new = recomputed(self._step, x[:, t], layers, fed, source)
             layers, fed = new if mask is None else where(mask[:, t], new, (layers, fed))
             ys.append(y)
         return torch.cat(ys, 1), RecurrentState(layers, fed, source)
+
+    def _step(
+        self, x: Tensor, layers: tuple[State, ...], fed: Tensor | None, source: Source | None
+    ) -> tuple[Tensor, tuple[tuple[State, ...], Tensor | None]]:
+        """x [N, D_in] to y [N, 1, D], and what the next step reads."""
+        parts, context = [x], None
+        if self.enters in ("input", "both"):
+            query = self.stack.forwards[-1].shown(layers[-1])
+            context = self.attention(query[:, None], source)
+            parts.append(context[:, 0])
+        if fed is not None:
+            parts.append(fed)
+        h, finals = self.stack(torch.cat(parts, -1)[:, None], layers)
+        y = self._output(h, context, source)
+        return y, (tuple(layer[0] for layer in finals), y[:, 0] if self.input_feeding else None)
 
     def _output(self, h: Tensor, context: Tensor | None, source: Source | None) -> Tensor:
         if self.enters == "late":

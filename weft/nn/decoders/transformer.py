@@ -17,6 +17,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Positions, distance_of, positions_of
 from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
+from weft.recompute import recomputed
 
 
 class LookedAt(NamedTuple):
@@ -101,9 +102,10 @@ class TransformerDecoder(Decoder):
         source = None
         if memory is not None:
             mask = None if bool(memory.mask.all()) else memory.mask[:, None, None]
-            layers = tuple(HeadSource(*block.look.keys_values(memory.states)) for block in self.blocks)
+            layers = tuple(HeadSource(*block.source(memory.states)) for block in self.blocks)
             source = LookedAt(layers, mask)
-        written = nothing_written(len(self.blocks), like.new_zeros(rows, 2, self.num_heads, 0, width))
+        none = torch.zeros(rows, 2, self.num_heads, 0, width, dtype=like.dtype, device=like.device)
+        written = nothing_written(len(self.blocks), none)
         return TransformerState(written, None, None, source)
 
     def forward(
@@ -135,7 +137,7 @@ class TransformerDecoder(Decoder):
             source, source_mask = None, None
             if state.source is not None:
                 source, source_mask = state.source.layers[layer], state.source.mask
-            x, entry = block.decode(x, state.written, layer, seen, source, source_mask, order)
+            x, entry = recomputed(block.decode, x, state.written, layer, seen, source, source_mask, order)
             layers.append(entry)
         after = state.written.grown(tuple(layers))
         return self.last_norm(x), TransformerState(after, path, keep, state.source)

@@ -8,6 +8,7 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Positions, distance_of, positions_of
 from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
+from weft.recompute import recomputed
 
 
 class TransformerEncoder(Encoder):
@@ -85,6 +86,6 @@ class TransformerEncoder(Encoder):
         seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]
         order = self.distance(range(x.shape[1]), range(x.shape[1]), x)
         for block in self.blocks:
-            x = block.encode(x, seen, order)
+            x = recomputed(block.encode, x, seen, order)
         x = self.last_norm(x)
         return Memory(x, mask, masks.mean(x, mask))

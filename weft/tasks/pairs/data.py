@@ -44,6 +44,9 @@ class PairData:
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed)
             or .tsv files.
         corpus: an embedded corpus instead of files.
+        mixed: more training texts, and the weight of each beside the first one, which has 1:
+            {"path/more": 2.0}; named as train is.
+        temperature: of the mixture, see weft/data/mixture.py; 1 keeps the weighted sizes.
         vocabulary: see VocabularySettings.
         max_length: pairs with more tokens on a side are left out of training, counted and reported.
         cut_source: tokens of a source that are read, in training and in use; of a longer one the rest is left
@@ -60,6 +63,8 @@ class PairData:
     valid: str | None = None
     test: str | None = None
     corpus: str | None = None
+    mixed: dict[str, float] = field(default_factory=dict)
+    temperature: float = 1.0
     vocabulary: VocabularySettings = field(default_factory=VocabularySettings)
     max_length: int = 128
     cut_source: int | None = None
@@ -82,6 +87,11 @@ class PairData:
             raise ConfigError(
                 "give either corpus (an embedded one) or train (your files), and only one of them"
             )
+        if self.temperature < 1:
+            raise ConfigError(f"temperature: {self.temperature:g} came, at least 1 is needed")
+        for path, weight in self.mixed.items():
+            if not weight > 0:
+                raise ConfigError(f"mixed: {path} has weight {weight:g}, more than 0 is needed")
         if self.corpus is None and self.valid is None:
             raise ConfigError(
                 "valid: validation files are needed beside train; hold some pairs out of training"
@@ -107,6 +117,14 @@ class PairData:
                 f"data.{split}: the recipe names no such files; give some with --data PREFIX{other}"
             )
         return self.at(self.folder / path)
+
+    def texts(self) -> list[Any]:
+        """All training texts: the first one, then those of the mixture.
+
+        Raises:
+            DataError: files are missing or damaged.
+        """
+        return [self.open("train"), *(self.at(self.folder / path) for path in self.mixed)]
 
     def at(self, path: Path) -> Any:
         """The pairs of other files in the same languages: a prefix, or a .tsv."""

@@ -1,0 +1,160 @@
+"""A forked process that turns lines into arrays, piece after piece.
+
+It keeps the vocabulary's memory of words that it was born with, and adds its own. Lines come through a pipe
+as text, one after the other; the arrays go back as files, and a byte says that they are there. When the pipe
+is closed, or who holds it was killed, it ends. Read next: encoded.py, building.py.
+"""
+
+import json
+import os
+import shutil
+import signal
+import struct
+import threading
+import warnings
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from weft.data.encoded import BATCH, Encoded, How, Line, encoded
+from weft.errors import DataError
+
+PARTS = ("source.ids", "target.ids", "lengths", "numbers")
+SIZES = struct.Struct("<3Q")  # lines, bytes of sources, of targets
+
+
+class Child:
+    """One such process.
+
+    Args:
+        path: of the directory for its files; made and removed for each piece.
+        how: lines are encoded.
+    """
+
+    def __init__(self, path: Path, how: How) -> None:
+        self._path = path
+        read, self._to = os.pipe()
+        self._from, write = os.pipe()
+        with warnings.catch_warnings():
+            # Other threads hold no lock that the child would want: it encodes and writes files.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._pid = os.fork()
+        if not self._pid:
+            _live(read, write, path, how)
+        os.close(read)
+        os.close(write)
+
+    def __enter__(self) -> "Child":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._to)
+        os.close(self._from)
+        if self._pid:
+            if kind is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    def ask(self, lines: Sequence[Line]) -> None:
+        """Hand it lines; it is not to have any others."""
+        numbers, sources, targets = zip(*lines, strict=True)
+        texts = [_joined(side) for side in (sources, targets)]
+        sizes = SIZES.pack(len(lines), *map(len, texts))
+        try:
+            _send(self._to, sizes + np.array(numbers, dtype="<i8").tobytes() + texts[0] + texts[1])
+        except BrokenPipeError:
+            self._mourn()
+
+    def answer(self) -> Encoded:
+        """Wait for the arrays of these lines.
+
+        Raises:
+            DataError: a line cannot be encoded, or the process was killed.
+            OSError: the arrays could not be written.
+        """
+        said = os.read(self._from, 1)
+        if not said:
+            self._mourn()
+        if said == b"e":
+            number, sentence = json.loads((self._path / "error.json").read_text())
+            raise OSError(number, sentence) if number else DataError(sentence)
+        report = json.loads((self._path / "report.json").read_text())
+        parts = {name: (self._path / name).read_bytes() for name in PARTS}
+        shutil.rmtree(self._path)
+        return Encoded(parts, report)
+
+    def _mourn(self) -> None:
+        code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        self._pid = 0
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
+        raise DataError(f"{self._path.parent}: a process that encoded text {how}; run the same command again")
+
+
+def _live(read: int, write: int, path: Path, how: How) -> None:
+    """The life of a child; it does not return."""
+    code = 1
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(number, signal.SIG_DFL)
+        # What the parent has open, above all the lock of the store, must not outlive it here.
+        low, high = sorted((read, write))
+        for begin, end in ((3, low), (low + 1, high), (high + 1, 65536)):
+            os.closerange(begin, end)
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads are not in the child
+        while head := _receive(read, SIZES.size):
+            _answer(read, head, path, how)
+            failed = (path / "error.json").exists()
+            os.write(write, b"e" if failed else b"k")
+        code = 0
+    finally:
+        os._exit(code)  # nothing of the parent's is closed or flushed twice
+
+
+def _answer(read: int, head: bytes, path: Path, how: How) -> None:
+    count, *sizes = SIZES.unpack(head)
+    numbers = np.frombuffer(_receive(read, 8 * count), dtype="<i8").tolist()
+    sides = [_receive(read, size).decode("utf-8", "surrogatepass").split("\n") for size in sizes]
+    lines = list(zip(numbers, *sides, strict=True))
+    path.mkdir()
+    try:
+        pieces = [encoded(lines[start : start + BATCH], how) for start in range(0, count, BATCH)]
+        for name in PARTS:
+            (path / name).write_bytes(b"".join(piece.parts[name] for piece in pieces))
+        total = {name: sum(piece.report[name] for piece in pieces) for name in pieces[0].report}
+        (path / "report.json").write_text(json.dumps(total))
+    except (DataError, OSError) as error:
+        known = [0, str(error)] if isinstance(error, DataError) else [error.errno, error.strerror]
+        (path / "error.json").write_text(json.dumps(known))
+
+
+def _joined(texts: Sequence[str]) -> bytes:
+    whole = "\n".join(texts)
+    if whole.count("\n") >= len(texts):  # a line end inside counts as white space
+        whole = "\n".join(text.replace("\n", " ") for text in texts)
+    return whole.encode("utf-8", "surrogatepass")
+
+
+def _send(to: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(to, view) :]
+
+
+def _receive(read: int, size: int) -> bytes:
+    """So many bytes; nothing at the end of the pipe."""
+    parts = []
+    while size:
+        part = os.read(read, min(size, 2**20))
+        if not part:
+            return b""
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

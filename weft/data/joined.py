@@ -1,0 +1,32 @@
+"""Several token stores as one. Read next: store.py; mixture.py, which says how often each is read."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft.data.store import TokenStore
+
+
+class Joined:
+    """Stores whose examples are numbered one after the other.
+
+    Args:
+        stores: one or more.
+    """
+
+    def __init__(self, stores: Sequence[TokenStore]) -> None:
+        self.stores = list(stores)
+        self._first = np.cumsum([0, *map(len, self.stores)])  # number of each store's first example
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    def __getitem__(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The ids of source and target, two read-only int32 arrays."""
+        place = int(np.searchsorted(self._first, number, "right")) - 1
+        return self.stores[place][number - int(self._first[place])]
+
+    @property
+    def lengths(self) -> list[np.ndarray]:
+        """Of each store, [N, 2]."""
+        return [store.lengths for store in self.stores]

@@ -1,0 +1,63 @@
+"""Less memory for more time: what a layer computes on the way is computed again when gradients come.
+
+A module calls `recomputed(function, x, ..)` where a layer ends; outside of `with recomputing():` that is
+function(x, ..). Inside, only the inputs are kept, and the second pass draws the numbers of the first, so the
+gradients are the same, with dropout too. L layers then keep L inputs, and what one layer makes.
+Source: Chen et al. 2016, section 4; torch.utils.checkpoint does the work. Read next: nn/transformer.py.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch.utils.checkpoint import checkpoint
+
+from weft.probe import watching
+from weft.randomness import drawing, open_generator
+
+_wanted: ContextVar[bool] = ContextVar("weft_recomputing", default=False)
+
+
+@contextmanager
+def recomputing(wanted: bool = True) -> Iterator[None]:
+    """Let the layers inside the block keep their inputs alone; False changes nothing."""
+    token = _wanted.set(wanted)
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
+    """function(*arguments), whose inner tensors are not kept inside `recomputing`.
+
+    Args:
+        function: draws random numbers from the open generator or from torch's own, and changes nothing.
+        arguments: tensors, trees of them, or anything else.
+
+    Example:
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with recomputing():
+        ...     y = recomputed(torch.exp, x)
+        >>> torch.autograd.grad(y.sum(), x)[0].tolist() == torch.exp(x).tolist()
+        True
+    """
+    if not _wanted.get() or not torch.is_grad_enabled() or watching():
+        return function(*arguments)
+    own = open_generator()
+    state = None if own is None else own.get_state()
+
+    def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+        return recomputing(False), _again(state)
+
+    return checkpoint(function, *arguments, use_reentrant=False, context_fn=contexts)
+
+
+@contextmanager
+def _again(state: torch.Tensor | None) -> Iterator[None]:
+    # A generator of its own: whoever asks for gradients may be drawing from the open one.
+    own = None if state is None else torch.Generator().set_state(state)
+    with drawing(own), recomputing(False):
+        yield

@@ -1,0 +1,139 @@
+"""A checkpoint that several processes write: each its rows, as safetensors, into one directory.
+
+Every process writes its files into the directory under its temporary name and then a seal, their sizes and
+hashes. The first one waits for all seals, makes the manifest of them and gives the directory its name, so
+that it is there whole or not at all, and no process sends its rows to another. All must see one file system.
+
+torch.distributed.checkpoint does the same, but writes its .metadata as a pickle and sends its plans between
+processes as pickles, with the safetensors writer too; nothing of ours is a pickle, so it is not used. Where
+processes cut a tensor is told by the sizes of its parts: any number of processes, one too, reads it.
+Read next: sharding.py, snapshot.py, checkpoints.py.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.errors import CheckpointError
+from weft.train import files
+
+MANIFEST = "manifest.json"
+PATIENCE_SECONDS = 600.0
+"""That the first process waits for the parts of the others."""
+
+
+class Part(NamedTuple):
+    """Which of how many processes this is; without sharded parameters the only one."""
+
+    rank: int = 0
+    of: int = 1
+
+
+def name(stem: str, part: Part) -> str:
+    """Of a process's file.
+
+    Example:
+        >>> name("model", Part()), name("model", Part(1, 2))
+        ('model.safetensors', 'model-00002-of-00002.safetensors')
+    """
+    return f"{stem}{f'-{part.rank + 1:05}-of-{part.of:05}' if part.of > 1 else ''}.safetensors"
+
+
+def sealed(contents: dict[str, bytes]) -> dict[str, Any]:
+    """The sizes and hashes of files."""
+    return {
+        key: {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()} for key, data in contents.items()
+    }
+
+
+def read(path: Path, key: str, seals: dict[str, Any]) -> bytes:
+    """A file of a checkpoint, if it is the one that was written.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if (path / key).is_symlink() or (path / key).stat().st_size != seals[key]["size"]:
+        raise ValueError(f"{key} is not the file that was written")
+    data = (path / key).read_bytes()
+    if sealed({key: data})[key] != seals[key]:
+        raise ValueError(f"{key} has another content than was written")
+    return data
+
+
+def count_of(state: dict[str, Any]) -> int:
+    """How many processes wrote a checkpoint.
+
+    Raises:
+        ValueError: the state does not say a number.
+    """
+    count = state.get("parts", 1)
+    if not isinstance(count, int) or not 1 <= count <= 100_000:
+        raise ValueError(f"it says that it has {count!r:.40} parts")
+    return count
+
+
+def joined(found: Sequence[dict[str, Tensor]], cut: Collection[str]) -> dict[str, Tensor]:
+    """Whole tensors.
+
+    Args:
+        found: what each process wrote, in order.
+        cut: the names of those of which each has rows; the others are the first one's.
+    """
+    chosen, tied, whole = set(cut), dict[int, Tensor](), dict[str, Tensor]()
+    for key, tensor in found[0].items():
+        if key not in chosen:
+            whole[key] = tensor
+            continue
+        if id(tensor) not in tied:  # one tensor under two names stays one
+            tied[id(tensor)] = torch.cat([part[key] for part in found])
+        whole[key] = tied[id(tensor)]
+    return whole
+
+
+def write(path: Path, contents: dict[str, bytes], part: Part) -> None:
+    """This process's files of a checkpoint; the first process's call ends when all of them are there.
+
+    Raises:
+        OSError: they cannot be written.
+        CheckpointError: those of another process did not come.
+    """
+    temporary = path.with_name(f"{files.WRITING}{path.name}")
+    temporary.mkdir(parents=True, exist_ok=True)
+    for key, data in contents.items():
+        files.write(temporary / key, data)
+    seals = sealed(contents)
+    if part.rank:
+        files.replace(temporary / _seal_of(part.rank), files.to_json(seals))
+        return
+    for rank in range(1, part.of):
+        other = temporary / _seal_of(rank)
+        _await(other, rank)
+        seals |= files.from_json(other.read_bytes())
+        other.unlink()
+    files.write(temporary / MANIFEST, files.to_json(seals))
+    files.flush_directory(temporary)
+    if path.exists():
+        files.remove_directory(path)
+    os.rename(temporary, path)
+    files.flush_directory(path.parent)
+
+
+def _seal_of(rank: int) -> str:
+    return f"seal-{rank}.json"
+
+
+def _await(file: Path, rank: int) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not file.exists():
+        if time.monotonic() > until:
+            raise CheckpointError(
+                f"{file}: process {rank} did not write its part within {PATIENCE_SECONDS:.0f} s; all "
+                "processes must see one file system, or set training.sharding: none"
+            )
+        time.sleep(0.02)

@@ -1,0 +1,107 @@
+"""Checkpoints written beside training: it waits for the copy, and the disk works while updates go on.
+
+One checkpoint at a time: the next save, a validation's entry in the index, and the end wait for the one that
+is being written. Whatever went wrong in writing is raised there. Read next: snapshot.py, loop.py.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+
+from weft.train.checkpoints import Checkpoints
+from weft.train.snapshot import Snapshot
+
+
+class Saving:
+    """Writes the checkpoints of a run.
+
+    Args:
+        checkpoints: of the run.
+        background: beside training, else at once.
+        first: whether this is the first process, which removes what is not wanted any more.
+
+    Attributes:
+        checkpoints: of the run.
+        held_seconds: that training waited for all this.
+        written: checkpoints so far.
+    """
+
+    def __init__(self, checkpoints: Checkpoints, *, background: bool, first: bool) -> None:
+        self.checkpoints = checkpoints
+        self._background = background
+        self._first = first
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._wanted: list[int] = []
+        self.held_seconds = 0.0
+        self.written = 0
+
+    def __enter__(self) -> "Saving":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._thread is not None:
+            self._thread.join()
+        if error is None:
+            self.wait()
+
+    def save(self, copy: Callable[[], Snapshot], wanted: Iterable[int]) -> None:
+        """Write a checkpoint; older ones that are not wanted go when it is written.
+
+        Args:
+            copy: takes the snapshot.
+            wanted: updates whose checkpoints are kept.
+
+        Raises:
+            CheckpointError: the one before it could not be written, or, at once, this one.
+        """
+        self.wait()
+        self._wanted = list(wanted)
+        begun = time.perf_counter()
+        snapshot = copy()
+        if self._background:
+            self._thread = threading.Thread(target=self._write, args=(snapshot,), name="weft-saving")
+            self._thread.start()
+            self.held_seconds += time.perf_counter() - begun
+        else:
+            self.checkpoints.write(snapshot)
+            self._finished(begun)
+
+    def wait(self) -> None:
+        """Until the last one is written.
+
+        Raises:
+            CheckpointError: it could not be.
+        """
+        if self._thread is None:
+            return
+        begun = time.perf_counter()
+        self._thread.join()
+        self._thread = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        self._finished(begun)
+
+    def sentence(self, seconds: float) -> str:
+        """How long training waited for its checkpoints, of so many seconds in all."""
+        share = 100 * self.held_seconds / max(seconds, 1e-9)
+        return (
+            f"{self.written} checkpoint{'s' if self.written != 1 else ''} written, for which training waited "
+            f"{self.held_seconds:.2f} s ({share:.2f} % of its time)"
+        )
+
+    def _finished(self, begun: float) -> None:
+        self.written += 1
+        if self._first:
+            self.checkpoints.keep(self._wanted)
+        self.held_seconds += time.perf_counter() - begun
+
+    def _write(self, snapshot: Snapshot) -> None:
+        try:
+            self.checkpoints.write(snapshot)
+        except BaseException as error:  # noqa: BLE001  raised in the thread that trains
+            self._error = error

@@ -1,0 +1,94 @@
+"""What a checkpoint is made of, copied at one moment: it can be written while training goes on.
+
+Read next: saving.py, which does that; checkpoints.py.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft import __version__
+from weft.train import carry, files, optimiser_state, weights
+from weft.train.history import History
+from weft.train.objectives.objective import together
+from weft.train.parts import Part, name
+from weft.train.position import Position
+from weft.train.sharding import is_sharded, local
+from weft.tree import State
+
+FORMAT = 1
+MODEL, OPTIMISER = "model", "optimiser"
+STATE, CARRIED, OBJECTIVE = "state.json", "carried.safetensors", "objective.safetensors"
+
+
+class Snapshot(NamedTuple):
+    """A checkpoint in memory, or a process's part of one; nothing that training does changes it."""
+
+    update: int
+    tensors: dict[str, weights.Copied]
+    """By the names of their files."""
+
+    state: dict[str, Any] | None
+    """Of the first process alone."""
+
+    part: Part
+
+    def contents(self) -> dict[str, bytes]:
+        """The files."""
+        found = {key: weights.pack(tensors, update=str(self.update)) for key, tensors in self.tensors.items()}
+        return found if self.state is None else found | {STATE: files.to_json(self.state)}
+
+
+def taken(
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    position: Position,
+    history: History,
+    about: dict[str, Any],
+    carried: State = None,
+    own: nn.Module | None = None,
+    part: Part = Part(),  # noqa: B008  never changed
+) -> Snapshot:
+    """A copy of all that a checkpoint holds.
+
+    Args:
+        model: its weights.
+        optimiser: its state.
+        position: where training stands.
+        history: the validations so far.
+        about: what a resumed run must agree with.
+        carried: the state for the next batch, where one is carried.
+        own: what the objective learns beside the model.
+        part: this process's, where parameters are sharded.
+    """
+    remembered = optimiser_state.collect(together(model, own), optimiser)
+    stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: remembered.tensors}
+    tensors = {name(stem, part): weights.copied(_mine(whole, part)) for stem, whole in stored.items()}
+    if carried is not None:
+        tensors[CARRIED] = weights.copied(carry.named(carried))
+    if own is not None:
+        tensors[OBJECTIVE] = weights.copied(own.state_dict())
+    if part.rank:
+        return Snapshot(position.update, tensors, None, part)
+    state = {
+        "format": FORMAT,
+        "weft": __version__,
+        "position": asdict(position),
+        "validations": history.to_json(),
+        "optimiser": remembered.numbers,
+        "about": about,
+    }
+    if part.of > 1:
+        state["parts"] = part.of
+        state["cut"] = {
+            stem: [key for key, one in whole.items() if is_sharded(one)] for stem, whole in stored.items()
+        }
+    return Snapshot(position.update, tensors, state, part)
+
+
+def _mine(tensors: Mapping[str, Tensor], part: Part) -> dict[str, Tensor]:
+    """This process's rows; what is not sharded is the first one's."""
+    return {key: local(one) for key, one in tensors.items() if is_sharded(one) or not part.rank}
