@@ -82,7 +82,8 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
         metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
         raise metric.refuse(f"{settings.metric!r} came, this task is scored by {', '.join(kind.better)}")
     task = kind(**parts)
-    task.trained = lambda run: open_run(run, device="cpu", plugins=plugins).model
+    task.trained = lambda run: open_run(run, device="cpu", plugins=plugins)
+    task.untrained = lambda run: _untrained(run, plugins)
     return Begun(task, settings, plain)
 
 
@@ -199,6 +200,17 @@ def open_run(
     weights.restore(model, weights.load(path / "model.safetensors"), str(path / "model.safetensors"))
     model = model.to(devices.choose(device)).eval().requires_grad_(False)
     return Opened(begun.task, model, path, recipe, str(recipe.value["task"].value))
+
+
+def _untrained(path: Path, plugins: Collection[str]) -> Opened:
+    """A run whose weights are not there: recipe and vocabularies alone, and a new model."""
+    if not (path / "recipe.yaml").is_file():
+        raise CheckpointError(f"{path}: is missing or damaged; train the run anew")
+    _check_format(path)
+    recipe = read_recipe(path / "recipe.yaml")
+    task = check(recipe, plugins=plugins).task
+    task.open(path)
+    return Opened(task, task.model().eval(), path, recipe, str(recipe.value["task"].value))
 
 
 def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Any:

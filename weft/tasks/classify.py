@@ -21,10 +21,12 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.f1 import by_class
 from weft.metrics.naive_bayes import NaiveBayes
 from weft.models import Predictor
+from weft.nn.embed.contextual import InContext
 from weft.nn.embed.grams import Grams, GramTable
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
+from weft.tasks.contexts.standing import Standing, whole_words
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.check import check_labels
 from weft.tasks.labels.classifier import WINDOW, Classifier, Decided
@@ -67,6 +69,8 @@ class Classify(Task):
         self._train: tuple[list[str], list[str]] = ([], [])
         self._valid: tuple[list[str], list[str]]
         self._begins = False
+        contextual = model.embedding.contextual
+        self._standing = None if contextual is None else Standing(contextual)
 
     def about(self) -> str:
         """The corpus or file."""
@@ -85,6 +89,9 @@ class Classify(Task):
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)
+        if self._standing is not None:
+            whole_words(self.data.vocabulary.kind)
+            self._standing.look(self)
         vectors, size = self.parts.embedding.vectors, self.parts.embedding.size
         if vectors is not None and read_vectors(vectors, ())[1] != size:
             there = read_vectors(vectors, ())[1]
@@ -102,6 +109,8 @@ class Classify(Task):
 
     def prepare(self, run: Path, progress: Progress) -> None:
         """Learn vocabulary and classes unless the run has them; read the texts."""
+        if self._standing is not None:
+            self._standing.prepare(self, run)
         train = list(self.data.texts("train"))
         self._train = [one.text for one in train], [one.label for one in train]
         if not (run / "tokenizer.classes.json").exists():
@@ -138,10 +147,14 @@ class Classify(Task):
     def open(self, run: Path) -> None:
         """Read vocabulary and classes of the run."""
         self.reader = Reader.load(run, bag=self.parts.bag, max_length=self.data.max_length)
+        if self._standing is not None:
+            self._standing.open(self, run)
+            self.reader.context = self._standing.read
 
     def model(self) -> Predictor:
         """A new model; where training begins, with the given vectors or as naive Bayes."""
-        model = self.parts.build(self.reader.num_items, len(self.reader.classes))
+        context = self._standing.model() if self._standing else None
+        model = self.parts.build(self.reader.num_items, len(self.reader.classes), context)
         if self._begins:
             with torch.no_grad():
                 self._begin(model)
@@ -157,7 +170,8 @@ class Classify(Task):
         """Training texts by number."""
         chosen = [int(number) for number in numbers]
         classes = [self.reader.number(self._train[1][n]) for n in chosen]
-        return self.reader.batch([self._rows[n] for n in chosen], classes)
+        texts = [self._train[0][n] for n in chosen]
+        return self.reader.batch([self._rows[n] for n in chosen], classes, texts)
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss, accuracy and mean F1."""
@@ -246,7 +260,8 @@ class Classify(Task):
         return check_labels(files)
 
     def _begin(self, model: Predictor) -> None:
-        table, bag, vectors = model.embed, self.parts.bag, self.parts.embedding.vectors
+        table = model.embed.words if isinstance(model.embed, InContext) else model.embed
+        bag, vectors = self.parts.bag, self.parts.embedding.vectors
         if isinstance(table, GramTable):
             if bag is None or not bag.naive_bayes:
                 return

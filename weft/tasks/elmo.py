@@ -26,7 +26,7 @@ from weft.tasks.contexts.evaluation import ContextEvaluation, Line, perplexity
 from weft.tasks.contexts.model import SIZES, Elmo, ElmoModel
 from weft.tasks.prose.data import ProseData
 from weft.tasks.tags.lexicon import Lexicon
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation
 
 ROWS = 32
 SAMPLES = 3
@@ -168,6 +168,11 @@ class ElmoTask(Task):
             f"|lines of at most {self.data.length} words"
         )
         return ContextEvaluation(title, [" ".join(words) for words in some], scores, signature)
+
+    def contextual(self, model: nn.Module) -> Contextual:
+        """See Task.contextual."""
+        assert isinstance(model, BothWays)
+        return Contextual(lambda sentences: self.lexicon.spell(sentences)[0], model)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

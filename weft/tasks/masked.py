@@ -6,6 +6,7 @@ Read next: contexts/masking.py, contexts/filler.py.
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple
 
@@ -18,13 +19,14 @@ from weft.data.check import Report, check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
+from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts import text
 from weft.tasks.contexts.evaluation import ContextEvaluation, Line, perplexity
 from weft.tasks.contexts.filler import MASK, Filler
-from weft.tasks.contexts.masking import Hidden, Masked, MaskedModel, hide
+from weft.tasks.contexts.masking import Hidden, Masked, MaskedModel, hide, words_in_pieces
 from weft.tasks.prose.data import ProseData
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
@@ -196,6 +198,13 @@ class MaskedTask(Task):
             f"|n:{found.tokens}|lines of at most {self.data.length}"
         )
         return ContextEvaluation(title, [self.vocabulary.decode(line) for line in lines], scores, signature)
+
+    def contextual(self, model: nn.Module) -> Contextual:
+        """See Task.contextual."""
+        assert isinstance(model, Masked)
+        embed, encoder = model.predictor.embed, model.predictor.encoder
+        read = partial(words_in_pieces, self.vocabulary)
+        return Contextual(read, PiecesInContext(embed, self.parts.size, encoder))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -21,7 +21,7 @@ from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
 from weft.nn.heads.head import Loss
-from weft.tasks.contexts.model import Elmo
+from weft.tasks.contexts.standing import Standing
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.tags.check import check_tags
 from weft.tasks.tags.data import TagData
@@ -62,8 +62,8 @@ class Tag(Task):
         self._train: list[Sentence]
         self._valid: list[Sentence]
         self._vectors: dict[str, np.ndarray] = {}
-        self._elmo: Elmo | None = None
-        self._context: nn.Module | None = None
+        contextual = model.embedding.contextual
+        self._standing = None if contextual is None else Standing(contextual)
 
     def about(self) -> str:
         """The column and the file."""
@@ -82,9 +82,9 @@ class Tag(Task):
         for split in SPLITS:
             if self.data.has(split):
                 next(read_sentences(self.data.file(split), column=self.data.column), None)
-        vectors, contextual = self.parts.embedding.vectors, self.parts.embedding.contextual
-        if contextual is not None:
-            Elmo.load(contextual)
+        if self._standing is not None:
+            self._standing.look(self)
+        vectors = self.parts.embedding.vectors
         if vectors is not None:
             _, size = read_vectors(vectors, ())
             if size != self.parts.embedding.size:
@@ -108,10 +108,8 @@ class Tag(Task):
         if given is not None:
             progress("reading word vectors", 0, None)
             self._vectors, _ = read_vectors(given)
-        contextual = self.parts.embedding.contextual
-        if contextual is not None:
-            self._context = self.trained(contextual)
-            Elmo.load(contextual).save(run)
+        if self._standing is not None:
+            self._standing.prepare(self, run)
         if not _saved(run).exists():
             learnt = Lexicon.learn(
                 train, lowercase=self.data.lowercase, min_count=self.data.min_count, more=self._vectors
@@ -133,16 +131,14 @@ class Tag(Task):
     def open(self, run: Path) -> None:
         """Read the lexicon of the run."""
         self.lexicon = Lexicon.load(_saved(run))
-        if self.parts.embedding.contextual is not None:
-            self._elmo = Elmo.load(run)
-            self.lexicon.context = self._elmo.lexicon
+        if self._standing is not None:
+            self._standing.open(self, run)
+            self.lexicon.context = self._standing.read
 
     def model(self) -> Predictor:
         """A new model for this lexicon; its table begins with given vectors, what is in context is copied."""
         lexicon = self.lexicon
-        context = self._elmo.model() if self._elmo else None
-        if context is not None and self._context is not None:
-            context.load_state_dict(self._context.state_dict())
+        context = self._standing.model() if self._standing else None
         model = self.parts.build(lexicon.num_words, lexicon.num_letters, len(lexicon.tags), context)
         embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
         assert isinstance(embed, Words)

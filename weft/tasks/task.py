@@ -14,6 +14,7 @@ from torch import nn
 
 from weft.data.check import Report
 from weft.errors import ConfigError
+from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.text.vocabulary import Vocabulary
 
@@ -60,6 +61,25 @@ class Evaluation(Protocol):
         """For a program."""
 
 
+class Other(Protocol):
+    """Another run, opened (run.py)."""
+
+    @property
+    def task(self) -> Any:
+        """What it has learnt."""
+
+    @property
+    def model(self) -> nn.Module:
+        """Its model, in evaluation mode."""
+
+
+class Contextual(NamedTuple):
+    """Words in context, for other tasks to stand on."""
+
+    read: Callable[[Sequence[Sequence[str]]], Any]  # sentences [B] of words, each with one or more
+    model: Context  # gives the layers [B, S, D] of what was read
+
+
 class Task(ABC):
     """What is learnt, from which data.
 
@@ -73,7 +93,8 @@ class Task(ABC):
         note: how the validation scores are computed, a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one; the model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
-        trained: gives the model of another run, which this one stands on; weft/run.py sets it.
+        trained: gives another run, which this one stands on; weft/run.py sets it.
+        untrained: the same from its recipe and vocabularies alone, with a model newly made.
         linewise: whether `answers` gives one answer for each line of a text, whatever stands beside it.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
             knows the task by them.
@@ -85,7 +106,8 @@ class Task(ABC):
     note: ClassVar[str] = ""
     suffixes: ClassVar[Sequence[str]] = ()
     streams: bool = False
-    trained: Callable[[Path], nn.Module]
+    trained: Callable[[Path], Other]
+    untrained: Callable[[Path], Other]
     linewise: ClassVar[bool] = False
 
     @abstractmethod
@@ -174,6 +196,17 @@ class Task(ABC):
             data: files of the user instead.
             options: those of `self.options["evaluate"]` that the user gave.
         """
+
+    def contextual(self, model: nn.Module) -> Contextual:
+        """Words in context by a model of this task.
+
+        Raises:
+            ConfigError: it has none.
+        """
+        raise ConfigError(
+            f"model: embedding.contextual names a run of {self.about()}, which gives no words in context; "
+            "name one of the task elmo or masked"
+        )
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

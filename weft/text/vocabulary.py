@@ -177,6 +177,12 @@ class Vocabulary:
             pieces += [piece for number, piece in self._spelled(word)[begin:] if number == UNK]
         return pieces
 
+    def written(self, text: str) -> list[str]:
+        """The pieces of a text as they stand there, unknown ones too, without spaces around them."""
+        unknown = iter(self.unknown(text))
+        row = self.encode(text)
+        return [(next(unknown) if number == UNK else self._pieces[number]).strip() for number in row]
+
     def lent(self, text: str) -> Sequence[str]:
         """The unknown pieces of a source that what is written may copy: none; see pairs/reading.py."""
         return ()

@@ -29,7 +29,7 @@ class ClassifySubject(Kind):
         decided = looked.decided
         number = int(decided.probs.argmax())
         device = next(model.parameters()).device
-        batch = reader.batch(rows, [number]).to(device)
+        batch = reader.batch(rows, [number], [text]).to(device)
         order = decided.probs.argsort()[::-1][:12]
         others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
         pieces = reader.vocabulary.pieces(rows[0])

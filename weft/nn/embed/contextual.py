@@ -6,7 +6,8 @@
 Read next: words.py, beside which `InContext` sets it; characters.py.
 """
 
-from typing import NamedTuple
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from weft import masks
 from weft.nn.cells.lstm import LSTM
 from weft.nn.embed.characters import Characters
+from weft.nn.embed.tokens import Tokens
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
@@ -44,7 +46,23 @@ class Directions(NamedTuple):
     backward: Loss
 
 
-class BothWays(nn.Module):
+class Context(nn.Module, ABC):
+    """What gives words vectors in context.
+
+    Attributes:
+        width: D, features of each layer.
+        num_mixed: layers.
+    """
+
+    width: int
+    num_mixed: int
+
+    @abstractmethod
+    def forward(self, given: Any, mask: Tensor) -> list[Tensor]:
+        """The layers, [B, S, D] each, of words whose real ones are True in mask [B, S]."""
+
+
+class BothWays(Context):
     """A forward and a backward language model that share letters and softmax.
 
     Args:
@@ -87,6 +105,7 @@ class BothWays(nn.Module):
         self.dropout = Dropout(dropout)
         self.head = Categorical(size, num_words)
         self.size, self.num_layers = size, num_layers
+        self.width, self.num_mixed = 2 * size, num_layers + 1
 
     def forward(self, given: Spelled, mask: Tensor) -> list[Tensor]:
         """The L + 1 layers [B, S, 2 H] of each word; the lowest knows nothing of the others."""
@@ -163,10 +182,10 @@ class Mix(nn.Module):
 
 
 class Twice(NamedTuple):
-    """Sentences spelt twice: with a tagger's own numbers, and with those of the model in context."""
+    """Sentences spelt twice: with a task's own numbers, and with those of the model in context."""
 
-    own: Spelled
-    theirs: Spelled
+    own: Any  # what the task's own front end reads; has to(device)
+    theirs: Any  # what the model reads
     mask: Tensor  # [B, S] bool
 
     def to(self, device: torch.device) -> "Twice":
@@ -175,31 +194,27 @@ class Twice(NamedTuple):
 
 
 class InContext(nn.Module):
-    """[words; mix of the layers of a trained BothWays, which stays as it is].
+    """[words; mix of the layers of a trained model, which stays as it is].
 
     Args:
-        words: the table and letters of the task itself.
+        words: the front end of the task itself, with a `size`.
         model: trained; its parameters are frozen and it never drops anything.
         dropout: on the mixed layers.
     """
 
-    def __init__(self, words: Words, model: BothWays, *, dropout: float = 0.3) -> None:
+    def __init__(self, words: Words | Tokens, model: Context, *, dropout: float = 0.3) -> None:
         super().__init__()
         self.words = words
         self.model = model.requires_grad_(False).eval()
-        self.mix = Mix(model.num_layers + 1)
+        self.mix = Mix(model.num_mixed)
         self.dropout = Dropout(dropout)
-        self.size = words.size + 2 * model.size
+        self.size = words.size + model.width
 
     def train(self, mode: bool = True) -> "InContext":
         """All but the frozen model."""
         super().train(mode)
         self.model.eval()
         return self
-
-    def learn_from(self, counts: Tensor) -> None:
-        """See Words.learn_from."""
-        self.words.learn_from(counts)
 
     def forward(self, given: Twice) -> Tensor:
         """Sentences to [B, S, size]."""

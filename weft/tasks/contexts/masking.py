@@ -13,12 +13,13 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.models import Predictor
+from weft.nn.embed.pieces import Pieces
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.heads.transformed import Transformed
-from weft.text.vocabulary import EOS, PAD, SOS
+from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
 SPECIALS = 4
 """Of a vocabulary; the mask has the number after all pieces."""
@@ -70,6 +71,37 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
     source = np.where(chosen & (kind >= 0.8) & (kind < 0.9), other, source)
     tensors = [torch.from_numpy(each) for each in (source, real, target, chosen)]
     return Hidden(tensors[0], tensors[1], tensors[2], tensors[3], int(chosen.sum()))
+
+
+def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> Pieces:
+    """Sentences of words as a masked language model reads them: the pieces of each word, marks around all.
+
+    Args:
+        vocabulary: of the model.
+        sentences: each with one word or more.
+
+    Example:
+        >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
+        >>> words_in_pieces(letters, [["b", "ab"]]).which.tolist()
+        [[0, 0, 1, 1, 0]]
+    """
+    different = sorted({word for words in sentences for word in words})
+    spelled = dict(zip(different, vocabulary.encode_batch(different), strict=True))
+    rows = [[spelled[word] for word in words] for words in sentences]
+    width = max(sum(map(len, row)) for row in rows) + 2
+    tokens = np.full((len(rows), width), PAD, dtype=np.int64)
+    which, share = (
+        np.zeros((len(rows), width), dtype=np.int64),
+        np.zeros((len(rows), width), dtype=np.float32),
+    )
+    for place, row in enumerate(rows):
+        pieces = [number for word in row for number in word]
+        tokens[place, : len(pieces) + 2] = [SOS, *pieces, EOS]
+        counts = np.array([len(word) for word in row])
+        which[place, 1 : len(pieces) + 1] = np.repeat(np.arange(len(row)), counts)
+        share[place, 1 : len(pieces) + 1] = np.repeat(1 / np.maximum(counts, 1), counts)
+    parts = (tokens, tokens != PAD, which, share)
+    return Pieces(*(torch.from_numpy(part) for part in parts))
 
 
 class Masked(nn.Module):

@@ -74,7 +74,13 @@ class Classifier:
                 batch.append(number)
                 longer = max(1, len(rows[order[min(place + 1, len(order) - 1)]]))
                 if place + 1 == len(order) or longer * (len(batch) + 1) > TOKENS:
-                    results.update(zip(batch, self._batch([rows[n] for n in batch]), strict=True))
+                    results.update(
+                        zip(
+                            batch,
+                            self._batch([rows[n] for n in batch], [read[n] for n in batch]),
+                            strict=True,
+                        )
+                    )
                     batch = []
             yield from (results[number] for number in range(len(read)))
 
@@ -86,7 +92,7 @@ class Classifier:
         """
         rows = self.reader.encode([text])
         device = next(self.model.parameters()).device
-        source, mask = self.reader.source(rows)
+        source, mask = self.reader.source(rows, [text])
         with torch.enable_grad(), probe() as seen:
             x = self.model.embed(source.to(device)).detach().requires_grad_()
             memory = self.model.encoder(x, mask.to(device))
@@ -119,9 +125,9 @@ class Classifier:
                     share[at : at + len(item)] += weight / (count * len(item))
         return share
 
-    def _batch(self, rows: list[list[int]]) -> list[Decided]:
+    def _batch(self, rows: list[list[int]], texts: list[str]) -> list[Decided]:
         device = next(self.model.parameters()).device
-        source, mask = self.reader.source(rows)
+        source, mask = self.reader.source(rows, texts)
         with torch.inference_mode():
             probs = self.model(source.to(device), mask.to(device))[:, 0].exp().float().cpu().numpy()
         return [Decided(self.reader.classes[int(row.argmax())], row) for row in probs]

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import nn
 
 from weft.errors import ConfigError
 from weft.models import Predictor
+from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.grams import GramTable
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.bag import BagEncoder
@@ -34,12 +36,15 @@ class Embedding:
         vectors: a text file of word2vec or GloVe that the table begins with, of this size; its words join
             the vocabulary, so that texts may hold words that training never saw.
         fixed: leave the table as it begins; few texts spoil vectors learnt from many.
+        contextual: a run of the task elmo or masked, whose vectors of words in context stand beside; it stays
+            as it is.
     """
 
     size: int = 128
     dropout: float = 0.3
     vectors: Path | None = None
     fixed: bool = False
+    contextual: Path | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -101,13 +106,16 @@ class LabelModel:
     def __post_init__(self) -> None:
         _share("dropout", self.dropout)
         _share("smoothing", self.smoothing)
+        if self.bag is not None and self.embedding.contextual is not None:
+            raise ConfigError("embedding.contextual: came with a bag, which reads no vectors; leave one out")
 
-    def build(self, num_items: int, num_classes: int) -> Predictor:
+    def build(self, num_items: int, num_classes: int, contextual: Context | None = None) -> Predictor:
         """A new model.
 
         Args:
             num_items: tokens of the vocabulary, or items of the bag.
             num_classes: C.
+            contextual: a trained model of words in context.
         """
         if self.bag is not None:
             table = GramTable(num_items, num_classes, naive_bayes=self.bag.naive_bayes)
@@ -119,10 +127,13 @@ class LabelModel:
             return Predictor(table, encoder, head, pool=Summary(num_classes))
         embed = Tokens(num_items, self.embedding.size, dropout=self.embedding.dropout)
         embed.table.weight.requires_grad_(not self.embedding.fixed)
-        encoder = self.encoder(self.embedding.size)
+        front: nn.Module = embed
+        if contextual is not None:
+            front = InContext(embed, contextual, dropout=self.embedding.dropout)
+        encoder = self.encoder(self.embedding.size + (0 if contextual is None else contextual.width))
         pool = _Dropped(self.pool(encoder.size), self.dropout)
         return Predictor(
-            embed, encoder, Categorical(pool.size, num_classes, smoothing=self.smoothing), pool=pool
+            front, encoder, Categorical(pool.size, num_classes, smoothing=self.smoothing), pool=pool
         )
 
 

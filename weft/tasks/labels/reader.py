@@ -5,7 +5,7 @@ Read next: classifier.py, which uses it.
 
 import json
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from weft.errors import CheckpointError
 from weft.metrics.naive_bayes import grams
+from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import Grams
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.model import Bag
@@ -32,6 +33,9 @@ class Reader:
         bag: how the items of a bag are counted; None for a model that reads tokens in order.
         items: the n-grams of the bag, tuples of token numbers.
         max_length: tokens that are read of a text.
+
+    Attributes:
+        context: spells sentences for a model of words in context, if there is one.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Reader:
         self.bag = bag
         self.items = list(items)
         self.max_length = max_length
+        self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
         self._class = {label: number for number, label in enumerate(self.classes)}
         self._item = {item: number for number, item in enumerate(self.items, 1)}  # 0 is padding
 
@@ -91,10 +96,14 @@ class Reader:
         found = (self._item.get(item) for item in grams(tokens, self.bag.ngrams))
         return Counter(number for number in found if number is not None)
 
-    def source(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
-        """Tokens of texts to what the model reads, and its mask."""
+    def source(self, rows: Sequence[Sequence[int]], texts: Sequence[str]) -> tuple[Any, Tensor]:
+        """Tokens of texts, and these texts, to what the model reads, and its mask."""
         if self.bag is None:
-            return pad(rows)
+            tokens, mask = pad(rows)
+            if self.context is None:
+                return tokens, mask
+            words = [self.vocabulary.written(text)[: self.max_length] or [" "] for text in texts]
+            return Twice(tokens, self.context(words), mask), mask
         counted = [self.counted(row) for row in rows]
         numbers, mask = pad([list(counts) for counts in counted])
         weights = np.zeros(numbers.shape, dtype=np.float32)
@@ -107,9 +116,11 @@ class Reader:
             weights[row, : len(values)] = values
         return Grams(numbers, torch.from_numpy(weights)), mask
 
-    def batch(self, rows: Sequence[Sequence[int]], classes: Sequence[int]) -> LabelBatch:
-        """Texts and the numbers of their classes."""
-        source, mask = self.source(rows)
+    def batch(
+        self, rows: Sequence[Sequence[int]], classes: Sequence[int], texts: Sequence[str]
+    ) -> LabelBatch:
+        """Tokens of texts, the numbers of their classes, and these texts."""
+        source, mask = self.source(rows, texts)
         return LabelBatch(source, mask, torch.tensor(classes, dtype=torch.int64), len(rows))
 
     def save(self, run: Path) -> None:

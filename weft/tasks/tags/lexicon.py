@@ -5,9 +5,9 @@ Read next: ../../nn/embed/words.py, which reads what `spell` makes.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ class Lexicon:
         lowercase: words are looked up in small letters.
 
     Attributes:
-        context: of a model of words in context, if sentences are to be spelt for it too.
+        context: spells sentences for a model of words in context, if there is one.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Lexicon:
             list(tags),
         )
         self.lowercase = lowercase
-        self.context: Lexicon | None = None
+        self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
         self._word = {word: number for number, word in enumerate(words, 2)}
         self._letter = {letter: number for number, letter in enumerate(letters, 2)}
         self._tag = {tag: number for number, tag in enumerate(tags)}
@@ -122,7 +122,7 @@ class Lexicon:
         spelled, mask = self.spell(sentences)
         if self.context is None:
             return spelled, mask
-        return Twice(spelled, self.context.spell(sentences)[0], mask), mask
+        return Twice(spelled, self.context(sentences), mask), mask
 
     def encode(self, tags: Sequence[str]) -> list[int]:
         """Numbers of tags; one that training never saw is -1."""

@@ -8,7 +8,7 @@ from typing import Literal
 from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.nn.embed.characters import Characters
-from weft.nn.embed.contextual import BothWays, InContext
+from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.words import Words
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
@@ -29,7 +29,8 @@ class Spelling:
         replaced: in training a word seen n times is taken for an unknown one with probability
             replaced / (replaced + n).
         vectors: a text file of word2vec or GloVe that the table begins with; it decides the size.
-        contextual: a run of the task elmo, whose vectors of words in context stand beside; it stays as it is.
+        contextual: a run of the task elmo or masked, whose vectors of words in context stand beside; it stays
+            as it is.
         dropout: share of features set to zero in training.
     """
 
@@ -77,7 +78,7 @@ class TagModel:
             raise ConfigError(f"smoothing: {self.smoothing} came, and a CRF has none; set smoothing: 0")
 
     def build(
-        self, num_words: int, num_letters: int, num_tags: int, contextual: BothWays | None = None
+        self, num_words: int, num_letters: int, num_tags: int, contextual: Context | None = None
     ) -> Predictor:
         """A new model, on the vectors of a trained one where it is given."""
         how = self.embedding

@@ -1,0 +1,73 @@
+"""Classifiers and taggers on frozen words in context: of ELMo, and of a masked language model."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import weft as package
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+from tests.commands.test_elmo import make as make_elmo
+from tests.commands.test_masked import make as make_masked
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run of each task, trained for a moment."""
+    folder = tmp_path_factory.mktemp("contexts")
+    for name, make in (("elmo", make_elmo), ("masked", make_masked)):
+        changes = ["training.max_updates=4", "training.validate_every=4"]
+        if name == "masked":  # words in several pieces
+            changes += ["data.vocabulary.kind=bpe", "data.vocabulary.size=30"]
+        answer = weft("train", make(folder / f"{name}-toy"), "--run", folder / name, *changes)
+        assert answer.code == 0, answer.err
+    return folder
+
+
+@pytest.mark.parametrize("name", ["elmo", "masked"])
+@pytest.mark.parametrize("task", ["classify", "tag"])
+def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
+    runs: Path, name: str, task: str, tmp_path: Path
+) -> None:
+    shutil.copytree(runs / name, tmp_path / "other")
+    make = labelled.make_texts if task == "classify" else labelled.make_sentences
+    change = [f"model.embedding.contextual={tmp_path / 'other'}", "training.max_updates=25"]
+    change += ["data.vocabulary.kind=word"] if task == "classify" else []
+    answer = weft("train", make(tmp_path / "toy"), "--run", tmp_path / "run", *change)
+    assert answer.code == 0, answer.err
+    stands, other = package.load(tmp_path / "run"), package.load(tmp_path / "other")
+    kept = stands.model.embed.model.state_dict()
+    theirs = other.model.state_dict()
+    found = [key for key in kept if any(each.endswith(key) for each in theirs)]
+    assert len(found) == len(kept) > 3
+    for key, value in kept.items():
+        same = next(each for each in theirs if each.endswith(key))
+        assert np.array_equal(value.numpy(), theirs[same].numpy()), key
+    shutil.rmtree(tmp_path / "other")
+    lines = b"this film was great\nwug\n" if task == "classify" else b"telo beding .\nwug\n"
+    if task == "classify":
+        texts = lines.decode().split("\n")[:2]
+        together = list(stands.classify(texts))
+        alone = [next(stands.classify([text])) for text in texts]
+        for one, two in zip(together, alone, strict=True):
+            np.testing.assert_allclose(one.probs, two.probs, atol=1e-5)
+        answer = weft("predict", tmp_path / "run", "--plot", tmp_path / "p", stdin=lines + b"\n")
+        assert answer.code == 0 and len(answer.lines) == 3
+        assert weft("evaluate", tmp_path / "run").code == 0
+    answer = weft("predict", tmp_path / "run", "--scores", stdin=lines)
+    assert answer.code == 0 and "wug" in (answer.out if task == "tag" else "wug")
+
+
+def test_what_has_no_words_in_context_is_refused(runs: Path, tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    train = ("train", recipe, "--run", tmp_path / "run", "training.max_updates=1", "training.validate_every=1")
+    assert weft(*train, "data.vocabulary.kind=word").code == 0
+    again = ("train", recipe, "--run", tmp_path / "other")
+    other = f"model.embedding.contextual={tmp_path / 'run'}"
+    assert "gives no words in context" in refused(weft(*again, other, "data.vocabulary.kind=word"))
+    other = f"model.embedding.contextual={runs / 'elmo'}"
+    assert "set it to word, or to space" in refused(weft(*again, other, "data.vocabulary.kind=character"))
+    assert "leave one out" in refused(weft(*again, other, "model.bag={}"))
+    assert not (tmp_path / "other").exists()
