@@ -62,7 +62,14 @@ def test_a_task_stands_on_it_and_keeps_it_when_it_is_gone(
 
 def test_what_has_no_words_in_context_is_refused(runs: Path, tmp_path: Path) -> None:
     recipe = labelled.make_texts(tmp_path / "toy")
-    train = ("train", recipe, "--run", tmp_path / "run", "training.max_updates=1", "training.validate_every=1")
+    train = (
+        "train",
+        recipe,
+        "--run",
+        tmp_path / "run",
+        "training.max_updates=1",
+        "training.validate_every=1",
+    )
     assert weft(*train, "data.vocabulary.kind=word").code == 0
     again = ("train", recipe, "--run", tmp_path / "other")
     other = f"model.embedding.contextual={tmp_path / 'run'}"

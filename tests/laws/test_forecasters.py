@@ -11,7 +11,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.forecasters.forecaster import Forecaster, Past
 
-LOOKBACK, HORIZON, KNOWN, ROWS, SERIES = 15, 6, 2, 5, 3
+LOOKBACK, HORIZON, KNOWN, ROWS, SERIES, SEEN = 15, 6, 2, 5, 3, 4
 
 
 def read(size: int) -> RecurrentEncoder:
@@ -39,12 +39,13 @@ def test_every_forecaster_is_tried() -> None:
 
 def made(name: str) -> Forecaster:
     make, variant = MAKES[name]
-    return ready(lambda: make(LOOKBACK, HORIZON, KNOWN, SERIES, **variant))
+    return ready(lambda: make(LOOKBACK, HORIZON, KNOWN, SERIES, SEEN, **variant))
 
 
 def past() -> Past:
     known = normal(ROWS, LOOKBACK + HORIZON, KNOWN, seed=4)
-    return Past(normal(ROWS, LOOKBACK), known, torch.tensor([0, 2, 1, 1, 0]))
+    seen = normal(ROWS, LOOKBACK, SEEN, seed=6)
+    return Past(normal(ROWS, LOOKBACK), known, torch.tensor([0, 2, 1, 1, 0]), seen)
 
 
 def say(h: torch.Tensor) -> torch.Tensor:
@@ -79,6 +80,14 @@ def test_the_future_is_not_seen_before_its_time(name: str) -> None:
     later = future.clone()
     later[:, 3:] += 50
     torch.testing.assert_close(model(all_, say, later)[:, :4], h[:, :4], rtol=0, atol=0)
+
+
+@every
+def test_every_channel_is_seen_at_some_time_of_its_past(name: str) -> None:
+    model, all_ = made(name), past()
+    seen = all_.seen.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(model(all_._replace(seen=seen), say).square().sum(), seen)
+    assert (slope.abs().sum(1) > 0).all()
 
 
 @every

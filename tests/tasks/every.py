@@ -70,7 +70,9 @@ def _forecast(opened: Opened, starts: Sequence[Any]) -> Answers:
     )
     known = values.new_zeros(len(starts), opened.task.data.lookback + opened.task.data.horizon, 0)
     with torch.no_grad():
-        found = opened.model.best(Past(values, known, torch.zeros(len(starts), dtype=torch.long)))  # type: ignore[operator]
+        found = opened.model.best(
+            Past(values, known, torch.zeros(len(starts), dtype=torch.long), known[:, : values.shape[1]])
+        )  # type: ignore[operator]
     return [((), row) for row in found.tolist()]
 
 

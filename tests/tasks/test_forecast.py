@@ -10,7 +10,8 @@ import pytest
 
 import weft as package
 from tests.commands.shell import weft
-from weft.tasks.series.data import waves
+from weft.errors import ConfigError
+from weft.tasks.series.data import SeriesData, waves
 
 
 def table(path: Path, rows: int = 700) -> Path:
@@ -79,3 +80,71 @@ def test_init_looks_at_the_file_and_data_check_names_holes(tmp_path: Path) -> No
     file.write_text("\n".join(lines) + "\n", "utf-8")
     answer = weft("data", "check", file)
     assert answer.code == 1 and "column three: 1 of 400 values are missing" in answer.out
+
+
+def followed(path: Path, rows: int = 500) -> Path:
+    """What `after` is, `before` was three rows ago; nothing else says so."""
+    draw = np.random.default_rng(3).normal(size=rows + 3)
+    lines = ["date,before,after"]
+    start = np.datetime64("2024-01-01T00", "s")
+    for row in range(rows):
+        time = str(start + np.timedelta64(3600 * row, "s")).replace("T", " ")
+        lines.append(f"{time},{draw[row + 3]:.5f},{draw[row]:.5f}")
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("forecaster", ["{use: linear}", "{use: recurrent, cell: gru, sizes: [24]}"])
+def test_other_columns_are_inputs_where_they_are_asked_for(forecaster: str, tmp_path: Path) -> None:
+    recipe = tmp_path / "x.yaml"
+    recipe.write_text(
+        f"task: forecast\ndata:\n  file: {followed(tmp_path / 'x.csv')}\n  lookback: 6\n  horizon: 2\n"
+        f"  targets: [after]\nmodel: {{forecaster: {forecaster}, head: point, normalise: none}}\n"
+        "training:\n  optimiser: {use: adam, lr: 0.02}\n  max_epochs: 25\n  metric: mse\n"
+    )
+    errors = {}
+    for inputs in ("own", "all"):
+        run = tmp_path / inputs
+        answer = weft("train", recipe, "--run", run, f"data.inputs={inputs}")
+        assert answer.code == 0, answer.err
+        answer = weft("evaluate", run, "--json", tmp_path / "x.json")
+        assert answer.code == 0, answer.err
+        errors[inputs] = json.loads((tmp_path / "x.json").read_text("utf-8"))["mse"]
+    assert errors["own"] > 0.7 and errors["all"] < 0.2  # noise by itself, known from the other column
+    new = followed(tmp_path / "new.csv", 40)
+    answer = weft("predict", tmp_path / "all", new)
+    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    assert [row["unique_id"] for row in rows] == ["after"] * 2
+    before = np.array([float(line.split(",")[1]) for line in new.read_text().splitlines()[1:]])
+    got = [float(row["y"]) for row in rows]
+    np.testing.assert_allclose(got, before[-3:-1], atol=0.8)
+    with pytest.raises(ConfigError, match="other columns; give a table"):
+        package.load(tmp_path / "all").predict([0.0] * 6, "after")
+    new.write_text(new.read_text().replace("date,before,after", "date,after,before"))
+    for command in (("predict", tmp_path / "all", new), ("evaluate", tmp_path / "all", "--data", new)):
+        answer = weft(*command)
+        assert answer.code == 2 and "after, before came, the model reads before, after" in answer.err
+
+
+def test_a_table_without_other_columns_is_refused(tmp_path: Path) -> None:
+    recipe = tmp_path / "x.yaml"
+    file = followed(tmp_path / "x.csv")
+    file.write_text("\n".join(line.rpartition(",")[0] for line in file.read_text().splitlines()) + "\n")
+    recipe.write_text(
+        f"task: forecast\ndata: {{file: {file}, lookback: 6, horizon: 2, inputs: all}}\n"
+        "model: {forecaster: {use: linear}}\ntraining: {max_updates: 1, metric: mse}\n"
+    )
+    answer = weft("train", recipe, "--run", tmp_path / "run")
+    assert answer.code == 2 and "has no other columns; give a wide table" in answer.err
+
+
+def test_all_seven_columns_of_etth1_are_seen_where_each_is_forecast(weft_data: Path) -> None:
+    file = weft_data / "ts" / "ETTh1.csv.gz"
+    split = (8640.0, 2880.0, 2880.0)
+    data = SeriesData(file=str(file), split=split, lookback=96, horizon=96, inputs="all", targets=("OT",))
+    windows = data.windows(data.table())
+    chosen = windows.of(1)
+    assert windows.names == ["OT"] and len(chosen) == 2880 - 95 and windows.channels.mean.shape == (7,)
+    seen, past = windows.seen(chosen[:5]), windows.take(chosen[:5])[0]
+    assert seen.shape == (5, 96, 7)
+    np.testing.assert_array_equal(seen[..., 6], past)

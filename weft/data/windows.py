@@ -29,11 +29,14 @@ class Windows:
         split: three shares or three numbers of rows: training, validation, test.
         lookback, horizon: rows of a past and of a future.
         calendar: whether hour, weekday, day and month join the known covariates.
+        targets: columns that are series to forecast; all where empty.
+        channels: whether all columns of the table are seen beside, whatever is forecast.
 
     Attributes:
         names: of the N series.
         scale: see Scale.
         known_size: G, known covariates at each time.
+        channels: how the columns that are seen beside are scaled; without any, none.
 
     Raises:
         DataError: a series that is too short, with both numbers; one without any value in training.
@@ -41,7 +44,15 @@ class Windows:
     """
 
     def __init__(
-        self, table: Table, *, split: Sequence[float], lookback: int, horizon: int, calendar: bool
+        self,
+        table: Table,
+        *,
+        split: Sequence[float],
+        lookback: int,
+        horizon: int,
+        calendar: bool,
+        targets: Sequence[str] = (),
+        channels: bool = False,
     ) -> None:
         self.table = table
         self.lookback = lookback
@@ -51,6 +62,7 @@ class Windows:
         self._filled: list[np.ndarray] = []  # [T] the same, the last value repeated where missing
         self._known: list[np.ndarray] = []  # [T, G]
         self._ends: list[tuple[int, int, int]] = []
+        self._seen: list[np.ndarray] = []  # [T, C] scaled, without holes; the same array for all columns
         means, stds = [], []
         for series in table.series:
             ends = _ends(series, split)
@@ -61,20 +73,22 @@ class Windows:
                     f"need {lookback + horizon}; shorten them, or give more data"
                 )
             known = covariates(series.times, series.known, calendar)
+            scale = _scale(series.values[: ends[0]], table.columns)
+            every = (series.values - scale.mean) / scale.std  # [T, F]
+            whole = np.stack([filled(column) for column in every.T], 1)
             for column, name in enumerate(table.columns):
-                raw = series.values[:, column]
-                if not np.isfinite(raw[: ends[0]]).any():
-                    raise DataError(f"column {name}: no value in the training rows; leave it out")
-                mean, std = float(np.nanmean(raw[: ends[0]])), float(np.nanstd(raw[: ends[0]]))
-                scaled = (raw - mean) / (std or 1.0)
+                if targets and name not in targets:
+                    continue
                 self.names.append(series.name or name)
-                self._values.append(scaled)
-                self._filled.append(filled(scaled))
+                self._values.append(every[:, column])
+                self._filled.append(whole[:, column])
                 self._known.append(known)
+                self._seen.append(whole if channels else whole[:, :0])
                 self._ends.append(ends)
-                means.append(mean)
-                stds.append(std or 1.0)
+                means.append(float(scale.mean[column]))
+                stds.append(float(scale.std[column]))
         self.scale = Scale(np.array(means), np.array(stds))
+        self.channels = scale if channels else Scale(np.zeros(0), np.ones(0))
         self.known_size = self._known[0].shape[1]
 
     def of(self, part: int) -> np.ndarray:
@@ -94,6 +108,23 @@ class Windows:
             self._known[n][start - self.lookback : start + self.horizon] for n, start in windows.tolist()
         ]
         return np.stack(past), np.stack(future), np.stack(known)
+
+    def seen(self, windows: np.ndarray) -> np.ndarray:
+        """The pasts [B, L, C] of the channels beside, without holes; C is 0 where none are seen."""
+        return np.stack([self._seen[n][start - self.lookback : start] for n, start in windows.tolist()])
+
+
+def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
+    """Of each column [T, F] of the training rows; a column that never changes is divided by 1.
+
+    Raises:
+        DataError: a column without any value.
+    """
+    for column, name in zip(train.T, names, strict=True):
+        if not np.isfinite(column).any():
+            raise DataError(f"column {name}: no value in the training rows; leave it out")
+    std = np.nanstd(train, 0)
+    return Scale(np.nanmean(train, 0), np.where(std == 0, 1.0, std))
 
 
 def filled(values: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from weft.tasks.series.data import SeriesData
 from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squared, tensors
 from weft.tasks.series.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.series.plan import WindowPlan
-from weft.tasks.series.predictor import Horizon, SeriesForecaster
+from weft.tasks.series.predictor import Horizon, SeriesForecaster, check_columns
 from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
 
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
@@ -61,12 +61,14 @@ class ForecastTask(Task):
 
     def rehearse(self) -> Loss:
         """Three windows of two series, without covariates."""
-        model = self._built(2, 0)
+        channels = 2 if self.data.inputs == "all" else 0
+        model = self._built(2, 0, channels)
         generator = torch.Generator().manual_seed(1)
         values = torch.randn(3, self.data.lookback, generator=generator)
         future = torch.randn(3, self.data.horizon, generator=generator)
         known = values.new_zeros(3, self.data.lookback + self.data.horizon, 0)
-        past = Past(values, known, torch.tensor([0, 1, 1]))
+        seen = values[..., None].expand(-1, -1, channels)
+        past = Past(values, known, torch.tensor([0, 1, 1]), seen)
         return model.loss(
             SeriesBatch(past, future, torch.ones_like(future, dtype=torch.bool), future.numel())
         )
@@ -74,7 +76,7 @@ class ForecastTask(Task):
     def look(self) -> None:
         """See that the file is there and the parts fit."""
         try:
-            self._built(1, 0)
+            self._built(1, 0, 0)
         except (ConfigError, ShapeError) as error:
             raise ConfigError(f"model: {error}") from error
         if self.data.file is not None and not (self.data.folder / self.data.file).exists():
@@ -100,6 +102,13 @@ class ForecastTask(Task):
             "std": scale.std.tolist(),
             "known": self.windows.known_size,
         }
+        if self.data.inputs == "all":
+            beside = self.windows.channels
+            self.about_series["channels"] = {
+                "names": list(table.columns),
+                "mean": beside.mean.tolist(),
+                "std": beside.std.tolist(),
+            }
         path = run / "series.json"
         path.with_suffix(".part").write_text(json.dumps(self.about_series, indent=1) + "\n", "utf-8")
         path.with_suffix(".part").replace(path)
@@ -118,7 +127,8 @@ class ForecastTask(Task):
 
     def model(self) -> Forecast:
         """A new model for these series."""
-        return self._built(len(self.about_series["names"]), self.about_series["known"])
+        seen = len(self.about_series.get("channels", {}).get("names", ()))
+        return self._built(len(self.about_series["names"]), self.about_series["known"], seen)
 
     def plan(self, seed: int) -> WindowPlan:
         """All training windows in a new order each epoch, or as many as an epoch shall have."""
@@ -166,6 +176,7 @@ class ForecastTask(Task):
         """Errors over all windows of a split, beside repeat, seasonal and ridge; see Task.evaluate."""
         assert isinstance(model, Forecast)
         table = self.data.table(data)
+        check_columns(table, self.about_series)
         windows = self.data.windows(table)
         title = f"{data or self.data.name}, {split}"
         return evaluate(model, windows, PARTS[split], title=title, season=self.data.season_of(table))
@@ -175,8 +186,8 @@ class ForecastTask(Task):
         """Everything that is wrong with CSV files of series."""
         return check(files)
 
-    def _built(self, series: int, known: int) -> Forecast:
-        return self.parts.build(self.data.lookback, self.data.horizon, known, series)
+    def _built(self, series: int, known: int, seen: int) -> Forecast:
+        return self.parts.build(self.data.lookback, self.data.horizon, known, series, seen)
 
     def _samples(self, model: Forecast, chosen: np.ndarray) -> list[Sample]:
         shown = chosen[:: max(1, len(chosen) // 3)][:3]

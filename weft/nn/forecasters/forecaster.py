@@ -19,6 +19,7 @@ class Past(NamedTuple):
     values: Tensor  # [B, L]
     known: Tensor  # [B, L + H, G] covariates of past and future
     which: Tensor  # [B] int64, the number of the series
+    seen: Tensor  # [B, L, C] other channels, whose future is not known
 
 
 class Forecaster(nn.Module, ABC):
@@ -29,6 +30,7 @@ class Forecaster(nn.Module, ABC):
         horizon: H.
         known_size: G.
         num_series: how many series there are, for those who tell them apart.
+        seen_size: C.
 
     Attributes:
         size: D, features of a step.

@@ -11,8 +11,10 @@ from weft.nn.kernels.linear import Linear
 class LinearForecaster(Forecaster):
     """y_{t+k} = w_k x + b_k; with `trend`, the moving average and the rest have weights of their own.
 
+    Other channels join the sum with weights of their own.
+
     Args:
-        lookback, horizon, known_size, num_series: see Forecaster.
+        lookback, horizon, known_size, num_series, seen_size: see Forecaster.
         size: D, features of each step.
         trend: steps of the moving average; 0 for none.
 
@@ -25,6 +27,7 @@ class LinearForecaster(Forecaster):
         horizon: int,
         known_size: int = 0,
         num_series: int = 1,
+        seen_size: int = 0,
         *,
         size: int = 4,
         trend: int = 0,
@@ -34,6 +37,7 @@ class LinearForecaster(Forecaster):
         self.weight = Linear(lookback, horizon * size)
         self.of_trend = Linear(lookback, horizon * size) if trend else None
         self.of_known = Linear(known_size, size, bias=False) if known_size else None
+        self.of_seen = Linear(lookback * seen_size, horizon * size, bias=False) if seen_size else None
 
     def forward(
         self, past: Past, say: Say, future: Tensor | None = None, true: Tensor | None = None
@@ -47,5 +51,7 @@ class LinearForecaster(Forecaster):
             ends = [x[:, :1].expand(-1, left), x, x[:, -1:].expand(-1, self.trend - 1 - left)]
             trend = functional.avg_pool1d(torch.cat(ends, 1)[:, None], self.trend, 1)[:, 0]
             h = self.weight(x - trend) + self.of_trend(trend)
+        if self.of_seen is not None:
+            h = h + self.of_seen(past.seen.flatten(1))
         h = h.view(len(x), self.horizon, self.size)
         return h if self.of_known is None else h + self.of_known(past.known[:, -self.horizon :])

@@ -16,8 +16,10 @@ from weft.nn.forecasters.stepwise import write
 class PairForecaster(Forecaster):
     """The encoder-decoder of translation on numbers: the decoder starts on the last observation.
 
+    Other channels are read by the encoder alone.
+
     Args:
-        lookback, horizon, known_size, num_series: see Forecaster.
+        lookback, horizon, known_size, num_series, seen_size: see Forecaster.
         encoder, decoder: parts of their rooms.
 
     Source: Bahdanau et al. 2014; Salinas et al. 2020 for values fed back.
@@ -29,12 +31,13 @@ class PairForecaster(Forecaster):
         horizon: int,
         known_size: int = 0,
         num_series: int = 1,
+        seen_size: int = 0,
         *,
         encoder: Callable[..., Encoder] = RecurrentEncoder,
         decoder: Callable[..., Decoder] = RecurrentDecoder,
     ) -> None:
         super().__init__()
-        self.encoder = encoder(1 + known_size)
+        self.encoder = encoder(1 + known_size + seen_size)
         self.decoder = decoder(1 + known_size, self.encoder)
         self.size = self.decoder.size
 
@@ -43,7 +46,7 @@ class PairForecaster(Forecaster):
     ) -> Tensor:
         """See Forecaster.forward."""
         rows, lookback = past.values.shape
-        x = torch.cat([past.values[..., None], past.known[:, :lookback]], -1)
+        x = torch.cat([past.values[..., None], past.known[:, :lookback], past.seen], -1)
         mask = torch.ones(rows, lookback, dtype=torch.bool, device=x.device)
         state = self.decoder.start(self.encoder(x, mask), rows)
         return write(self.decoder, state, past, say, future, true)

@@ -17,7 +17,7 @@ class PatchForecaster(Forecaster):
     """Overlapping patches, an encoder over them, and one product from all its states to the future.
 
     Args:
-        lookback, horizon, known_size, num_series: see Forecaster.
+        lookback, horizon, known_size, num_series, seen_size: see Forecaster.
         encoder: a Transformer by default.
         patch: steps of a patch.
         stride: steps from one patch to the next; the last value is repeated to fill the last patch.
@@ -36,6 +36,7 @@ class PatchForecaster(Forecaster):
         horizon: int,
         known_size: int = 0,
         num_series: int = 1,
+        seen_size: int = 0,
         *,
         encoder: Callable[..., Encoder] = TransformerEncoder,
         patch: int = 16,
@@ -49,7 +50,7 @@ class PatchForecaster(Forecaster):
                 f"patch: {patch}, stride {stride} came; 1 <= stride <= patch <= lookback {lookback} is needed"
             )
         self.patch, self.stride, self.horizon, self.size = patch, stride, horizon, size
-        self.encoder = encoder(patch * (1 + known_size))
+        self.encoder = encoder(patch * (1 + known_size + seen_size))
         count = (lookback + stride - patch) // stride + 1
         self.dropout = Dropout(dropout)
         self.write = Linear(count * self.encoder.size, horizon * size)
@@ -60,9 +61,9 @@ class PatchForecaster(Forecaster):
     ) -> Tensor:
         """See Forecaster.forward."""
         rows, lookback = past.values.shape
-        x = torch.cat([past.values[..., None], past.known[:, :lookback]], -1)
+        x = torch.cat([past.values[..., None], past.known[:, :lookback], past.seen], -1)
         x = torch.cat([x, x[:, -1:].expand(-1, self.stride, -1)], 1)
-        x = x.unfold(1, self.patch, self.stride).flatten(2)  # [B, P, patch * (1 + G)]
+        x = x.unfold(1, self.patch, self.stride).flatten(2)  # [B, P, patch * (1 + G + C)]
         mask = torch.ones(rows, x.shape[1], dtype=torch.bool, device=x.device)
         states = self.encoder(x, mask).states
         h: Tensor = self.write(self.dropout(states.flatten(1))).view(rows, self.horizon, self.size)

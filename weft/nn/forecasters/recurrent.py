@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
@@ -16,10 +17,11 @@ class RecurrentForecaster(Forecaster):
     """h_t = cell([x_{t-1}; covariates of t], h_{t-1}), over the past and on into the future.
 
     In training the true values are fed (one call over all steps), in use the forecaster's own. With
-    `cell: stepwise` it is the network that cannot use the past (C0), with elman C1, with jordan C2.
+    `cell: stepwise` it is the network that cannot use the past (C0), with elman C1, with jordan C2. Other
+    channels are read one step late as the value is; further ahead nobody knows them, and they are 0.
 
     Args:
-        lookback, horizon, known_size, num_series: see Forecaster.
+        lookback, horizon, known_size, num_series, seen_size: see Forecaster.
         sizes: of the layers.
         cell: the recurrence.
         dropout: after every layer.
@@ -31,6 +33,7 @@ class RecurrentForecaster(Forecaster):
         horizon: int,
         known_size: int = 0,
         num_series: int = 1,
+        seen_size: int = 0,
         *,
         sizes: tuple[int, ...] = (64,),
         cell: Callable[[int, int], Cell] = LSTM,
@@ -38,7 +41,7 @@ class RecurrentForecaster(Forecaster):
     ) -> None:
         super().__init__()
         self.horizon = horizon
-        self.stack = Stack(1 + known_size, sizes, cell=cell, dropout=dropout)
+        self.stack = Stack(1 + known_size + seen_size, sizes, cell=cell, dropout=dropout)
         self.size = self.stack.size
 
     def forward(
@@ -46,6 +49,8 @@ class RecurrentForecaster(Forecaster):
     ) -> Tensor:
         """See Forecaster.forward."""
         lookback = past.values.shape[1]
+        late = pad(past.seen, (0, 0, 1, self.horizon - 1))  # [B, L + H, C] the channels of the time before
+        past = past._replace(known=torch.cat([past.known, late], -1))
         # The input at a time is the value before it and the covariates of the time itself.
         x = torch.cat([past.values[:, :-1, None], past.known[:, 1:lookback]], -1)
         _, finals = self.stack(x)

@@ -19,7 +19,7 @@ class SegmentForecaster(Forecaster):
     state one step a future segment, whose input is the segment's number and the series' own vector.
 
     Args:
-        lookback, horizon, known_size, num_series: see Forecaster.
+        lookback, horizon, known_size, num_series, seen_size: see Forecaster.
         segment: w; must divide lookback and horizon.
         hidden: size of the cell.
         cell: the recurrence.
@@ -30,7 +30,7 @@ class SegmentForecaster(Forecaster):
         ConfigError: a segment that does not divide lookback and horizon.
 
     Source: Lin et al. 2023, SegRNN, with parallel multi-step forecasting. Known covariates, which the paper
-    does not have, join the input of both segments.
+    does not have, join the input of both segments, other channels that of the past ones.
     """
 
     def __init__(
@@ -39,6 +39,7 @@ class SegmentForecaster(Forecaster):
         horizon: int,
         known_size: int = 0,
         num_series: int = 1,
+        seen_size: int = 0,
         *,
         segment: int = 48,
         hidden: int = 256,
@@ -52,7 +53,7 @@ class SegmentForecaster(Forecaster):
                 f"segment: {segment} came, it must divide lookback {lookback} and horizon {horizon}"
             )
         self.segment, self.size, self.horizon = segment, size, horizon
-        self.read = Linear(segment * (1 + known_size), hidden)
+        self.read = Linear(segment * (1 + known_size + seen_size), hidden)
         self.cell = cell(hidden, hidden)
         self.place = nn.Parameter(torch.randn(horizon // segment, hidden // 2) * 0.02)
         self.series = nn.Parameter(torch.randn(num_series, hidden - hidden // 2) * 0.02)
@@ -64,7 +65,7 @@ class SegmentForecaster(Forecaster):
     ) -> Tensor:
         """See Forecaster.forward."""
         rows, lookback = past.values.shape
-        x = torch.cat([past.values[..., None], past.known[:, :lookback]], -1)
+        x = torch.cat([past.values[..., None], past.known[:, :lookback], past.seen], -1)
         x = torch.relu(self.read(x.reshape(rows, lookback // self.segment, -1)))
         _, state = self.cell(x, self.cell.start(x[:, 0]))
         steps = len(self.place)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -22,6 +23,7 @@ class SeriesData:
         folder: where the file is; the current one by default.
         time: the column of the times; found by its name where null.
         targets: columns to forecast; all in a wide table where empty.
+        inputs: own forecasts a column from its own past; all from the pasts of all columns of a wide table.
         known: columns of covariates that are known ahead.
         calendar: hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
@@ -37,6 +39,7 @@ class SeriesData:
     folder: Path = Path()
     time: str | None = None
     targets: tuple[str, ...] = ()
+    inputs: Literal["own", "all"] = "own"
     known: tuple[str, ...] = ()
     calendar: bool = False
     split: tuple[float, ...] = (0.7, 0.1, 0.2)
@@ -68,16 +71,36 @@ class SeriesData:
         if file is None and self.generated is not None:
             return waves(self.seed)
         path = file if file is not None else self.folder / str(self.file)
-        return read_series(path, time=self.time, targets=self.targets, known=self.known)
+        if self.inputs == "own":
+            return read_series(path, time=self.time, targets=self.targets, known=self.known)
+        table = read_series(path, time=self.time, known=self.known)
+        missing = [name for name in self.targets if name not in table.columns]
+        if missing:
+            raise ConfigError(
+                f"targets: {path} has no column {missing[0]!r}, but {', '.join(table.columns)}; name some of "
+                "them"
+            )
+        return table
 
     def windows(self, table: Table) -> Windows:
-        """Of a table."""
+        """Of a table.
+
+        Raises:
+            ConfigError: inputs of all columns, and there is but one.
+        """
+        channels = self.inputs == "all"
+        if channels and (table.long or len(table.columns) < 2):
+            raise ConfigError(
+                f"inputs: all came, and {self.name} has no other columns; give a wide table, or inputs: own"
+            )
         return Windows(
             table,
             split=self.split,
             lookback=self.lookback,
             horizon=self.horizon,
             calendar=self.calendar,
+            targets=self.targets,
+            channels=channels,
         )
 
     def season_of(self, table: Table) -> int:

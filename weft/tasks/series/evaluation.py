@@ -71,7 +71,8 @@ def tensors(windows: Windows, chosen: np.ndarray, device: torch.device) -> tuple
     """What a model reads of some windows, and their futures [B, H] with NaN where missing."""
     past, future, known = windows.take(chosen)
     which = torch.from_numpy(chosen[:, 0].copy())
-    parts = torch.from_numpy(past).float(), torch.from_numpy(known).float(), which
+    seen = torch.from_numpy(windows.seen(chosen)).float()
+    parts = torch.from_numpy(past).float(), torch.from_numpy(known).float(), which, seen
     return Past(*(part.to(device) for part in parts)), future
 
 

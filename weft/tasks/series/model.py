@@ -48,7 +48,10 @@ class Forecast(nn.Module):
 
     def level(self, past: Past) -> tuple[Tensor, Tensor]:
         """What is taken off, and what is divided by, each [B, 1]."""
-        values = past.values
+        return self._level(past.values)
+
+    def _level(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Of values [B, L, ..] over time, each [B, 1, ..]."""
         one = torch.ones_like(values[:, :1])
         if self.normalise == "last":
             return values[:, -1:], one
@@ -65,6 +68,9 @@ class Forecast(nn.Module):
         """h [B, H, D] in the levels of the windows, and these levels."""
         level, scale = self.level(past)
         leveled = past._replace(values=(past.values - level) / scale)
+        if past.seen.shape[2]:  # each channel is brought to its own level
+            middle, spread = self._level(past.seen)
+            leveled = leveled._replace(seen=(past.seen - middle) / spread)
         fed = None if future is None else (future - level) / scale
         return self.forecaster(leveled, self._say, fed, true), level, scale
 
@@ -112,13 +118,15 @@ class ForecastModel:
     head: Callable[..., Head] = Point
     normalise: Normalise = "last"
 
-    def build(self, lookback: int, horizon: int, known_size: int, num_series: int) -> Forecast:
+    def build(
+        self, lookback: int, horizon: int, known_size: int, num_series: int, seen_size: int = 0
+    ) -> Forecast:
         """A new model.
 
         Raises:
             ConfigError: parts that do not fit; a head that is not for numbers.
         """
-        forecaster = self.forecaster(lookback, horizon, known_size, num_series)
+        forecaster = self.forecaster(lookback, horizon, known_size, num_series, seen_size)
         head = self.head(forecaster.size)
         if not isinstance(head, RealHead):
             raise ConfigError("head: point, normal, student or quantile is needed, a forecast is a number")

@@ -72,8 +72,10 @@ class SeriesForecaster:
             DataError: too few values.
             ConfigError: a model that needs covariates; use `rows` with a table.
         """
-        if self.about["known"]:
-            raise ConfigError("this model reads covariates; give a table: weft predict RUN FILE.csv")
+        if self.about["known"] or self._channels:
+            raise ConfigError(
+                "this model reads covariates, or other columns; give a table: weft predict RUN FILE.csv"
+            )
         array = np.asarray(values, dtype=np.float64)
         series = Series("", np.arange(len(array)), array[:, None], np.zeros((len(array), 0)))
         look = self._look(series, 0, name or self.about["names"][0], False)
@@ -86,10 +88,13 @@ class SeriesForecaster:
             table: with the columns that the model was trained on.
             quantiles: whether quantiles are written too.
         """
+        check_columns(table, self.about)
         extra = [f"q{level:g}" for level in self.decoding.levels] if quantiles else []
         yield Answer(_line(["unique_id", "ds", "y", *extra]))
         for series in table.series:
             for column, name in enumerate(table.columns):
+                if self.data.targets and name not in self.data.targets:
+                    continue
                 shown = series.name or name
                 look = self._look(series, column, shown, quantiles)
                 for row, time in enumerate(look.times):
@@ -121,6 +126,7 @@ class SeriesForecaster:
             torch.from_numpy(filled((raw - mean) / std)[-lookback:]).float()[None].to(device),
             torch.from_numpy(covariate).float()[None].to(device),
             torch.tensor([number], device=device),
+            torch.from_numpy(self._seen(series, lookback)).float()[None].to(device),
         )
         with torch.no_grad():
             best = self.model.best(past)[0].double().cpu().numpy() * std + mean
@@ -129,6 +135,33 @@ class SeriesForecaster:
                 levels = torch.tensor(self.decoding.levels, device=device)
                 found = self.model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
         return Look(name, times[:lookback], raw[-lookback:], ahead, best, found, tuple(self.decoding.levels))
+
+    @property
+    def _channels(self) -> dict[str, Any]:
+        """Names, means and deviations of the columns that are read beside; empty where none are."""
+        return self.about.get("channels") or {}
+
+    def _seen(self, series: Series, lookback: int) -> np.ndarray:
+        """[L, C] of the channels, scaled as in training."""
+        channels = self._channels
+        if not channels:
+            return np.zeros((lookback, 0))
+        scaled = (series.values - np.array(channels["mean"])) / np.array(channels["std"])
+        return np.stack([filled(column)[-lookback:] for column in scaled.T], 1)
+
+
+def check_columns(table: Table, about: dict[str, Any]) -> None:
+    """See that a table has the columns that a model of several columns reads, in their order.
+
+    Raises:
+        DataError: others came.
+    """
+    names = (about.get("channels") or {}).get("names", table.columns)
+    if list(names) != list(table.columns):
+        raise DataError(
+            f"the columns {', '.join(table.columns)} came, the model reads {', '.join(names)}; give a table "
+            "with these, in this order"
+        )
 
 
 def _line(cells: Sequence[str]) -> str:
