@@ -6,7 +6,9 @@ Read next: mkdocs.yml; docs/equations.md, whose code and tests become links here
 """
 
 import ast
+import html
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,9 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 ROOT = Path(__file__).resolve().parents[2]
 WEFT = ROOT / "weft"
 CELL = re.compile(r"`((?:weft|tests)/[\w/]+\.py)(?:` `|::)([\w.]+)`")
+LISTED = {"Args:", "Attributes:", "Raises:", "Returns:"}
+"""Parts of a docstring that are lists."""
+
 CLAIMS = {
     "A1": (6,), "A4": (7,), "A5": (7, 13), "A7": (13,), "A10": (13,), "C1": (2,), "C3": (4, 14), "C5": (12,),
     "C7": (3,), "C8": (3,), "C9": (2,), "D2": (11,), "D3": (5,), "D5": (5,), "G1": (2,), "G2": (2,),
@@ -83,18 +88,18 @@ def room_page(name: str) -> str:
         about = docstring(WEFT / name / "__init__.py") or ""
         files = sorted(path for path in (WEFT / name).rglob("*.py") if path.name != "__init__.py")
     title = "Ground floor, models, runs" if name == "ground" else f"weft.{name}"
-    lines = [f"# {title}", "", "```text", about, "```", ""] if about else [f"# {title}", ""]
+    lines = [f"# {title}", "", *shown(about)]
     for path in files:
-        lines += [f"## {path.relative_to(WEFT).as_posix()}", "", "```text", docstring(path), "```", ""]
+        lines += [f"## {path.relative_to(WEFT).as_posix()}", "", *shown(docstring(path))]
         for signature, first in public(path):
-            lines += ["```python", signature, "```", "", f":   {first}" if first else "", ""]
+            lines += ["```python", signature, "```", "", first, ""]
     return "\n".join(lines)
 
 
 def task_page(name: str, own: str) -> str:
     """What a task is, how it is used, its recipes, and every setting of its own sections."""
     path = WEFT / "tasks" / f"{name}.py"
-    lines = [own.strip() or f"# Task: {name}", "", "```text", docstring(path), "```", ""]
+    lines = [own.strip() or f"# Task: {name}", "", *shown(docstring(path))]
     recipes = sorted((ROOT / "recipes" / name).glob("*.yaml"))
     if recipes:
         lines += ["## Use it", "", "```console"]
@@ -111,8 +116,25 @@ def task_page(name: str, own: str) -> str:
             lines += [f"| `{recipe.relative_to(ROOT).as_posix()}` | {_cell(about)} | {_cell(expected)} |"]
     lines += ["", "## Settings of its recipe", ""]
     for section, words in sections(path):
-        lines += [f"### {section}", "", "```text", words, "```", ""]
+        lines += [f"### {section}", "", *shown(words)]
     return "\n".join(lines)
+
+
+def shown(words: str) -> list[str]:
+    """A docstring as HTML: paragraphs that wrap, arguments as a list, formulas line by line as they stand."""
+    found = []
+    for block in re.split(r"\n[ ]*\n", words.strip()) if words.strip() else []:
+        head, *rest = block.split("\n")
+        if head in LISTED and rest:
+            items = re.split(r"\n(?=\S)", textwrap.dedent("\n".join(rest)))
+            pairs = [" ".join(item.split()).partition(": ") for item in items]
+            told = "".join(f"<dt>{_html(name)}</dt><dd>{_html(what)}</dd>" for name, _, what in pairs)
+            found += [f"<p><strong>{head}</strong></p><dl>{told}</dl>", ""]
+        elif any(line.startswith("  ") for line in (head, *rest)):
+            found += [f'<pre style="white-space: pre-wrap">{html.escape(block)}</pre>', ""]
+        else:
+            found += [f"<p>{_html(' '.join(block.split()))}</p>", ""]
+    return found
 
 
 def source_page(name: str) -> str:
@@ -173,6 +195,10 @@ def _signature(node: ast.FunctionDef | ast.ClassDef) -> str:
         return f"def {node.name}({ast.unparse(node.args)}){gives}"
     made = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
     return f"class {node.name}({ast.unparse(made[0].args)})" if made else f"class {node.name}"
+
+
+def _html(words: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(words))
 
 
 def _header(recipe: Path) -> list[str]:

@@ -29,7 +29,7 @@ weft.blocks.picture = (box, data) => {
     chosen = n;
     buttons.forEach((button, place) => button.setAttribute('aria-pressed', place === n + 1));
     const look = looks[n];
-    note.textContent = look ? `${look.name}: the heaviest place has ${weft.number(Math.max(...look.values))}` : '';
+    note.textContent = look ? `${look.name.replace('▁', '')}: the heaviest place has ${weft.number(Math.max(...look.values))}` : '';
     canvas.setAttribute('aria-label', look ? `the picture, light where ${look.name} has its weight` : 'the picture');
     draw();
   };

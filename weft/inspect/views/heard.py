@@ -36,7 +36,7 @@ class HeardView(View):
         bands = heard.frames.shape[1]
         seconds = [f"{n * heard.hop:.2f} s" for n in range(len(heard.frames))]
         loud = heard.frames.T[::-1] - heard.frames.min()
-        names = [f"band {n}" for n in range(bands, 0, -1)]
+        names = [str(n) for n in range(bands, 0, -1)]
         items = [matrix("frames", loud, names, seconds, high=max(float(loud.max()), 1e-6))]
         if heard.pieces:
             spread = heard.weights.repeat(heard.stride, 1)[:, : len(heard.frames)]
@@ -46,7 +46,8 @@ class HeardView(View):
         return [
             said(
                 f"{len(heard.frames)} frames of {bands} bands on a mel scale, the highest above, darker "
-                f"louder; the decoder looks at {heard.weights.shape[1]} places of {heard.stride} frames each."
+                "where it is louder. The decoder looks at "
+                f"{heard.weights.shape[1]} places of {heard.stride} frames."
             ),
             {"kind": "matrices", "pick": "recording", "each": "shown", "groups": groups},
         ]
