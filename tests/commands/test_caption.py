@@ -5,11 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import weft as package
+from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
 from weft.data.shapes import shapes
+from weft.run import open_run
+from weft.tasks.pictures.batch import source
+from weft.tasks.pictures.captioner import Caption
 
 RECIPE = """task: caption
 data: {train: train.tsv, valid: valid.tsv, images: pictures, batch_rows: 7}
@@ -161,3 +166,29 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path) -> None:
     changes = ("model.front.sizes=[5]", "model.decoder.sizes=[7]", "training.max_updates=1", "data.size=8")
     trained = weft("train", written, "--run", tmp_path / "run", *changes)
     assert trained.code == 0, trained.err
+
+
+def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: Path) -> None:
+    captioner, opened = package.load(run), open_run(run, device="cpu")
+    found = []
+    for line in (run.parent / "valid.tsv").read_text().splitlines():
+        name, text = line.split("\t")
+        tokens, logp, token = opened.task.vocabulary.encode(text), 0.0, 2
+        x, mask = source(captioner.read(run.parent / "pictures" / name)[None], captioner.front.places)
+        state = opened.model.start(x, mask)
+        for word in [*tokens, 3]:  # one step after the other, to the end
+            after, state = opened.model.step(torch.tensor([token]), state)
+            logp, token = logp + float(after[0, word]), word
+        found.append(Caption(text, logp, 0.0, tokens))
+    scored_alike(run, found, tmp_path, "--split", "valid")
+    valid = run.parent / "valid.tsv"
+    assert weft("predict", run, valid, "--ensemble", run).lines == weft("predict", run, valid).lines
+    both = weft("evaluate", run, "--split", "valid", "--ensemble", run)
+    assert (
+        both.code == 0
+        and both.out.splitlines()[1:-1] == (weft("evaluate", run, "--split", "valid").out.splitlines()[1:-1])
+    )
+    other = tmp_path / "other"
+    changes = (f"data.folder={run.parent}", "training.max_updates=1", "data.size=8")
+    assert weft("train", run.parent / "recipe.yaml", "--run", other, *changes).code == 0
+    assert "its shape of pictures is (8, 8, 3)" in refused(weft("predict", run, valid, "--ensemble", other))

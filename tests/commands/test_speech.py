@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import weft as package
+from tests.commands.given import scored_alike
 from tests.commands.shell import refused, untouched, weft
+from weft.data.audio import read_wav
 
 TONES = {"do": 400, "mi": 900, "so": 1700}
 RATE = 8000
@@ -133,3 +135,20 @@ def test_bad_recordings_are_named_and_nothing_is_written(
 def test_a_damaged_recording_stops_predict_with_one_sentence(run: Path, tmp_path: Path) -> None:
     (tmp_path / "x.wav").write_bytes(b"RIFF no sound")
     assert "x.wav: is no wav file of PCM" in refused(weft("predict", run, tmp_path / "x.wav"))
+
+
+def test_given_transcripts_are_scored_and_runs_listen_together(run: Path, tmp_path: Path) -> None:
+    transcriber = package.load(run)
+    test = run.parent / "toy" / "test.tsv"
+    names = [line.split("\t")[0] for line in test.read_text().splitlines()]
+    sounds = [transcriber.sound.of(read_wav(test.parent / name)) for name in names]
+    found = [each[0] for each in transcriber.transcribe(sounds)]
+    scored_alike(run, found, tmp_path)
+    twice = weft("predict", run, test, "--ensemble", run)
+    assert twice.lines == [one.text for one in found]
+    begun = weft("predict", run, test, "--prefix", "mi so").lines
+    assert all(line.startswith("mi so") for line in begun)
+    other = tmp_path / "other"
+    changes = ("training.max_updates=1", "data.sound.bins=17")
+    assert weft("train", test.with_name("speech.yaml"), "--run", other, *changes).code == 0
+    assert "its sound is" in refused(weft("predict", run, test, "--ensemble", other))

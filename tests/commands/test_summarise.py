@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import weft as package
+from tests.commands.given import scored_alike
 from tests.commands.shell import refused, weft
 
 WORDS = ("alpha", "beta", "gamma", "delta", "omega")
@@ -70,3 +72,17 @@ def test_init_writes_a_recipe_that_trains_and_check_does_not_judge_lengths(run: 
     bad = ("init", "summarise", "--train", train.with_name("bad.tsv"), "--valid", train)
     said = refused(weft(*bad, "-o", tmp_path / "o.yaml"))
     assert "bad.tsv:2" in said and not (tmp_path / "o.yaml").exists()
+
+
+def test_given_summaries_are_scored_and_runs_write_together(run: Path, tmp_path: Path) -> None:
+    rows = (run.parent / "toy" / "test.tsv").read_text().splitlines()[1:]
+    sources = [row.split("\t")[0] for row in rows]
+    found = [each[0] for each in package.load(run).translate(sources)]
+    scored_alike(run, found, tmp_path)
+    lines = "".join(f"{source}\n" for source in sources).encode()
+    assert weft("predict", run, "--ensemble", run, stdin=lines).lines == [one.text for one in found]
+    given = tmp_path / "given.txt"
+    assert "--plot: nothing is drawn" in refused(
+        weft("evaluate", run, "--score", given, "--plot", tmp_path / "x.png")
+    )
+    assert "so beam means nothing" in refused(weft("evaluate", run, "--score", given, "--beam", 3))

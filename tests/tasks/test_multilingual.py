@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.commands.shell import weft
+from tests.commands.given import scored_alike
+from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -93,6 +94,25 @@ def test_python_asks_in_the_same_way(run: Path) -> None:
     assert translator.predict("two five", "cc", "aa") == said
     with pytest.raises(ConfigError, match="this model writes aa, bb, cc"):
         translator.predict("two", "dd", "aa")
+
+
+def test_given_translations_are_scored_pair_by_pair_and_runs_translate_together(
+    run: Path, tmp_path: Path
+) -> None:
+    opened = open_run(run)
+    many, found, labels = opened.task.predictor(opened.model), [], []
+    for pair in (*opened.task.data.pairs, *opened.task.data.zero_shot):
+        sources = [source for _, source, _ in opened.task.data.of(pair).open("valid")]
+        found += [each[0] for each in many.of(pair).translate(sources)]
+        labels += [pair] * len(sources)
+    scored_alike(run, found, tmp_path, "--split", "valid", labels=labels)
+    asked = ("predict", run, "--source", "aa", "--target", "cc")
+    lines = b"two five\none one three\n"
+    assert weft(*asked, "--ensemble", run, stdin=lines).lines == weft(*asked, stdin=lines).lines
+    given = tmp_path / "given.txt"
+    given.write_text(given.read_text().replace("bb-aa\t", "bb-cc\t", 1))
+    said = refused(weft("evaluate", run, "--split", "valid", "--score", given))
+    assert "given.txt:13: 'bb-cc" in said and "bb-aa TAB TEXT is needed" in said
 
 
 def test_a_prediction_without_a_language_is_refused(run: Path) -> None:

@@ -95,7 +95,10 @@ def test_a_mirror_follows_and_is_never_trained() -> None:
         (lambda: MinimumRisk(sharpness=0.0), "sharpness: 0.0 came, a number above 0"),
         (lambda: ProfessorForcing(size=0), "size: 0 came, at least 1"),
         (lambda: ProfessorForcing(fools_above=1.5), "fools_above: 1.5 came, a share"),
-        (lambda: MinimumRisk().build(Writes(None), model("recurrent")), "minimum_risk came, and this task"),
+        (
+            lambda: MinimumRisk().build(Writes(None), model("recurrent")),
+            "minimum_risk came, and this task",
+        ),
         (
             lambda: ProfessorForcing().build(Writes(None), model("recurrent")),
             "professor_forcing came, and this",

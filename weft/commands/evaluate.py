@@ -66,6 +66,8 @@ def command(**given: Any) -> None:
     outputs.check(output, json_path)
     if plot and plot.suffix.lower() not in (".png", ".svg"):
         raise ConfigError(f"--plot {plot}: pictures are written as .png or .svg; name such a file")
+    if plot and given["score"]:
+        raise ConfigError("--plot: nothing is drawn of given answers; leave out --plot or --score")
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])

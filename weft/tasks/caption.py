@@ -24,7 +24,9 @@ from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.nn.pictures.front import Front
 from weft.tasks.pairs.batch import PairBatch
-from weft.tasks.pairs.decoding import Decoding
+from weft.tasks.pairs.decoding import EVALUATED, PREDICTED, Decoding
+from weft.tasks.pairs.members import Member, joined, pieces
+from weft.tasks.pairs.scoring import GivenScores, score_file
 from weft.tasks.pictures.batch import Order, parts, spread
 from weft.tasks.pictures.caption_evaluation import CaptionEvaluation, coco, evaluate, exact
 from weft.tasks.pictures.captioner import Captioner, captioned
@@ -53,19 +55,8 @@ class Caption(Task):
         "decoding": Decoding,
     }
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (
-            "beam",
-            "nbest",
-            "scores",
-            "sample",
-            "temperature",
-            "top_k",
-            "top_p",
-            "seed",
-            "plot",
-            "coco",
-        ),
-        "evaluate": ("beam", "length_penalty"),
+        "predict": (*PREDICTED, "coco"),
+        "evaluate": EVALUATED,
     }
     note: ClassVar[str] = (
         "Exact is the share of captions that are one of the references word by word; BLEU-4 and CIDEr-D are "
@@ -159,6 +150,10 @@ class Caption(Task):
         """See Task.writes."""
         return self.vocabulary
 
+    def common(self) -> Mapping[str, Any]:
+        """See Task.common."""
+        return {"vocabulary": pieces(self.vocabulary), "shape of pictures": self.shape}
+
     def plan(self, seed: int) -> Order:
         """Batches of the training captions."""
         return Order(len(self._pairs), self.data.batch_rows, seed)
@@ -205,7 +200,7 @@ class Caption(Task):
         the lines are together COCO's results.
         """
         assert isinstance(model, Generator)
-        captioner = self._captioner(model, self.decoding.asked(options))
+        captioner = self._captioner(model, self.decoding.asked(options), options.get("ensemble", ()))
         ahead: Answer | None = None
         for path, number in self._asked(source):
             picture = captioner.read(path)
@@ -228,14 +223,25 @@ class Caption(Task):
         split: Split = "test",
         data: Path | None = None,
         options: Mapping[str, Any] = {},
-    ) -> CaptionEvaluation:
-        """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions; see Task.evaluate. `data` is a captions file."""
+    ) -> CaptionEvaluation | GivenScores:
+        """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions; see Task.evaluate. `data` is a captions file.
+
+        With the option `score`, a file, nothing is written: the log-probability of each of its lines.
+        """
         assert isinstance(model, Generator)
         found = self.data.load(split) if data is None else self.data.read(self.data.at(data))
         if found.pixels.shape[1:] != self.shape:
             raise DataError(
                 f"{data or split}: pictures of {found.pixels.shape[1:]} came, the model was trained on "
                 f"{self.shape}; scale them to that"
+            )
+        if "score" in options:
+            return score_file(
+                model,
+                len(found.pixels),
+                self.vocabulary.encode_batch,
+                lambda numbers, rows: self._batch(found.pixels[numbers], rows),
+                options,
             )
         train: list[list[str]] = []
         with suppress(DataError):
@@ -245,7 +251,7 @@ class Caption(Task):
                 else [one.captions for one in self.data.find("train")]
             )
         title = self.data.describe(split) if data is None else data.name
-        captioner = self._captioner(model, self.decoding.asked(options))
+        captioner = self._captioner(model, self.decoding.asked(options), options.get("ensemble", ()))
         return evaluate(captioner, found, title=title, train=train)
 
     @classmethod
@@ -253,10 +259,11 @@ class Caption(Task):
         """Captions and the pictures they name: see pictures/check.py."""
         return check_captions(files)
 
-    def _captioner(self, model: Generator, decoding: Decoding) -> Captioner:
+    def _captioner(self, model: Generator, decoding: Decoding, members: Sequence[Member] = ()) -> Captioner:
         bounded = replace(decoding, max_ratio=0.0, max_extra=self.data.max_length)
         size = None if self.data.generated else self.data.size
-        return Captioner(model, self.vocabulary, bounded, self.shape, size or self._square())
+        others = [joined(member, self) for member in members]
+        return Captioner(model, self.vocabulary, bounded, self.shape, size or self._square(), others=others)
 
     def _square(self) -> int | None:
         """Generated pictures are what the model knows: others are scaled to their size."""

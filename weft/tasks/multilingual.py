@@ -30,8 +30,10 @@ from weft.tasks.pairs.evaluation import evaluate, mean_loss, perplexity
 from weft.tasks.pairs.many import Asking, ManyData
 from weft.tasks.pairs.many_evaluation import ManyEvaluation
 from weft.tasks.pairs.many_translator import ManyTranslator
+from weft.tasks.pairs.members import joined, pieces
 from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.reading import encode_pairs
+from weft.tasks.pairs.scoring import GivenScores, score_file
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.tasks.translate import Translate
 from weft.text.vocabulary import Vocabulary
@@ -50,8 +52,8 @@ class Multilingual(Task):
     linewise: ClassVar[bool] = True
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = Translate.better
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (*(one for one in Translate.options["predict"] if one != "ensemble"), "source", "target"),
-        "evaluate": [one for one in Translate.options["evaluate"] if one not in ("ensemble", "score")],
+        "predict": (*Translate.options["predict"], "source", "target"),
+        "evaluate": Translate.options["evaluate"],
     }
     note: ClassVar[str] = (
         "BLEU and chrF are means over the trained pairs of sacrebleu's scores on detokenised greedy output."
@@ -125,6 +127,11 @@ class Multilingual(Task):
         """See Task.writes."""
         return self.vocabulary
 
+    def common(self) -> Mapping[str, Any]:
+        """See Task.common."""
+        asked = {"prompt": self.data.prompt, "languages": (self.data.targets, self.data.names)}
+        return {"vocabulary": pieces(self.vocabulary), **asked}
+
     def plan(self, seed: int) -> Mixture:
         """Batches of all pairs, mixed by temperature."""
         return Mixture(
@@ -172,9 +179,7 @@ class Multilingual(Task):
         assert isinstance(model, Generator)
         if "target" not in options:
             raise ConfigError(f"--target: name the language to write, one of {', '.join(self.data.targets)}")
-        translator = ManyTranslator(model, self.data, self.vocabulary, self.decoding.asked(options)).to(
-            options["target"], options.get("source")
-        )
+        translator = self._asked(model, options).to(options["target"], options.get("source"))
         typed = not isinstance(source, Path) and source.isatty()
         for line, found in translator.pairs(read_lines(source), **({"window": 1} if typed else {})):
             shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
@@ -187,8 +192,11 @@ class Multilingual(Task):
         split: Split = "test",
         data: Path | None = None,
         options: Mapping[str, Any] = {},
-    ) -> ManyEvaluation:
+    ) -> ManyEvaluation | GivenScores:
         """Every trained pair and every unseen one with its scores and floor; see Task.evaluate.
+
+        With the option `score`, a file as `--output` writes it (pair TAB translation), nothing is translated:
+        the log-probability of each of its lines.
 
         Raises:
             ConfigError: other data came; a file does not say which pair it is of.
@@ -196,8 +204,10 @@ class Multilingual(Task):
         assert isinstance(model, Generator)
         if data is not None:
             raise ConfigError("--data: a model of many pairs is scored on its recipe's files; leave it out")
+        if "score" in options:
+            return self._scored(model, split, options)
         found = {}
-        many = ManyTranslator(model, self.data, self.vocabulary, self.decoding.asked(options))
+        many = self._asked(model, options)
         for pair in (*self.data.pairs, *self.data.zero_shot):
             rows = list(self.data.of(pair).open(split))
             found[pair] = evaluate(
@@ -213,6 +223,27 @@ class Multilingual(Task):
     def check(cls, files: Sequence[Path]) -> Report:
         """Parallel text: see weft/data/check.py."""
         return check(*files)
+
+    def _asked(self, model: Generator, options: Mapping[str, Any]) -> ManyTranslator:
+        others = [joined(member, self) for member in options.get("ensemble", ())]
+        decoding = self.decoding.asked(options)
+        return ManyTranslator(model, self.data, self.vocabulary, decoding, others=others)
+
+    def _scored(self, model: Generator, split: Split, options: Mapping[str, Any]) -> GivenScores:
+        labels: list[str] = []
+        read: list[list[int]] = []
+        for pair in (*self.data.pairs, *self.data.zero_shot):
+            sources = [source for _, source, _ in self.data.of(pair).open(split)]
+            read += self._asking(pair).encode_batch(sources)
+            labels += [pair] * len(sources)
+        return score_file(
+            model,
+            len(read),
+            self.vocabulary.encode_batch,
+            lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
+            options,
+            labels=labels,
+        )
 
     def _asking(self, pair: str) -> Asking:
         return self.data.asking(self.vocabulary, *pair.split("-"))

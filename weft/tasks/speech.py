@@ -21,6 +21,9 @@ from weft.metrics.cer import Cer
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.heads.head import Loss
+from weft.tasks.pairs.decoding import EVALUATED, PREDICTED
+from weft.tasks.pairs.members import Member, joined, pieces
+from weft.tasks.pairs.scoring import GivenScores, score_file
 from weft.tasks.recordings.batch import RecordingBatch, collate_recordings
 from weft.tasks.recordings.check import check_recordings
 from weft.tasks.recordings.data import Recording, SpeechData
@@ -49,8 +52,8 @@ class Speech(Task):
         "cer": "lower",
     }
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": ("beam", "nbest", "scores", "length_penalty", "plot"),
-        "evaluate": ("beam", "length_penalty"),
+        "predict": PREDICTED,
+        "evaluate": EVALUATED,
     }
     note: ClassVar[str] = "WER and CER are percent of the references' words and characters, of greedy search."
 
@@ -131,6 +134,10 @@ class Speech(Task):
         """See Task.writes."""
         return self.vocabulary
 
+    def common(self) -> Mapping[str, Any]:
+        """See Task.common."""
+        return {"vocabulary": pieces(self.vocabulary), "sound": self.data.sound}
+
     def plan(self, seed: int) -> Batches:
         """Batches of recordings of like length."""
         frames = np.array([len(one.frames) for one in self._train])
@@ -162,10 +169,23 @@ class Speech(Task):
         shown = range(0, len(chosen), max(1, len(chosen) // SAMPLES))[:SAMPLES]
         return Validation(scores, [Sample(chosen[n].file.name, references[n], outputs[n]) for n in shown])
 
-    def predictor(self, model: nn.Module, decoding: Listening | None = None) -> Transcriber:
-        """The trained model at work: `predict("x.wav")` answers with text."""
+    def predictor(
+        self, model: nn.Module, decoding: Listening | None = None, members: Sequence[Member] = ()
+    ) -> Transcriber:
+        """The trained model at work: `predict("x.wav")` answers with text.
+
+        Args:
+            model: trained.
+            decoding: how to search; the recipe's way by default.
+            members: opened runs that join the model, as an ensemble.
+
+        Raises:
+            ConfigError: a member that reads or writes something else.
+        """
         assert isinstance(model, Generator)
-        return Transcriber(model, self.vocabulary, self.data.sound, decoding or self.decoding)
+        others = [joined(member, self) for member in members]
+        how = decoding or self.decoding
+        return Transcriber(model, self.vocabulary, self.data.sound, how, others=others)
 
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
@@ -173,7 +193,7 @@ class Speech(Task):
         """A transcript for a wav file, or for each line of a list of them."""
         decoding = self.decoding.asked(options)
         assert isinstance(decoding, Listening)
-        transcriber = self.predictor(model, decoding)
+        transcriber = self.predictor(model, decoding, options.get("ensemble", ()))
         for path in read_paths(source):
             frames = self.data.sound.of(read_wav(path))
             found = next(transcriber.transcribe([frames]))
@@ -187,15 +207,28 @@ class Speech(Task):
         split: Split = "test",
         data: Path | None = None,
         options: Mapping[str, Any] = {},
-    ) -> SpeechEvaluation:
-        """Error rates on a split beside the most frequent answer; see Task.evaluate."""
-        decoding = self.decoding.asked(options)
-        assert isinstance(decoding, Listening)
+    ) -> SpeechEvaluation | GivenScores:
+        """Error rates on a split beside the most frequent answer; see Task.evaluate.
+
+        With the option `score`, a file, nothing is searched: the log-probability of each of its lines.
+        """
         path = data or self.data.path(split)
         recordings = list(self.data.recordings(path))
         if not recordings:
             raise DataError(f"{path}: there is no recording in it; give a list of FILE TAB TRANSCRIPT")
-        return evaluate(self.predictor(model, decoding), recordings, title=f"{path.name}", answer=self.answer)
+        if "score" in options:
+            assert isinstance(model, Generator)
+            return score_file(
+                model,
+                len(recordings),
+                self.vocabulary.encode_batch,
+                lambda numbers, rows: collate_recordings([recordings[n].frames for n in numbers], rows),
+                options,
+            )
+        decoding = self.decoding.asked(options)
+        assert isinstance(decoding, Listening)
+        transcriber = self.predictor(model, decoding, options.get("ensemble", ()))
+        return evaluate(transcriber, recordings, title=f"{path.name}", answer=self.answer)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -19,9 +19,10 @@ from weft.nn.heads.head import Loss
 from weft.tasks.digests.evaluation import KINDS, SummaryEvaluation, evaluate
 from weft.tasks.pairs.batch import PairBatch
 from weft.tasks.pairs.data import PairData
-from weft.tasks.pairs.decoding import SEARCHED, Decoding
+from weft.tasks.pairs.decoding import EVALUATED, Decoding
 from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.reading import SourceReader
+from weft.tasks.pairs.scoring import GivenScores
 from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import Answer, Progress, Split, Task, Validation
 from weft.tasks.translate import Translate
@@ -47,7 +48,7 @@ class Summarise(Task):
     }
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": Translate.options["predict"],
-        "evaluate": ("beam", "length_penalty", *SEARCHED),
+        "evaluate": EVALUATED,
     }
     note: ClassVar[str] = "ROUGE is F1 of greedy output, in small letters, without stemming."
 
@@ -106,6 +107,10 @@ class Summarise(Task):
         """See Task.writes."""
         return self._pairs.target
 
+    def common(self) -> Mapping[str, Any]:
+        """See Task.common."""
+        return self._pairs.common()
+
     def plan(self, seed: int) -> Batches | Mixture:
         """See Translate.plan."""
         return self._pairs.plan(seed)
@@ -137,8 +142,15 @@ class Summarise(Task):
         split: Split = "test",
         data: Path | None = None,
         options: Mapping[str, Any] = {},
-    ) -> SummaryEvaluation:
-        """ROUGE beside the lead sentence and the first words; see Task.evaluate."""
+    ) -> SummaryEvaluation | GivenScores:
+        """ROUGE beside the lead sentence and the first words; see Task.evaluate.
+
+        With the option `score`, a file, nothing is written: the log-probability of each of its lines.
+        """
+        if "score" in options:
+            scored = self._pairs.evaluate(model, split=split, data=data, options=options)
+            assert isinstance(scored, GivenScores)
+            return scored
         pairs = list(self.data.open(split) if data is None else self.data.at(data))
         decoding = self.decoding.asked(options)
         return evaluate(

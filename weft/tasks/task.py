@@ -147,6 +147,10 @@ class Task(ABC):
         """The vocabulary of what the model writes for a source; None where it writes no text for one."""
         return None
 
+    def common(self) -> Mapping[str, Any]:
+        """What runs that search together must share, by the name people have for it (pairs/members.py)."""
+        return {}
+
     @abstractmethod
     def plan(self, seed: int) -> Any:
         """The order of the training batches: `.epoch(number)` gives lists of example numbers."""

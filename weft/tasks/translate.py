@@ -25,9 +25,9 @@ from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.data import PairData
-from weft.tasks.pairs.decoding import SEARCHED, Decoding
+from weft.tasks.pairs.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss, perplexity
-from weft.tasks.pairs.members import Member, joined
+from weft.tasks.pairs.members import Member, joined, pieces
 from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.prepared import learn, stored, vocabulary_paths
 from weft.tasks.pairs.reading import SourceReader, encode_pairs
@@ -50,21 +50,8 @@ class Translate(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": (
-            "beam",
-            "nbest",
-            "scores",
-            "sample",
-            "temperature",
-            "top_k",
-            "top_p",
-            "seed",
-            "length_penalty",
-            "alignments",
-            "plot",
-            *SEARCHED,
-        ),
-        "evaluate": ("beam", "length_penalty", "lowercase", "score", *SEARCHED),
+        "predict": (*PREDICTED, "alignments"),
+        "evaluate": (*EVALUATED, "lowercase"),
     }
     note: ClassVar[str] = (
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of the vocabulary."
@@ -144,6 +131,11 @@ class Translate(Task):
         """See Task.writes."""
         return self.target
 
+    def common(self) -> Mapping[str, Any]:
+        """See Task.common."""
+        known = {"source vocabulary": pieces(self.source), "target vocabulary": pieces(self.target)}
+        return {**known, "reading": str(self.reading)}
+
     def plan(self, seed: int) -> Batches | Mixture:
         """Batches of the training pairs; of several texts, mixed by weight and temperature."""
         tokens, rows = self.data.batch_tokens, self.data.batch_rows or None
@@ -199,7 +191,7 @@ class Translate(Task):
             ConfigError: a member with other vocabularies.
         """
         assert isinstance(model, Generator)
-        others = [joined(member, self.reading, self.target) for member in members]
+        others = [joined(member, self) for member in members]
         return Translator(model, self.reading, self.target, decoding or self.decoding, others=others)
 
     def answers(
@@ -228,10 +220,16 @@ class Translate(Task):
         training data is no longer there.
         """
         pairs = list(self.data.open(split) if data is None else self.data.at(data))
+        sources = [source for _, source, _ in pairs]
         if "score" in options:
-            sources = [source for _, source, _ in pairs]
+            assert isinstance(model, Generator)
+            read = self.reading.encode_batch(sources)
             return score_file(
-                self.predictor(model), sources, options["score"], sorted({*options} - {"score"})
+                model,
+                len(pairs),
+                lambda texts: encode_pairs(self.reading, self.target, sources, texts).target,
+                lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
+                options,
             )
         train = None
         with suppress(DataError):
@@ -239,9 +237,9 @@ class Translate(Task):
             train = [source for _, source, _ in memory], [target for _, _, target in memory]
         return evaluate(
             self.predictor(model, self.decoding.asked(options), options.get("ensemble", ())),
-            [source for _, source, _ in pairs],
+            sources,
             [target for _, _, target in pairs],
-            title=self.title(split, data, [source for _, source, _ in pairs]),
+            title=self.title(split, data, sources),
             train=train,
             lowercase=options.get("lowercase", False),
         )

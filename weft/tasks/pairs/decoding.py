@@ -30,6 +30,13 @@ _LEAST = {
 SEARCHED = ("diverse", "prefix", "require", "no_repeat_ngram", "min_length", "coverage", "ensemble")
 """Options of predict and evaluate beside the usual ones."""
 
+PREDICTED = (
+    *("beam", "nbest", "scores", "sample", "temperature", "top_k", "top_p", "seed", "length_penalty", "plot"),
+    *SEARCHED,
+)
+EVALUATED = ("beam", "length_penalty", "score", *SEARCHED)
+"""Options that every task which writes a text for a source has, of predict and of evaluate."""
+
 _OF_BEAMS = {"diverse": 1, "require": (), "coverage": 0.0}  # and what leaves each of them out
 
 

@@ -18,9 +18,19 @@ class ManyTranslator:
         data: the pairs, and how a source says what is wanted.
         vocabulary: of all languages.
         decoding: how to search.
+        others: models that search along, as an ensemble.
     """
 
-    def __init__(self, model: Generator, data: ManyData, vocabulary: Vocabulary, decoding: Decoding) -> None:
+    def __init__(
+        self,
+        model: Generator,
+        data: ManyData,
+        vocabulary: Vocabulary,
+        decoding: Decoding,
+        *,
+        others: Sequence[Generator] = (),
+    ) -> None:
+        self._others = others
         self._model = model
         self._data = data
         self._vocabulary = vocabulary
@@ -35,6 +45,7 @@ class ManyTranslator:
             self._vocabulary,
             self._decoding,
             banned=range(first, first + self._data.symbols),
+            others=self._others,
         )
 
     def to(self, target: str, source: str | None = None) -> Translator:

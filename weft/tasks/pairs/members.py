@@ -7,7 +7,6 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.models import Generator
-from weft.tasks.pairs.reading import SourceReader
 from weft.text.vocabulary import Vocabulary
 
 
@@ -27,29 +26,38 @@ class Member(Protocol):
         """Its model, in evaluation mode."""
 
 
-def joined(member: Member, reading: SourceReader, target: Vocabulary) -> Generator:
-    """The member's model, if it reads and writes the same pieces under the same numbers.
+def joined(member: Member, task: Any) -> Generator:
+    """The member's model, if it reads and writes the same under the same numbers as the first run.
+
+    Args:
+        member: another run.
+        task: of the first run; what both must share is what its `common` gives.
 
     Raises:
-        ConfigError: another task, other vocabularies, or sources that are read in another way.
+        ConfigError: another task, other vocabularies, or another input.
     """
-    task, model = member.task, member.model
-    if not isinstance(model, Generator) or not isinstance(getattr(task, "target", None), Vocabulary):
-        raise ConfigError(f"--ensemble {member.path}: is no run that translates; leave it out")
-    for side, own, other in (("source", reading.base, task.source), ("target", target, task.target)):
-        if _pieces(own) != _pieces(other):
-            raise ConfigError(
-                f"--ensemble {member.path}: its {side} vocabulary ({len(other):,} pieces) is not that of the "
-                f"first run ({len(own):,} pieces); an ensemble needs runs trained on the same data with the "
-                "same section data.vocabulary"
-            )
-    if (task.reading.cut, task.reading.copies) != (reading.cut, reading.copies):
+    model, own, its = member.model, task.common(), member.task.common()
+    if not isinstance(model, Generator) or its.keys() != own.keys():
         raise ConfigError(
-            f"--ensemble {member.path}: it cuts its sources, or copies their words, in another way than the "
-            "first run; join runs with the same data.cut_source, all or none of them with a pointer"
+            f"--ensemble {member.path}: is a run of another kind of task than the first; leave it out"
+        )
+    for what, first in own.items():
+        other = its[what]
+        if other == first:
+            continue
+        if isinstance(first, list):
+            raise ConfigError(
+                f"--ensemble {member.path}: its {what} ({len(other):,} pieces) is not that of the "
+                f"first run ({len(first):,} pieces); an ensemble needs runs trained on the same data with "
+                "the same section data.vocabulary"
+            )
+        raise ConfigError(
+            f"--ensemble {member.path}: its {what} is {other}, that of the first run {first}; an ensemble "
+            "needs runs that read and write the same"
         )
     return model
 
 
-def _pieces(vocabulary: Vocabulary) -> list[str]:
+def pieces(vocabulary: Vocabulary) -> list[str]:
+    """Every piece in the order of its number."""
     return vocabulary.pieces(range(len(vocabulary)))

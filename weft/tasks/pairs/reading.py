@@ -59,6 +59,10 @@ class SourceReader:
         self.cut = cut
         self.copies = copies
 
+    def __str__(self) -> str:
+        cut = "whole sources" if self.cut is None else f"the first {self.cut} tokens of a source"
+        return f"{cut}, {'unknown words to be copied' if self.copies else 'nothing to be copied'}"
+
     def encode(self, text: str) -> list[int]:
         """The numbers of one text, as many as are read."""
         return self.encode_batch([text])[0]

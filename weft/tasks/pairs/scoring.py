@@ -1,19 +1,16 @@
 """Given translations, scored: how probable the model finds each line. Read next: evaluation.py."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.models import Generator
-from weft.tasks.pairs.batch import collate_pairs
 from weft.tasks.pairs.evaluation import perplexity
-from weft.tasks.pairs.reading import encode_pairs
-from weft.tasks.pairs.translator import Translator
 
 TOKENS = 2000  # target positions whose distributions are held at once
 
@@ -61,53 +58,79 @@ class GivenScores(NamedTuple):
         )
 
 
+class Batch(Protocol):
+    """Sources and targets; see weft.models.SequencePair."""
+
+    def to(self, device: torch.device) -> Any:
+        """The same on a device."""
+
+
+Batcher = Callable[[list[int], list[list[int]]], Batch]
+"""The sources of these numbers, with these targets, as a batch."""
+
+
 def score_file(
-    translator: Translator, sources: Sequence[str], path: Path, beside: Sequence[str]
+    model: Generator,
+    count: int,
+    encode: Callable[[list[str]], Sequence[Sequence[int]]],
+    batch: Batcher,
+    options: Mapping[str, Any],
+    *,
+    labels: Sequence[str] = (),
 ) -> GivenScores:
-    """The lines of a file as translations of the sources.
+    """The lines of a file as answers to the sources.
 
     Args:
-        translator: at work.
-        sources: text.
-        path: as many lines as sources.
-        beside: names of other options that came; they mean nothing here.
+        model: in evaluation mode.
+        count: sources; the file has as many lines.
+        encode: lines to the numbers of their pieces.
+        batch: makes batches.
+        options: of the command; `score` is the file, and no other has a meaning beside it.
+        labels: what each line begins with, before a tab; nothing unless given.
 
     Raises:
         ConfigError: other options.
-        DataError: another number of lines.
+        DataError: another number of lines, or another label.
     """
+    path: Path = options["score"]
+    beside = sorted({*options} - {"score"})
     if beside:
         raise ConfigError(f"--score: searches nothing, so {beside[0]} means nothing; leave it out")
     given = list(read_lines(path))
-    if len(given) != len(sources):
-        raise DataError(
-            f"{path}: {len(given):,} lines came for {len(sources):,} sources; give one for each source"
-        )
-    return GivenScores(str(path), scores_of(translator, sources, given))
+    if len(given) != count:
+        raise DataError(f"{path}: {len(given):,} lines came for {count:,} sources; give one for each source")
+    texts = given
+    if labels:
+        texts = [line.partition("\t")[2] for line in given]
+        for number, (line, label) in enumerate(zip(given, labels, strict=True), 1):
+            if not line.startswith(f"{label}\t"):
+                raise DataError(
+                    f"{path}:{number}: {line[:40]!r} came, {label} TAB TEXT is needed, as --output writes it"
+                )
+    found = scores_of(model, encode(texts), batch)
+    lines = [Scored(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
+    return GivenScores(str(path), lines)
 
 
-def scores_of(translator: Translator, sources: Sequence[str], given: Sequence[str]) -> list[Scored]:
-    """The log-probability of each given translation of its source."""
-    model = translator.model
-    read, written, _ = encode_pairs(translator.source, translator.target, sources, given)
+def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:
+    """The log-probability of each target of its source, in nats, and its tokens; <eos> counts in both."""
     order = sorted(range(len(written)), key=lambda n: len(written[n]))
-    found: list[Scored] = [Scored(0.0, 0, "")] * len(written)
-    batch: list[int] = []
+    found = [(0.0, 0)] * len(written)
+    numbers: list[int] = []
     for place, number in enumerate(order):
-        batch.append(number)
+        numbers.append(number)
         last = place + 1 == len(order)
-        if last or (len(written[order[place + 1]]) + 1) * (len(batch) + 1) > TOKENS:
-            logp = _logp(model, [read[n] for n in batch], [written[n] for n in batch])
-            for n, value in zip(batch, logp, strict=True):
-                found[n] = Scored(value, len(written[n]) + 1, given[n])
-            batch = []
+        if last or (len(written[order[place + 1]]) + 1) * (len(numbers) + 1) > TOKENS:
+            logp = _logp(model, batch(numbers, [list(written[n]) for n in numbers]))
+            for n, value in zip(numbers, logp, strict=True):
+                found[n] = value, len(written[n]) + 1
+            numbers = []
     return found
 
 
-def _logp(
-    model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-) -> list[float]:
-    batch = collate_pairs(sources, targets).to(next(model.parameters()).device)
+def _logp(model: Generator, batch: Batch) -> list[float]:
+    here = batch.to(next(model.parameters()).device)
     with torch.inference_mode():
-        logp = model.head(model.features(batch)).gather(2, batch.target_out[..., None])[..., 0]
-        return (logp.double() * batch.target_mask).sum(1).tolist()
+        logp = model.head(model.features(here)).gather(2, here.target_out[..., None])[..., 0]
+        values: list[float] = (logp.double() * here.target_mask).sum(1).tolist()
+    return values

@@ -3,7 +3,7 @@
 Read next: ../../inspect/looks/caption.py, which lays the attention over the picture.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,6 +41,7 @@ class Captioner:
         decoding: how captions are searched; their length is bounded by max_extra alone.
         shape: of a picture.
         size: that pictures of files are scaled to; None for none.
+        others: models that search along, as an ensemble.
     """
 
     def __init__(
@@ -50,6 +51,8 @@ class Captioner:
         decoding: Decoding,
         shape: tuple[int, ...],
         size: int | None,
+        *,
+        others: Sequence[Generator] = (),
     ) -> None:
         self.model, self.vocabulary, self.decoding, self.shape, self.size = (
             model,
@@ -60,7 +63,7 @@ class Captioner:
         )
         assert isinstance(model.source_embed, Front)
         self.front = model.source_embed
-        self._search = Searching([model], vocabulary, decoding, (PAD, UNK, SOS))
+        self._search = Searching([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
 
     def predict(self, picture: str | Path | np.ndarray) -> str:
         """The best caption of one picture: a file, or an array of the shape the model was trained on."""

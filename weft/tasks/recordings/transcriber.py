@@ -56,16 +56,23 @@ class Transcriber:
         vocabulary: what is written.
         sound: how frames are made.
         decoding: how to search.
+        others: models that search along, as an ensemble.
     """
 
     def __init__(
-        self, model: Generator, vocabulary: Vocabulary, sound: FrameSettings, decoding: Decoding
+        self,
+        model: Generator,
+        vocabulary: Vocabulary,
+        sound: FrameSettings,
+        decoding: Decoding,
+        *,
+        others: Sequence[Generator] = (),
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary
         self.sound = sound
         self.decoding = decoding
-        self._searching = Searching([model], vocabulary, decoding, (PAD, UNK, SOS))
+        self._searching = Searching([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
 
     def predict(self, recording: str | Path | Sound) -> str:
         """What is said in one recording: a wav file, or samples and their rate."""

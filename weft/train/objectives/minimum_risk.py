@@ -79,8 +79,8 @@ class MinimumRisk(Objective):
         vocabulary = task.writes()
         if vocabulary is None or not isinstance(model, Generator) or not isinstance(model.head, Categorical):
             raise ConfigError(
-                "training.objective: minimum_risk came, and this task writes no text of its own for a "
-                "source; leave it out"
+                "training.objective: minimum_risk came, and this task writes no text for a source, or its "
+                "model copies words; leave it out"
             )
         return Risk(self, model, vocabulary)
 
