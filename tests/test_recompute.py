@@ -1,12 +1,13 @@
 """Checkpointed activations: the gradients of the plain way, dropout included, and less is kept."""
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import torch
 from torch import Tensor
 
 from tests.train.several import Pairs
+from weft.nn.kernels import choice
 from weft.nn.kernels.dropout import dropout
 from weft.probe import probe, record
 from weft.randomness import drawing
@@ -15,9 +16,11 @@ from weft.recompute import recomputed, recomputing
 KINDS = ["transformer", "recurrent", "lookback"]
 
 
-def gradients(kind: str, wanted: bool, *, seeded: bool, rows: int = 13) -> tuple[list[Tensor], int]:
-    """Of a loss with dropout 0.3 in float64, and the bytes that were kept for them."""
-    task = Pairs(kind, 4, 0.3, torch.float64)
+def gradients(
+    kind: str, wanted: bool, *, seeded: bool, rows: int = 13, dtype: torch.dtype = torch.float64
+) -> tuple[list[Tensor], int]:
+    """Of a loss with dropout 0.3, and the bytes that were kept for them."""
+    task = Pairs(kind, 4, 0.3, dtype)
     torch.manual_seed(3)
     model = task.model().train()
     kept: dict[int, int] = {}
@@ -47,6 +50,16 @@ def test_gradients_are_those_of_the_plain_way_with_dropout(kind: str, seeded: bo
     again, _ = gradients(kind, True, seeded=seeded)
     for one, other in zip(plain, again, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("cells", ["auto", "torch"])
+def test_every_kernel_of_cells_can_be_run_again(cells: Literal["auto", "torch"]) -> None:
+    """In float32, which the compiled cells take where there are such."""
+    with choice.use(cells=cells):
+        plain, _ = gradients("recurrent", False, seeded=True, dtype=torch.float32)
+        again, _ = gradients("recurrent", True, seeded=True, dtype=torch.float32)
+    for one, other in zip(plain, again, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("transformer", 0.45), ("lookback", 0.6)])

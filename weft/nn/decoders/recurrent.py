@@ -134,7 +134,7 @@ class RecurrentDecoder(Decoder):
         if self.enters in ("input", "both") or self.input_feeding:
             return self._loop(x, state, mask)
         h, finals = self.stack(x, state.layers, mask)
-        y = self._output(h, None, state.source)
+        y = recomputed(self._output, h, None, state.source)
         return y, RecurrentState(tuple(layer[0] for layer in finals), None, state.source)
 
     def _loop(self, x: Tensor, state: RecurrentState, mask: Tensor | None) -> tuple[Tensor, RecurrentState]:

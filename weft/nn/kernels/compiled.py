@@ -138,14 +138,21 @@ class _Layer(torch.autograd.Function):
             pointer(dh), pointer(carry), pointer(d), pointer(dextra),
         )  # fmt: skip
         library.library.weft_backward(byref(job), library.start)
-        return (None, None, None, *_products(ctx, d, dh, dc, dextra, plan.real()))
+        # Saved tensors are read once: recomputed ones are there once.
+        return (None, None, None, *_products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real()))
 
 
 def _products(
-    ctx: Any, d: Tensor, dh: Tensor, dc: Tensor | None, dextra: Tensor | None, real: Tensor | None
+    ctx: Any,
+    saved: tuple[Tensor, Tensor, Tensor],
+    d: Tensor,
+    dh: Tensor,
+    dc: Tensor | None,
+    dextra: Tensor | None,
+    real: Tensor | None,
 ) -> tuple[Tensor | None, ...]:
     """The gradients that are one product over all real steps."""
-    x, weight_x, _, _, hs, *_ = ctx.saved_tensors
+    x, weight_x, hs = saved
     steps, rows, size = d.shape[0], d.shape[1], hs.shape[2]
     needs = dict(
         zip(("x", "h", "c", "weight_x", "weight_h", "bias", "extra"), ctx.needs_input_grad[3:], strict=True)
