@@ -17,6 +17,7 @@ from tests.commands.test_elmo import make as make_contexts
 from tests.commands.test_embeddings import make as make_words
 from tests.commands.test_images import make as make_pictures
 from tests.commands.test_language import make as make_prose
+from tests.commands.test_pointer import make as make_pointed
 from tests.tasks.test_forecast import table
 from tests.tasks.test_multilingual import corpus as make_many
 from weft.data.shapes import shapes
@@ -164,6 +165,12 @@ KINDS = {
         corpus.make,
         ["model.decoder.dropout=0.2", "data.batch_tokens=200", "decoding.nbest=2"],
         _lines(list(corpus.WORDS), LENGTHS),
+        _translated,
+    ),
+    "summarise": Kind(  # a pointer: unknown words are copied
+        make_pointed,
+        ["model.decoder.dropout=0.2", "data.batch_tokens=30", "decoding.nbest=2"],
+        _lines(["alpha", "It", "is", "zyx", "qua", ".", "mor"], LENGTHS),
         _translated,
     ),
     "multilingual": Kind(

@@ -40,11 +40,13 @@ data:
   valid: {quoted(valid)}
 {tested}
   vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}
-  max_length: 400                   # tokens; longer pairs are left out and counted
+  max_length: 400                   # tokens; pairs with a longer side are left out and counted
+  cut_source: 400                   # tokens read of a text; a longer one is cut and counted
   batch_tokens: 600                 # target tokens a batch; less if memory runs out
   validate_rows: 200                # texts that are summarised for ROUGE; the loss is over all
 model:
-  # also: transformer. Any encoder goes with any decoder.
+  # also: transformer. Any encoder goes with any decoder. decoder: {{use: pointer}} copies words of the text
+  # that the vocabulary lacks; it wants vocabulary: {{kind: word, size: 20000}} and smoothing: 0.
   encoder: {{use: recurrent, cell: lstm, sizes: [{width}], bidirectional: true, dropout: 0.2}}
   decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], score: bilinear, dropout: 0.2}}
   embedding: {{size: {width}, dropout: 0.1}}
