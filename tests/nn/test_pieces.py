@@ -25,7 +25,7 @@ def real(sentences: list[list[str]]) -> torch.Tensor:
 
 def test_a_word_is_the_mean_of_its_pieces() -> None:
     model = made()
-    pieces = words_in_pieces(LETTERS, SENTENCES)
+    pieces = words_in_pieces(LETTERS, SENTENCES, 9)
     a, b, c = (LETTERS.encode(letter)[0] for letter in "abc")
     assert pieces.tokens[0].tolist() == [SOS, a, b, c, a, b, c, a, EOS]
     layers = model(pieces, real(SENTENCES))
@@ -39,8 +39,26 @@ def test_a_word_is_the_mean_of_its_pieces() -> None:
 
 def test_a_row_alone_equals_the_row_in_a_batch() -> None:
     model = made(10)
-    whole = model(words_in_pieces(LETTERS, SENTENCES), real(SENTENCES))
+    whole = model(words_in_pieces(LETTERS, SENTENCES, 9), real(SENTENCES))
     assert len(whole) == model.num_mixed == 1 and model.width == 10
     for row, words in enumerate(SENTENCES):
-        alone = model(words_in_pieces(LETTERS, [words]), real([words]))
+        alone = model(words_in_pieces(LETTERS, [words], 9), real([words]))
         torch.testing.assert_close(whole[0][row, : len(words)], alone[0][0], rtol=1e-10, atol=1e-10)
+
+
+def test_a_long_sentence_is_read_in_parts_that_no_word_crosses() -> None:
+    model = made()
+    pieces = words_in_pieces(LETTERS, SENTENCES, 4)
+    a, b, c = (LETTERS.encode(letter)[0] for letter in "abc")
+    rows = [[token for token in row if token] for row in pieces.tokens.tolist()]
+    assert rows[:3] == [[SOS, a, b, c, EOS], [SOS, a, b, c, a, EOS], [SOS, b, EOS]]
+    whole = model(pieces, real(SENTENCES))[1]
+    first = model(words_in_pieces(LETTERS, [["ab", "c"]], 4), real([["ab", "c"]]))[1]
+    last = model(words_in_pieces(LETTERS, [["abca"]], 4), real([["abca"]]))[1]
+    torch.testing.assert_close(whole[0, :2], first[0], rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(whole[0, 2:3], last[0], rtol=1e-10, atol=1e-10)
+    longer = words_in_pieces(LETTERS, [["abcabc", "a"]], 4)
+    assert [[token for token in row if token] for row in longer.tokens.tolist()] == [
+        [SOS, a, b, c, a, EOS],
+        [SOS, a, EOS],
+    ]

@@ -203,7 +203,7 @@ class MaskedTask(Task):
         """See Task.contextual."""
         assert isinstance(model, Masked)
         embed, encoder = model.predictor.embed, model.predictor.encoder
-        read = partial(words_in_pieces, self.vocabulary)
+        read = partial(words_in_pieces, self.vocabulary, length=self.data.length)
         return Contextual(read, PiecesInContext(embed, self.parts.size, encoder))
 
     @classmethod

@@ -13,12 +13,15 @@ from weft.nn.encoders.encoder import Encoder
 
 
 class Pieces(NamedTuple):
-    """Sentences of words, each word in pieces, marks around the whole."""
+    """Sentences of S words at most, each word in pieces; R parts of sentences, marks around each.
 
-    tokens: Tensor  # [B, P] int64
-    mask: Tensor  # [B, P] bool
-    which: Tensor  # [B, P] int64, the word of each piece; 0 for a mark
-    share: Tensor  # [B, P] 1 / (pieces of the word); 0 for a mark and for padding
+    A sentence that is longer than the model reads at once has several parts.
+    """
+
+    tokens: Tensor  # [R, P] int64
+    mask: Tensor  # [R, P] bool
+    which: Tensor  # [R, P] int64, the place of each piece's word in [B S]; 0 for a mark
+    share: Tensor  # [R, P] 1 / (pieces of the word); 0 for a mark and for padding
 
     def to(self, device: torch.device) -> "Pieces":
         """The same on a device."""
@@ -32,7 +35,7 @@ class PiecesInContext(Context):
     in width.
 
     Args:
-        embed: tokens to [B, P, D].
+        embed: tokens to [R, P, D].
         embed_size: D.
         encoder: reads them.
 
@@ -54,7 +57,8 @@ class PiecesInContext(Context):
 
     @staticmethod
     def _of_words(layer: Tensor, given: Pieces, mask: Tensor) -> Tensor:
-        """States [B, P, D] of pieces to [B, S, D] of words."""
+        """States [R, P, D] of pieces to [B, S, D] of words."""
         shared = layer * given.share[..., None].to(layer.dtype)
-        words = shared.new_zeros(*mask.shape, layer.shape[2])
-        return words.scatter_add(1, given.which[..., None].expand_as(shared), shared)
+        words = shared.new_zeros(mask.numel(), layer.shape[2])
+        words = words.index_add(0, given.which.flatten(), shared.flatten(0, 1))
+        return words.view(*mask.shape, -1)

@@ -73,35 +73,43 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
     return Hidden(tensors[0], tensors[1], tensors[2], tensors[3], int(chosen.sum()))
 
 
-def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]]) -> Pieces:
+def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], length: int) -> Pieces:
     """Sentences of words as a masked language model reads them: the pieces of each word, marks around all.
 
     Args:
         vocabulary: of the model.
         sentences: each with one word or more.
+        length: pieces that the model reads at once; a longer sentence is read in parts, and of a word that is
+            longer by itself the first ones.
 
     Example:
         >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
-        >>> words_in_pieces(letters, [["b", "ab"]]).which.tolist()
+        >>> words_in_pieces(letters, [["b", "ab"]], 9).which.tolist()
         [[0, 0, 1, 1, 0]]
     """
     different = sorted({word for words in sentences for word in words})
     spelled = dict(zip(different, vocabulary.encode_batch(different), strict=True))
-    rows = [[spelled[word] for word in words] for words in sentences]
-    width = max(sum(map(len, row)) for row in rows) + 2
-    tokens = np.full((len(rows), width), PAD, dtype=np.int64)
-    which, share = (
-        np.zeros((len(rows), width), dtype=np.int64),
-        np.zeros((len(rows), width), dtype=np.float32),
-    )
-    for place, row in enumerate(rows):
-        pieces = [number for word in row for number in word]
-        tokens[place, : len(pieces) + 2] = [SOS, *pieces, EOS]
-        counts = np.array([len(word) for word in row])
-        which[place, 1 : len(pieces) + 1] = np.repeat(np.arange(len(row)), counts)
-        share[place, 1 : len(pieces) + 1] = np.repeat(1 / np.maximum(counts, 1), counts)
-    parts = (tokens, tokens != PAD, which, share)
-    return Pieces(*(torch.from_numpy(part) for part in parts))
+    longest = max(map(len, sentences))
+    parts: list[list[tuple[int, list[int]]]] = []  # each word's place in [B S], and its pieces
+    for row, words in enumerate(sentences):
+        room = 0
+        for word, text in enumerate(words):
+            pieces = spelled[text][:length]
+            if word == 0 or len(pieces) > room:
+                parts.append([])
+                room = length
+            parts[-1].append((row * longest + word, pieces))
+            room -= len(pieces)
+    width = max(sum(len(pieces) for _, pieces in part) for part in parts) + 2
+    tokens = np.full((len(parts), width), PAD, dtype=np.int64)
+    which, share = np.zeros_like(tokens), np.zeros(tokens.shape, dtype=np.float32)
+    for place, part in enumerate(parts):
+        every = [number for _, pieces in part for number in pieces]
+        counts = np.array([len(pieces) for _, pieces in part])
+        tokens[place, : len(every) + 2] = [SOS, *every, EOS]
+        which[place, 1 : len(every) + 1] = np.repeat([word for word, _ in part], counts)
+        share[place, 1 : len(every) + 1] = np.repeat(1 / np.maximum(counts, 1), counts)
+    return Pieces(*(torch.from_numpy(each) for each in (tokens, tokens != PAD, which, share)))
 
 
 class Masked(nn.Module):
