@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.search.candidates import BLOCK, best_candidates
+from weft.search.candidates import BLOCK, best_candidates, best_tokens
 
 SIZES = [1, 2, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 3 * BLOCK + 5, 1031]
 
@@ -95,3 +95,28 @@ def test_the_step_s_tensor_is_left_as_it_was() -> None:
     before = logp.clone()
     best_candidates(logp, torch.zeros(2, 2, dtype=torch.float64), 5, banned=(0, 65))
     assert torch.equal(logp, before)
+
+
+@given(
+    seed=st.integers(0, 9999),
+    vocabulary=st.sampled_from(SIZES),
+    rows=st.integers(1, 7),
+    values=st.sampled_from([0, 1, 3]),
+    dtype=st.sampled_from([torch.float32, torch.float64, torch.bfloat16]),
+    num_banned=st.integers(0, 4),
+)
+def test_the_best_token_is_the_first_of_the_largest(
+    seed: int, vocabulary: int, rows: int, values: int, dtype: torch.dtype, num_banned: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    shape = (rows, vocabulary)
+    logp = torch.tensor(
+        -draw.integers(1, values + 1, shape) / 2 if values else -draw.exponential(3.0, shape)
+    ).to(dtype)
+    banned = draw.choice(vocabulary, min(num_banned, vocabulary), replace=False).tolist()
+    left = logp.double().numpy()
+    left[:, banned] = -np.inf
+    value, token = best_tokens(logp, banned)
+    assert value.tolist() == left.max(1).tolist()
+    possible = left.max(1) > -np.inf
+    assert token.numpy()[possible].tolist() == left.argmax(1)[possible].tolist()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from weft.search.candidates import best_candidates
+from weft.search.candidates import best_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.rollout import rollout
 from weft.search.step import Step, check_best, no_token
@@ -43,11 +43,10 @@ def greedy(
     """
 
     def choose(logp: Tensor, rows: Tensor, time: int) -> tuple[Tensor, Tensor]:
-        zero = torch.zeros(len(rows), 1, dtype=torch.float64, device=logp.device)
-        found = best_candidates(logp, zero, 1, banned)
-        check_best(found.value[:, 0], zero[:, 0], time)
-        if bool((found.value == -float("inf")).any()):
-            raise no_token(int(rows[found.value[:, 0].argmin()]))
-        return found.token[:, 0], found.value[:, 0]
+        value, token = best_tokens(logp, banned)
+        check_best(value, torch.zeros_like(value), time)
+        if bool((value == -float("inf")).any()):
+            raise no_token(int(rows[value.argmin()]))
+        return token, value
 
     return rollout(step, state, first, eos=eos, max_length=max_length, count=1, choose=choose, banned=banned)
