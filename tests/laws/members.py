@@ -38,7 +38,13 @@ SMALL: dict[str, Any] = {"num_heads": 2, "inner": 19, "num_layers": 2, "dropout"
 
 VARIANTS: dict[str, list[dict[str, Any]]] = {
     "cells.stepwise": [{}, {"hidden": 5, "activation": "maxout", "output": "softmax"}],
-    "cells.elman": [{"activation": "tanh"}, {"activation": "relu"}, {"activation": "maxout"}],
+    "cells.elman": [
+        {"activation": "tanh"},
+        {"activation": "relu"},
+        {"activation": "maxout"},
+        {"activation": "elu"},
+        {"activation": "modrelu", "weights": "rotations"},
+    ],
     "cells.jordan": [{}, {"hidden": 5, "activation": "leaky_relu", "output": "maxout"}],
     "cells.lstm": [
         *({}, {"candidate": "sigmoid"}, {"normalised": True}, {"forget_gate": False}),

@@ -80,6 +80,17 @@ def test_each_gate_starts_orthogonal() -> None:
             torch.testing.assert_close(torch.linalg.svdvals(gate), torch.ones(SIZE), rtol=0, atol=1e-5)
 
 
+def test_rotations_turn_pairs_and_modrelu_without_bias_keeps_every_length() -> None:
+    cell = Orthogonal(READ, SIZE, activation="modrelu", weights="rotations").double()
+    weight = cell.weight_h.detach()
+    torch.testing.assert_close(weight @ weight.T, torch.eye(SIZE, dtype=weight.dtype), rtol=0, atol=1e-6)
+    apart = torch.arange(SIZE)[:, None] // 2 != torch.arange(SIZE) // 2
+    assert not weight[apart].any() and weight[~apart].abs().min() > 0
+    h = normal(ROWS, SIZE)
+    y, _ = cell(torch.zeros(ROWS, 40, READ, dtype=h.dtype), (h,))
+    torch.testing.assert_close(y[:, -1].norm(dim=1), h.norm(dim=1), rtol=1e-5, atol=0)
+
+
 def test_the_identity_start_adds_up_what_it_reads() -> None:
     cell = Elman(READ, SIZE, activation="relu", weights="identity")
     cell.weight_x.data.abs_()

@@ -12,7 +12,7 @@ from weft import masks
 from weft.errors import ConfigError
 from weft.nn.kernels import choice, layer, native, rows, written
 from weft.nn.kernels.coupled import coupled
-from weft.nn.kernels.elman import elman
+from weft.nn.kernels.elman import CELLS, elman
 from weft.nn.kernels.gru import gru
 from weft.nn.kernels.lstm import lstm
 from weft.nn.kernels.peephole import peephole
@@ -20,7 +20,9 @@ from weft.nn.kernels.recurrence import recurrence
 from weft.nn.scan import sequence
 
 T = 7
+OTHERS = [name for name in CELLS.values() if name.startswith("elman_")]
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3, "elman": 1, "relu": 1}
+GATES |= dict.fromkeys(OTHERS, 1)
 WITH_C = ("lstm", "peephole", "coupled")
 OPERATIONS = ("lstm", "coupled", "gru", "elman", "relu")
 needs_native = pytest.mark.skipif(native.loaded().library is None, reason=native.loaded().reason)
@@ -29,8 +31,9 @@ Call = Callable[..., Any]
 
 
 def call(cell: str, given: list[Tensor], mask: Tensor | None, backend: Any) -> tuple[Tensor, ...]:
-    if cell in ("elman", "relu"):
-        return elman(*given, "tanh" if cell == "elman" else "relu", mask, backend=backend)
+    if cell in CELLS.values():
+        activation = next(name for name, ours in CELLS.items() if ours == cell)
+        return elman(*given, activation, mask, backend=backend)
     if cell == "gru_before":
         return gru(*given, None, mask, backend=backend)
     functions: dict[str, Call] = {"lstm": lstm, "peephole": peephole, "coupled": coupled, "gru": gru}

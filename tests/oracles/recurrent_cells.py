@@ -41,9 +41,14 @@ def stepwise(u: list[Plain], v: list[Plain], g1: str, g2: str) -> Step:
 
 
 def elman(gates: list[Gate], name: str) -> Step:
-    """C1 with any activation."""
+    """C1 with any activation; modReLU has the bias inside."""
 
     def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        if name == "modrelu":
+            ((w_x, w_h, b),) = gates
+            z = w_h @ state[0] + w_x @ x
+            h = np.sign(z) * np.maximum(0, np.abs(z) + b)
+            return h, (h,)
         h = g(name, *(w_h @ state[0] + w_x @ x + b for w_x, w_h, b in gates))
         return h, (h,)
 

@@ -140,7 +140,7 @@ CASES: dict[str, Case] = {
         f"stepwise-{one}-{two}": (partial(Stepwise, hidden=5, activation=one, output=two), of_stepwise)
         for one, two in zip(ACTIVATIONS + ACTIVATIONS[:2], OUTPUTS, strict=True)
     },
-    **{f"elman-{name}": (partial(Elman, activation=name), of_elman) for name in ACTIVATIONS},
+    **{f"elman-{name}": (partial(Elman, activation=name), of_elman) for name in (*ACTIVATIONS, "modrelu")},
     **{
         f"jordan-{one}-{two}": (partial(Jordan, hidden=7, activation=one, output=two), of_jordan)
         for one, two in zip(ACTIVATIONS + ACTIVATIONS[:2], reversed(OUTPUTS), strict=True)
@@ -169,6 +169,7 @@ CASES: dict[str, Case] = {
     "sru": (SRU, of_sru),
     "sru-peephole": (partial(SRU, peephole=True), of_sru),
     "orthogonal": (Orthogonal, of_orthogonal),
+    "orthogonal-modrelu": (partial(Orthogonal, activation="modrelu", weights="rotations"), of_orthogonal),
     "unitary": (Unitary, of_unitary),
 }
 

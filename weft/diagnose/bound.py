@@ -15,8 +15,8 @@ from weft.diagnose.spectrum import sigma_max
 from weft.errors import ConfigError
 from weft.nn.cells.elman import Elman
 
-STEEPEST = {"tanh": 1.0, "relu": 1.0, "sigmoid": 0.25, "leaky_relu": 1.0, "elu": 1.0, "maxout": 1.0}
-"""γ_max, the largest slope that an activation has anywhere."""
+STEEPEST = dict.fromkeys(("tanh", "relu", "leaky_relu", "elu", "maxout", "modrelu"), 1.0) | {"sigmoid": 0.25}
+"""γ_max, the largest slope that an activation has anywhere (modrelu: but for the jump of a positive bias)."""
 
 LEAK = 0.1
 
@@ -77,6 +77,8 @@ def slopes(activation: str, h: Tensor) -> Tensor:
         return torch.where(h > 0, 1.0, LEAK).to(h.dtype)
     if activation == "elu":
         return torch.where(h > 0, 1.0, h + 1)
+    if activation == "modrelu":
+        return (h != 0).to(h.dtype)
     if activation == "maxout":
         return torch.ones_like(h)
     raise ConfigError(f"{activation!r} came, slopes are known of {', '.join(STEEPEST)}; choose one of them")

@@ -14,6 +14,9 @@ from weft.errors import ConfigError
 Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout"]
 """g of a hidden layer."""
 
+Recurrent = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout", "modrelu"]
+"""g of a recurrence, which may also be `modrelu`, whose bias stands inside it."""
+
 Output = Literal["identity", "softmax", "tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout"]
 """g of an output; identity and softmax stand for what is put out as it is, or as shares."""
 
@@ -64,3 +67,20 @@ def activate(energy: Tensor, name: str) -> Tensor:
         case "identity":
             return energy
     raise ConfigError(f"activation: {name!r} is unknown; take one of {', '.join(get_args(Output))}")
+
+
+def modrelu(energy: Tensor, bias: Tensor) -> Tensor:
+    """sign(z) relu(|z| + b): with b = 0 it is z itself, so that an orthogonal recurrence keeps all it holds.
+
+    Args:
+        energy: z [.., H].
+        bias: b [H].
+
+    Source: Arjovsky, Shah & Bengio 2016, equation 8, for real z as Helfrich, Willmott & Ye 2018 have it.
+
+    Example:
+        >>> import torch
+        >>> modrelu(torch.tensor([-1.0, 0.25, 2.0]), torch.full((3,), -0.5)).tolist()
+        [-0.5, 0.0, 1.5]
+    """
+    return energy.sign() * torch.relu(energy.abs() + bias)

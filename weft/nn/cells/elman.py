@@ -2,9 +2,9 @@
 
 from torch import Tensor, nn
 
-from weft.nn.activations import Activation, activate, pieces
+from weft.nn.activations import Recurrent, activate, modrelu, pieces
 from weft.nn.cells.cell import Cell
-from weft.nn.cells.initial import Start, recurrent_weights
+from weft.nn.cells.initial import Start, recurrent_weights, rotations_
 from weft.nn.kernels.elman import elman
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
@@ -17,9 +17,10 @@ class Elman(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        activation: g; tanh and relu run over all steps at once, the others step by step.
+        activation: g; all but maxout run over all steps at once. modrelu has b_h inside: its g(z) is
+            sign(z) relu(|z| + b_h) and nothing is added to z.
         weights: how W_hh starts. "identity" with activation "relu" is the IRNN, whose state is a sum at
-            first (W_xh starts from N(0, 0.001) then).
+            first (W_xh starts from N(0, 0.001) then). "rotations" turns pairs of units by random angles.
 
     Source: Elman 1990, "Finding structure in time"; IRNN: Le, Jaitly & Hinton 2015, "A simple way to
     initialize recurrent networks of rectified linear units".
@@ -33,10 +34,10 @@ class Elman(Cell):
     """
 
     def __init__(
-        self, in_size: int, size: int, *, activation: Activation = "tanh", weights: Start = "orthogonal"
+        self, in_size: int, size: int, *, activation: Recurrent = "tanh", weights: Start = "orthogonal"
     ) -> None:
         super().__init__(in_size, size)
-        check_choice("activation", activation, Activation)
+        check_choice("activation", activation, Recurrent)
         check_choice("weights", weights, Start)
         self.activation = activation
         self.weight_x, self.weight_h, self.bias = recurrent_weights(in_size, size, gates=pieces(activation))
@@ -44,6 +45,9 @@ class Elman(Cell):
             nn.init.normal_(self.weight_x, std=0.001)
             for piece in self.weight_h.data.split(size):
                 nn.init.eye_(piece)
+        elif weights == "rotations":
+            for piece in self.weight_h.data.split(size):
+                rotations_(piece)
 
     def start(self, like: Tensor) -> tuple[Tensor]:
         """(h,), zeros [B, H]."""
@@ -51,8 +55,9 @@ class Elman(Cell):
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         """One step of the equation."""
-        energy = linear(x, self.weight_x, self.bias) + linear(state[0], self.weight_h)
-        h = activate(energy, self.activation)
+        inside = self.activation == "modrelu"
+        energy = linear(x, self.weight_x, None if inside else self.bias) + linear(state[0], self.weight_h)
+        h = modrelu(energy, self.bias) if inside else activate(energy, self.activation)
         record("hidden", h)
         return h, (h,)
 
@@ -60,7 +65,7 @@ class Elman(Cell):
         self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once, by the kernel where it knows the activation."""
-        if self.activation not in ("tanh", "relu") or watching():
+        if self.activation == "maxout" or watching():
             return super().forward(x, state, mask)
         self.check(x, state, mask)
         y, h = elman(x, state[0], self.weight_x, self.weight_h, self.bias, self.activation, mask)

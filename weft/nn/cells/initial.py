@@ -1,11 +1,12 @@
 """How the weights of a recurrence start, and the layer normalisation of its gates."""
 
+import math
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-Start = Literal["orthogonal", "identity"]
+Start = Literal["orthogonal", "identity", "rotations"]
 EPSILON = 1e-5
 
 
@@ -34,6 +35,30 @@ def input_weights(in_size: int, size: int, *, gates: int) -> tuple[nn.Parameter,
     for gate in range(gates):
         nn.init.xavier_uniform_(weight_x.data[gate * size : (gate + 1) * size])
     return weight_x, nn.Parameter(torch.zeros(gates * size))
+
+
+def rotations_(weight: Tensor) -> Tensor:
+    """Fill a square matrix [H, H] with rotations of pairs of units by angles drawn from [0, 2 pi).
+
+    It is orthogonal, and what is held at one step never meets another pair: a network that starts so and has
+    an activation that keeps lengths is a delay line. With an odd H the last unit keeps itself.
+
+    Source: Henaff, Szlam & LeCun 2016, "Recurrent orthogonal networks and long-memory tasks", section 4.1.
+
+    Example:
+        >>> import torch
+        >>> W = rotations_(torch.empty(4, 4))
+        >>> torch.allclose(W @ W.T, torch.eye(4), atol=1e-6), W[0, 2:].tolist()
+        (True, [0.0, 0.0])
+    """
+    with torch.no_grad():
+        nn.init.eye_(weight)
+        angles = torch.empty(len(weight) // 2, dtype=weight.dtype).uniform_(0.0, 2 * math.pi)
+        first = torch.arange(0, 2 * len(angles), 2)
+        weight[first, first] = weight[first + 1, first + 1] = angles.cos()
+        weight[first + 1, first] = angles.sin()
+        weight[first, first + 1] = -angles.sin()
+    return weight
 
 
 class GateNorm(nn.Module):

@@ -9,7 +9,8 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
 from weft.shapes import check_choice
 
-Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu"]
+Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu", "modrelu"]
+Begin = Literal["orthogonal", "rotations"]
 
 
 class Orthogonal(Cell):
@@ -23,10 +24,12 @@ class Orthogonal(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        activation: g; maxout has two matrices and is left out.
+        activation: g; maxout has two matrices and is left out. What is orthogonal keeps what it holds only
+            if g does: take modrelu where memory is all, see docs/results.md.
+        weights: what W_hh starts with, any orthogonal matrix or rotations of pairs of units.
 
     Source: Helfrich, Willmott & Ye 2018, "Orthogonal recurrent neural networks with scaled Cayley
-    transform", without their scaling.
+    transform", without their scaling, modrelu as theirs.
 
     Example:
         >>> import torch
@@ -35,10 +38,13 @@ class Orthogonal(Cell):
         True
     """
 
-    def __init__(self, in_size: int, size: int, *, activation: Activation = "tanh") -> None:
+    def __init__(
+        self, in_size: int, size: int, *, activation: Activation = "tanh", weights: Begin = "orthogonal"
+    ) -> None:
         super().__init__(in_size, size)
         check_choice("activation", activation, Activation)
-        self.cell = Elman(in_size, size, activation=activation)
+        check_choice("weights", weights, Begin)
+        self.cell = Elman(in_size, size, activation=activation, weights=weights)
         # [384, 384] with its gradient took 10 ms of a core by Cayley's map, 107 by the matrix exponential
         orthogonal(self.cell, "weight_h", orthogonal_map="cayley")
 

@@ -1,4 +1,4 @@
-"""An Elman network over all time steps, activation tanh or ReLU; torch's own operation is one way.
+"""An Elman network over all time steps; for tanh and ReLU torch's own operation is one way.
 
 Nothing can hold h at padding in it, so h is taken from the last real step. Its plain twin is the loop
 over cells/elman.py's `step`.
@@ -13,6 +13,11 @@ from weft.nn.kernels.choice import Cells
 from weft.nn.kernels.held import hold_last
 from weft.nn.kernels.layer import Given, run
 
+CELLS = {"tanh": "elman", "relu": "relu"} | {
+    name: f"elman_{name}" for name in ("sigmoid", "leaky_relu", "elu", "modrelu")
+}
+"""The kernels' name of an Elman cell by its activation."""
+
 
 def elman(
     x: Tensor,
@@ -25,12 +30,12 @@ def elman(
     *,
     backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """h_t = activation(W_x x_t + W_h h_{t-1} + b).
+    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu adds no b but has it inside.
 
     Args:
         x: [B, T, D]; h: [B, H] the state before.
         weight_x: [H, D]; weight_h: [H, H]; bias: [H].
-        activation: "tanh" or "relu".
+        activation: one of CELLS.
         mask: [B, T] bool, real positions first, or None.
         backend: forces a way (choice.py).
 
@@ -38,8 +43,8 @@ def elman(
         y [B, T, H] (zero at padding), h [B, H].
     """
     given = Given(x, h, None, weight_x, weight_h, bias, None, mask)
-    cell = {"tanh": "elman", "relu": "relu"}[activation]
-    return run(cell, given, partial(operation, activation), backend)[:2]
+    theirs = partial(operation, activation) if activation in ("tanh", "relu") else None
+    return run(CELLS[activation], given, theirs, backend)[:2]
 
 
 def operation(

@@ -6,6 +6,7 @@ It may be derived any number of times. Read next: written.py.
 import torch
 from torch import Tensor
 
+from weft.nn.activations import activate, modrelu
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.rows import Sorted
 
@@ -21,9 +22,11 @@ def run(
     extra: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer; see compiled.run. cell: lstm, peephole, coupled, gru, gru_before, elman or relu."""
+    """A layer; see compiled.run. cell: lstm, peephole, coupled, gru, gru_before, elman, relu or elman_*."""
     ys = []
-    for t, inputs in enumerate(linear(x, weight_x, bias).unbind(1)):
+    inside = cell == "elman_modrelu"
+    extra = bias if inside else extra
+    for t, inputs in enumerate(linear(x, weight_x, None if inside else bias).unbind(1)):
         new_h, new_c = _step(cell, inputs, h, c, weight_h, extra)
         y = new_h
         if mask is not None:
@@ -81,9 +84,11 @@ def _step(
 
 def _without_c(cell: str, inputs: Tensor, h: Tensor, weight: Tensor, extra: Tensor | None) -> Tensor:
     size = h.shape[1]
-    if cell in ("elman", "relu"):
+    if cell.startswith("elman") or cell == "relu":
         energy = inputs + linear(h, weight)
-        return energy.tanh() if cell == "elman" else energy.relu()
+        if cell == "elman_modrelu" and extra is not None:
+            return modrelu(energy, extra)
+        return activate(energy, "tanh" if cell == "elman" else cell.removeprefix("elman_"))
     weight_g, weight_n = weight.split([2 * size, size])
     r, u = (inputs[:, : 2 * size] + linear(h, weight_g)).sigmoid().chunk(2, -1)
     inner = linear(r * h, weight_n) if cell == "gru_before" else r * linear(h, weight_n, extra)

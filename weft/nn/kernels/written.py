@@ -12,10 +12,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.nn.activations import SLOPE, activate
 from weft.nn.kernels.products import Products, graph_or, plain_forward
 from weft.nn.kernels.rows import Sorted, sort
 
-CELLS = ("elman", "relu", "gru", "gru_before", "peephole")
+ACTIVATIONS = {"elman": "tanh", "relu": "relu"} | {
+    f"elman_{name}": name for name in ("sigmoid", "leaky_relu", "elu", "modrelu")
+}
+CELLS = (*ACTIVATIONS, "gru", "gru_before", "peephole")
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)
 tanh_slope = torch.ops.aten.tanh_backward.grad_input  # grad (1 - y^2)
@@ -33,10 +37,8 @@ def run(
     extra: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer; see compiled.run. cell: elman, relu, gru, gru_before or peephole."""
-    kind = {"elman": _Elman, "relu": _Elman, "gru": _GRU, "gru_before": _GRUBefore, "peephole": _Peephole}[
-        cell
-    ]
+    """A layer; see compiled.run. cell: one of CELLS."""
+    kind = {"gru": _GRU, "gru_before": _GRUBefore, "peephole": _Peephole}.get(cell, _Elman)
     rows = sort(x, mask)
     low = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else None
     wide = weight_h.dtype
@@ -55,7 +57,9 @@ class _Elman(torch.autograd.Function):
         ctx: Any, rows: Sorted, low: Any, cell: str, x: Tensor, h: Tensor, wx: Tensor, wh: Tensor, b: Tensor
     ) -> tuple[Tensor, Tensor]:
         p = Products(rows, low, wh.dtype)
-        gates, hs, weight = p.inputs(x, wx, b), p.states(h, len(x)), p.cast(wh)
+        name = ACTIVATIONS[cell]
+        inputs = torch.zeros_like(b) if name == "modrelu" else b
+        gates, hs, weight = p.inputs(x, wx, inputs), p.states(h, len(x)), p.cast(wh)
         for n, g, before, after in zip(
             p.counts, gates.unbind(), hs[:-1].unbind(), hs[1:].unbind(), strict=True
         ):
@@ -64,10 +68,7 @@ class _Elman(torch.autograd.Function):
                 g.addmm_(before[:n], weight.mT)
             else:
                 g.add_(p.times(before[:n], weight))
-            if cell == "relu":
-                torch.clamp(g, min=0.0, out=after[:n])
-            else:
-                torch.tanh(g, out=after[:n])
+            _activate(name, g, b, after[:n])
         ctx.save_for_backward(x, h, wx, wh, b, hs)
         ctx.p, ctx.cell = p, cell
         return hs[1:], p.last(hs)
@@ -81,13 +82,43 @@ class _Elman(torch.autograd.Function):
         for t in reversed(range(len(dy))):
             n = p.counts[t]
             whole = dh[:n].add_(dy[t, :n])
-            if ctx.cell == "relu":
-                relu_slope(whole, hs[t + 1, :n], 0, grad_input=d[t, :n])
-            else:
-                tanh_slope(whole, hs[t + 1, :n], grad_input=d[t, :n])
+            _slope(ACTIVATIONS[ctx.cell], whole, hs[t + 1, :n], d[t, :n])
             dh[:n] = p.times(d[t, :n], weight)
         dx = p.back(d, wx) if ctx.needs_input_grad[3] else None
-        return None, None, None, dx, dh, p.gradient(d, x), p.gradient(d, hs[:-1]), d.sum((0, 1))
+        db = (d * hs[1:].sign() if ctx.cell == "elman_modrelu" else d).sum((0, 1))
+        return None, None, None, dx, dh, p.gradient(d, x), p.gradient(d, hs[:-1]), db
+
+
+def _activate(name: str, z: Tensor, bias: Tensor, out: Tensor) -> None:
+    """g(z) into `out`; z is used up."""
+    match name:
+        case "tanh":
+            torch.tanh(z, out=out)
+        case "relu":
+            torch.clamp(z, min=0.0, out=out)
+        case "sigmoid":
+            torch.sigmoid(z, out=out)
+        case "modrelu":
+            torch.mul(z.sign(), z.abs_().add_(bias).clamp_(min=0.0), out=out)
+        case _:
+            out.copy_(activate(z, name))
+
+
+def _slope(name: str, grad: Tensor, y: Tensor, out: Tensor) -> None:
+    """grad g'(z) into `out`, from y = g(z)."""
+    match name:
+        case "tanh":
+            tanh_slope(grad, y, grad_input=out)
+        case "relu":
+            relu_slope(grad, y, 0, grad_input=out)
+        case "sigmoid":
+            sigmoid_slope(grad, y, grad_input=out)
+        case "modrelu":
+            torch.mul(grad, y != 0, out=out)
+        case "leaky_relu":
+            torch.ops.aten.leaky_relu_backward.grad_input(grad, y, SLOPE, True, grad_input=out)
+        case "elu":
+            torch.ops.aten.elu_backward.grad_input(grad, 1.0, 1.0, 1.0, True, y, grad_input=out)
 
 
 class _GRU(torch.autograd.Function):
