@@ -14,7 +14,7 @@ NATIVE = "weft/nn/kernels/native"
 
 
 class Cells(BuildHookInterface):  # type: ignore[type-arg]
-    """Compiles NATIVE/cells.cpp into NATIVE, for a wheel and for an editable install alike."""
+    """Compiles the sources of NATIVE into NATIVE, for a wheel and for an editable install alike."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before the wheel is filled."""

@@ -55,6 +55,7 @@ EVERYWHERE = set(ALLOWED) - {"cli", "__main__", "__init__"}
 NUMBERS = EVERYWHERE - GROUND - {"search", "nn", "models", "config"}
 HOMES = {
     "torch": EVERYWHERE - {"text"},
+    "triton": {"nn"},
     "numpy": NUMBERS,
     "tokenizers": {"text"},
     "zstandard": {"data"},

@@ -57,7 +57,7 @@ def everything(cell: str, given: list[Tensor], mask: Tensor | None, backend: str
         plain = call(cell, given, mask, backend)
     leaves = [t.clone().requires_grad_() for t in given]
     outs = call(cell, leaves, mask, backend)
-    total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+    total = sum((normal(*o.shape, seed=k, dtype=o.dtype).to(o.device) * o).sum() for k, o in enumerate(outs))
     return (*plain, *outs, *torch.autograd.grad(total, leaves))
 
 

@@ -43,14 +43,14 @@ def command() -> None:
         f"precision auto means {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere"
     )
     click.echo(f"token stores: {cache_directory()}")
-    for line in _kernels():
+    for line in _kernels(device):
         click.echo(line)
     click.echo("measured here, median of 5:")
     for line in _measure(device):
         click.echo("  " + line)
 
 
-def _kernels() -> list[str]:
+def _kernels(device: "torch.device") -> list[str]:
     """Which product and which recurrent layers run here, and why."""
     import torch as t
 
@@ -59,12 +59,19 @@ def _kernels() -> list[str]:
     from weft.nn.cells.gru import GRU
     from weft.nn.cells.lstm import LSTM
     from weft.nn.cells.peephole import Peephole
-    from weft.nn.kernels import choice, native
+    from weft.nn.kernels import choice, native, triton
     from weft.nn.kernels.linear import product_for
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no: {compiled.reason}"
     lines = [f"compiled recurrent cells: {there}"]
+    if native.light().library is None:
+        lines.append(f"  those without a matrix (minGRU, SRU, ..) not: {native.light().reason}")
+    reason = triton.why_not(device)
+    said = (
+        f"not used: {reason}" if reason else "peephole, minGRU, SRU, normalised gates and others run by them"
+    )
+    lines.append(f"Triton kernels: {said}")
     for what, variable in (("linear", "WEFT_LINEAR"), ("cells", "WEFT_CELLS")):
         if choice.forced(what) != "auto":
             lines.append(

@@ -29,6 +29,13 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
     return sequence(a, b, c) if choice.traced() or choice.forced("cells") == "steps" else recurrence(a, b, c)
 
 
+def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
+    """`recur` with a node of the graph for every step."""
+    if mask is not None:
+        a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
+    return sequence(a, b, c)
+
+
 def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     """One operation a step: the plain twin of kernels/recurrence.py."""
     cs = []

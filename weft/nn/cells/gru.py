@@ -9,8 +9,10 @@ from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels import fused
 from weft.nn.kernels.gru import gru
 from weft.nn.kernels.linear import linear
+from weft.nn.kernels.triton.form import Norms, Recurrence
 from weft.probe import record, watching
 from weft.shapes import check_choice
 
@@ -82,10 +84,7 @@ class GRU(Cell):
 
     def _step(self, x: Tensor, h: Tensor, read: Tensor) -> tuple[Tensor, tuple[Tensor]]:
         """One step whose products read `read`."""
-        energy = linear(x, self.weight_x, None if self.normalised else self.bias)
-        if self.normalised:
-            energy = self.norm_x(energy) + self.bias
-        gates, n_x = energy.split([2 * self.size, self.size], -1)
+        gates, n_x = self._energies(x).split([2 * self.size, self.size], -1)
         weight_g, weight_n = self.weight_h.split([2 * self.size, self.size])
         if self.reset == "after":
             gates_h, n_h = linear(read, self.weight_h).split([2 * self.size, self.size], -1)
@@ -110,9 +109,28 @@ class GRU(Cell):
         self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once, by the kernel where it knows the form."""
-        if self.candidate == "sigmoid" or self.normalised or watching():
+        special = self.candidate == "sigmoid" or self.normalised
+        if watching() or (special and not fused.serves(x)):
             return super().forward(x, state, mask)
         self.check(x, state, mask)
         bias_n = self.bias_n if self.reset == "after" else None
+        if special:
+            form = Recurrence("gru" if self.reset == "after" else "gru_before", self.candidate)
+            y, h, _ = fused.layer(
+                form, self._energies(x), state[0], None, self.weight_h, bias_n, self._norms(), mask
+            )
+            return y, (h,)
         y, h = gru(x, state[0], self.weight_x, self.weight_h, self.bias, bias_n, mask)
         return y, (h,)
+
+    def _energies(self, x: Tensor) -> Tensor:
+        """W x + b of all gates, [.., 3 H]."""
+        if self.normalised:
+            return self.norm_x(linear(x, self.weight_x)) + self.bias
+        return linear(x, self.weight_x, self.bias)
+
+    def _norms(self) -> Norms | None:
+        if not self.normalised:
+            return None
+        gains = self.norm_h.gain, self.norm_n.gain
+        return Norms(torch.cat(gains)) if self.reset == "after" else Norms(*gains)

@@ -8,8 +8,10 @@ from torch import Tensor
 from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
+from weft.nn.kernels import fused
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.lstm import HOLD, lstm
+from weft.nn.kernels.triton.form import Norms, Recurrence
 from weft.probe import record, watching
 from weft.shapes import check_choice
 
@@ -74,10 +76,8 @@ class LSTM(Cell):
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One step of the equation."""
         h, c = state
-        if self.normalised:
-            energy = self.norm_x(linear(x, self.weight_x)) + self.norm_h(linear(h, self.weight_h)) + self.bias
-        else:
-            energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
+        kept = linear(h, self.weight_h)
+        energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)
         gates = list(energy.split(self.size, -1))
         new = activate(gates[-2], self.candidate)
         o = gates[-1].sigmoid()
@@ -102,11 +102,25 @@ class LSTM(Cell):
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps at once, by the kernel; a probe sees the gates, step by step."""
-        if watching() or self.normalised or self.candidate == "sigmoid":
+        special = self.normalised or self.candidate == "sigmoid"
+        whole = self.forget_gate and self.input_gate
+        if watching() or (special and not (whole and fused.serves(x))):
             return super().forward(x, state, mask)
         self.check(x, state, mask)
+        if special:
+            norms = Norms(self.norm_h.gain, self.norm_c.gain) if self.normalised else None
+            form, energies = Recurrence("lstm", self.candidate), self._energies(x)
+            y, h, c = fused.layer(form, energies, *state, self.weight_h, None, norms, mask)
+            assert c is not None
+            return y, (h, c)
         y, h, c = lstm(x, *state, *self._four_gates(), mask)
         return y, (h, c)
+
+    def _energies(self, x: Tensor) -> Tensor:
+        """W x + b of all gates, [.., G H]."""
+        if self.normalised:
+            return self.norm_x(linear(x, self.weight_x)) + self.bias
+        return linear(x, self.weight_x, self.bias)
 
     def _four_gates(self) -> tuple[Tensor, Tensor, Tensor]:
         if self.forget_gate and self.input_gate:

@@ -4,8 +4,8 @@ from torch import Tensor
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.light import light
 from weft.nn.kernels.linear import linear
-from weft.nn.scan import recur
 from weft.probe import record, watching
 
 
@@ -55,13 +55,12 @@ class MinLSTM(Cell):
     def forward(
         self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps: one product, then the elementwise recurrence."""
+        """All steps: one product, then gates and state in one kernel."""
         if watching():
             return super().forward(x, state, mask)
         self.check(x, state, mask)
-        f, i, candidate = self._gates(x)
-        h = recur(f, i * candidate, state[0], mask)
-        return h if mask is None else h * mask[..., None], (h[:, -1],)
+        y, h = light("minlstm", linear(x, self.weight_x, self.bias), state[0], mask=mask)
+        return y, (h,)
 
     def _gates(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         f, i, candidate = linear(x, self.weight_x, self.bias).chunk(3, -1)

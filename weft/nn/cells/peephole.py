@@ -10,8 +10,10 @@ from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels import fused
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.peephole import peephole
+from weft.nn.kernels.triton.form import Norms, Recurrence
 from weft.probe import record, watching
 from weft.shapes import check_choice
 
@@ -83,10 +85,8 @@ class Peephole(Cell):
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One step of the equation."""
         h, before = state
-        if self.normalised:
-            energy = self.norm_x(linear(x, self.weight_x)) + self.norm_h(linear(h, self.weight_h)) + self.bias
-        else:
-            energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
+        kept = linear(h, self.weight_h)
+        energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)
         i, f, candidate, o = energy.chunk(4, -1)
         seen = self._seen(before)
         i = (i + seen.get("input", 0.0)).sigmoid()
@@ -105,11 +105,26 @@ class Peephole(Cell):
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps at once, by the kernel where it knows the form; a probe sees the gates, step by step."""
-        if watching() or self.normalised or self.candidate == "sigmoid" or self.form == "full":
+        special = self.normalised or self.candidate == "sigmoid"
+        if watching() or self.form == "full" or (special and not fused.serves(x)):
             return super().forward(x, state, mask)
         self.check(x, state, mask)
+        if special:
+            norms = Norms(self.norm_h.gain, self.norm_c.gain) if isinstance(self.norm_c, GateNorm) else None
+            form = Recurrence("lstm", self.candidate, peephole=True)
+            y, h, last = fused.layer(
+                form, self._energies(x), *state, self.weight_h, self._three(), norms, mask
+            )
+            assert last is not None
+            return y, (h, last)
         y, h, c = peephole(x, *state, self.weight_x, self.weight_h, self.bias, self._three(), mask)
         return y, (h, c)
+
+    def _energies(self, x: Tensor) -> Tensor:
+        """W x + b of all gates, [.., 4 H]."""
+        if self.normalised:
+            return self.norm_x(linear(x, self.weight_x)) + self.bias
+        return linear(x, self.weight_x, self.bias)
 
     def _three(self) -> Tensor:
         """The weights of all three gates; zeros where one does not look."""

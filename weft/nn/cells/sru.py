@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
 from weft.nn.kernels.held import hold_last
+from weft.nn.kernels.light import light
 from weft.nn.kernels.linear import linear
-from weft.nn.scan import recur
 from weft.probe import record, watching
 
 
@@ -59,7 +59,8 @@ class SRU(Cell):
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One step of the equation."""
         _, c = state
-        candidate, f, r, past = self._energies(x)
+        energies, past = self._energies(x)
+        candidate, f, r = energies.chunk(3, -1)
         if self.peephole:
             f, r = f + self.weight_c[0] * c, r + self.weight_c[1] * c
         f, r = f.sigmoid(), r.sigmoid()
@@ -79,21 +80,23 @@ class SRU(Cell):
     def forward(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps: one product, then the elementwise recurrence, where the gates do not read c."""
-        if watching() or self.peephole:
+        """All steps: one product, then gates and state in one kernel."""
+        if watching():
             return super().forward(x, state, mask)
         self.check(x, state, mask)
-        candidate, f, r, past = self._energies(x)
-        f, r = f.sigmoid(), r.sigmoid()
-        c = recur(f, (1 - f) * candidate, state[1], mask)
-        h = r * c + (1 - r) * past
+        energies, past = self._energies(x)
+        peep = self.weight_c if self.peephole else None
+        h, c = light("sru", energies, state[1], past=past, peep=peep, mask=mask)
         if mask is None:
-            return h, (h[:, -1], c[:, -1])
+            return h, (h[:, -1], c)
         h, last = hold_last(h, state[0], mask)
-        return h, (last, c[:, -1])
+        return h, (last, c)
 
-    def _energies(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """c^, the energies of f and r, and what the highway carries."""
-        candidate, f, r, *rest = linear(x, self.weight_x).split(self.size, -1)
-        b_f, b_r = self.bias.chunk(2)
-        return candidate, f + b_f, r + b_r, rest[0] if rest else x
+    def _energies(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """c^ and the energies of f and r, [.., 3 H], and what the highway carries."""
+        zeros = self.bias.new_zeros(self.size)
+        biases = [zeros, self.bias] if len(self.weight_x) == 3 * self.size else [zeros, self.bias, zeros]
+        products = linear(x, self.weight_x, torch.cat(biases))
+        if len(biases) == 2:
+            return products, x
+        return products[..., : 3 * self.size], products[..., 3 * self.size :]

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import input_weights
+from weft.nn.kernels.light import light
 from weft.nn.kernels.linear import linear
-from weft.nn.scan import recur
 from weft.probe import record, watching
 
 
@@ -46,7 +46,8 @@ class SSRU(Cell):
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
         """One step of the equation."""
-        f, candidate = self._gates(x)
+        f, candidate = self._energies(x).chunk(2, -1)
+        f = f.sigmoid()
         c = f * state[0] + (1 - f) * candidate
         h = torch.relu(c)
         if watching():
@@ -57,15 +58,13 @@ class SSRU(Cell):
     def forward(
         self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
     ) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps: one product, then the elementwise recurrence."""
+        """All steps: one product, then gates and state in one kernel."""
         if watching():
             return super().forward(x, state, mask)
         self.check(x, state, mask)
-        f, candidate = self._gates(x)
-        c = recur(f, (1 - f) * candidate, state[0], mask)
-        h = torch.relu(c)
-        return h if mask is None else h * mask[..., None], (c[:, -1],)
+        y, c = light("ssru", self._energies(x), state[0], mask=mask)
+        return y, (c,)
 
-    def _gates(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        f, candidate = linear(x, self.weight_x).chunk(2, -1)
-        return (f + self.bias).sigmoid(), candidate
+    def _energies(self, x: Tensor) -> Tensor:
+        """Of f and the candidate, [.., 2 H]."""
+        return linear(x, self.weight_x, torch.cat([self.bias, torch.zeros_like(self.bias)]))

@@ -22,9 +22,10 @@ import torch
 from weft.errors import ConfigError
 from weft.probe import watching
 
-Cells = Literal["auto", "native", "torch", "operation", "written", "steps"]
+Cells = Literal["auto", "native", "torch", "operation", "written", "triton", "steps"]
 """auto: the fastest by probe; native: compiled code of ours; torch: without it, which is the faster of
-operation (torch's own, where it has one) and written (back-propagation by hand); steps: the plain loop."""
+operation (torch's own, where it has one) and written (back-propagation by hand); triton: kernels for a GPU;
+steps: the plain loop."""
 
 Products = Literal["auto", "torch", "onednn"]
 

@@ -12,10 +12,9 @@ from torch import Tensor
 from weft.nn.kernels.choice import Cells
 from weft.nn.kernels.held import hold_last
 from weft.nn.kernels.layer import Given, run
+from weft.nn.kernels.written import ACTIVATIONS
 
-CELLS = {"tanh": "elman", "relu": "relu"} | {
-    name: f"elman_{name}" for name in ("sigmoid", "leaky_relu", "elu", "modrelu")
-}
+CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
 """The kernels' name of an Elman cell by its activation."""
 
 

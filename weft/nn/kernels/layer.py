@@ -3,6 +3,7 @@
 native     compiled code, float32 on the CPU              compiled.py
 operation  torch's own: oneDNN, MKL, cuDNN                lstm.py, gru.py, elman.py, coupled.py
 written    back-propagation by hand, any device and dtype written.py
+triton     kernels for a GPU, without an operation        fused.py
 steps      the plain loop                                 steps.py
 """
 
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, compiled, native, steps, written
+from weft.nn.kernels import choice, compiled, fused, native, steps, written
 
 PROBE = 2e8  # multiplications of a probe's piece, some milliseconds
 STEPS = (8, 64)
@@ -57,6 +58,8 @@ def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | 
     asked = "auto" if asked == "torch" else asked
     if asked == "steps":
         return steps.run(cell, *given)
+    if asked == "triton":
+        return fused.run(cell, *given)
     if asked == "written" and cell in written.CELLS and not choice.traced():
         return written.run(cell, *given)
     if asked == "operation" and operation is not None:
@@ -98,6 +101,8 @@ def _ways(cell: str, given: Given, operation: Way | None, *, compiled_too: bool)
     if compiled_too and not suits_native(cell, given):
         others = {} if _mostly_padding(given.mask) else ways
         ways = {"native": partial(compiled.run, cell), **others}
+    elif not operation and given.x.device.type == "cuda" and not fused.why_not(cell, given.x):
+        ways["triton"] = partial(fused.run, cell)  # not measured: a clock here sees launches only
     elif not (operation and torch.is_autocast_enabled(given.x.device.type)) and cell in written.CELLS:
         ways["written"] = partial(written.run, cell)
     return ways

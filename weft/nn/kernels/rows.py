@@ -35,6 +35,12 @@ class Sorted(NamedTuple):
         back[self.order] = torch.arange(len(back), device=back.device)
         return tensor[back]
 
+    def mask(self) -> Tensor | None:
+        """[B, T] bool in the kernel's order, True = real; None where no row is shorter than T."""
+        if self.lengths is None:
+            return None
+        return torch.arange(self.active.shape[1], device=self.lengths.device) < self.lengths[:, None]
+
     def real(self) -> Tensor | None:
         """The real positions of [T, B] as numbers of [T * B]; None for all."""
         if self.lengths is None:

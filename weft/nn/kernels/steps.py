@@ -50,11 +50,8 @@ def derived(
         given: x [B, T, D], h, c, weight_x, weight_h, bias, extra, rows in the kernel's order.
         grads: by y, h, c.
     """
-    mask = None
-    if rows.lengths is not None:
-        mask = torch.arange(rows.active.shape[1], device=rows.lengths.device) < rows.lengths[:, None]
     with torch.enable_grad():
-        outs = run(cell, *given, mask)  # type: ignore[arg-type]
+        outs = run(cell, *given, rows.mask())  # type: ignore[arg-type]
         pairs = [
             (out, grad) for out, grad in zip(outs, grads, strict=True) if out is not None and grad is not None
         ]

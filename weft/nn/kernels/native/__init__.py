@@ -1,10 +1,11 @@
-"""Loads the compiled cells (cells.cpp) by ctypes: no header of torch or Python, one file for all versions.
+"""Loads the compiled cells (cells.cpp, light.cpp) by ctypes: no header of torch or Python, one file for all.
 
-Read next: ../compiled.py, which calls them.
+Read next: ../compiled.py and ../compiled_light.py, which call them.
 """
 
 import ctypes
 import functools
+from collections.abc import Callable
 from ctypes import POINTER, Structure, c_longlong, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,6 +42,29 @@ class Backward(Structure):
     ]
 
 
+LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
+
+
+class Light(Structure):
+    """As struct Light in light.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["kind", "T", "B", "H", "slabs", "z_row", "z_step"]),
+        *((name, c_longlong) for name in ["past_row", "past_step", "c_row", "c_step"]),
+        *((name, c_void_p) for name in ["bounds", "z", "past", "peep", "mask", "first", "c", "y"]),
+    ]
+
+
+class LightBack(Structure):
+    """As struct LightBack in light.cpp."""
+
+    _fields_ = [
+        ("f", Light),
+        *((name, c_longlong) for name in ["slabs", "dz_row", "dz_step", "dpast_row", "dpast_step"]),
+        *((name, c_void_p) for name in ["dy", "dc", "dz", "dpast", "dpeep"]),
+    ]
+
+
 class Loaded(NamedTuple):
     """library: the functions, None where there are none; reason: in words; width: floats in a register."""
 
@@ -52,30 +76,55 @@ class Loaded(NamedTuple):
 
 @functools.cache
 def loaded() -> Loaded:
-    """The compiled cells for this processor, or why there are none."""
+    """The compiled cells with a matrix for this processor, or why there are none."""
+    return _load("cells", _cells)
+
+
+@functools.cache
+def light() -> Loaded:
+    """The compiled cells without a matrix, likewise."""
+    return _load("light", _light)
+
+
+def _load(source: str, prepare: Callable[[Any], int]) -> Loaded:
     capability = torch.backends.cpu.get_cpu_capability()
     name = SETS.get(capability)
     if name is None:
         return Loaded(None, f"the processor has neither AVX-512 nor AVX2 (torch says {capability})")
-    path = Path(__file__).parent / f"cells.{name}.so"
+    path = Path(__file__).parent / f"{source}.{name}.so"
     if not path.exists():
         return Loaded(None, "they were not compiled when Weft was installed (is there a C++ compiler?)")
     try:
         library = ctypes.CDLL(str(path))
-        library.weft_version.restype = library.weft_width.restype = c_longlong
-        if library.weft_version() != VERSION:
-            return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
-        library.weft_forward.argtypes = [POINTER(Forward), c_void_p]
-        library.weft_backward.argtypes = [POINTER(Backward), c_void_p]
-        library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
-        library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
-        width = library.weft_width()
+        width = prepare(library)
     except (OSError, AttributeError) as error:
         return Loaded(None, f"{path.name} cannot be loaded ({error})")
+    if not width:
+        return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
     start = _openmp()
     spoken = "AVX-512" if name == "avx512" else "AVX2"
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
     return Loaded(library, f"{spoken}{threads}", width, start)
+
+
+def _cells(library: Any) -> int:
+    """The width of a register; 0 for a library that does not fit this file."""
+    library.weft_version.restype = library.weft_width.restype = c_longlong
+    if library.weft_version() != VERSION:
+        return 0
+    library.weft_forward.argtypes = [POINTER(Forward), c_void_p]
+    library.weft_backward.argtypes = [POINTER(Backward), c_void_p]
+    library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
+    library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
+    return int(library.weft_width())
+
+
+def _light(library: Any) -> int:
+    """1; 0 for a library that does not fit this file."""
+    library.weft_light_version.restype = c_longlong
+    library.weft_light_forward.argtypes = [POINTER(Light), c_void_p]
+    library.weft_light_backward.argtypes = [POINTER(LightBack), c_void_p]
+    return int(library.weft_light_version() == VERSION)
 
 
 def pointer(tensor: Tensor | None) -> int | None:

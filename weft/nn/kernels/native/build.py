@@ -1,4 +1,4 @@
-"""Compiles cells.cpp, once for each instruction set; knows nothing but Python's standard library.
+"""Compiles cells.cpp and light.cpp for each instruction set; knows nothing but Python's standard library.
 
 The build of the package calls it (hatch_build.py); from a checkout:  python weft/nn/kernels/native/build.py
 Without a compiler there is nothing to load and the other ways serve.
@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCE = HERE / "cells.cpp"
+SOURCES = ("cells", "light")
+COMMON = HERE / "common.h"
 SETS = {
     "avx512": ["-mavx512f", "-mfma", "-mprefer-vector-width=512"],
     "avx2": ["-mavx2", "-mfma"],
@@ -22,9 +23,9 @@ FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-e
 COMPILERS = ("c++", "g++", "clang++")
 
 
-def file_name(name: str) -> str:
-    """The library of an instruction set."""
-    return f"cells.{name}.so"
+def file_name(name: str, source: str = "cells") -> str:
+    """The library of a source for an instruction set."""
+    return f"{source}.{name}.so"
 
 
 def compiler() -> list[str] | None:
@@ -46,13 +47,14 @@ def build(folder: Path = HERE) -> tuple[list[Path], str]:
     if command is None:
         return [], "no C++ compiler was found when Weft was installed"
     made: list[Path] = []
-    for name, flags in SETS.items():
-        target = folder / file_name(name)
-        if not target.exists() or target.stat().st_mtime < SOURCE.stat().st_mtime:
+    for source, (name, flags) in ((source, each) for source in SOURCES for each in SETS.items()):
+        target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
+        newest = max(path.stat().st_mtime for path in (file, COMMON))
+        if not target.exists() or target.stat().st_mtime < newest:
             part = target.with_suffix(f".{os.getpid()}.part")
             try:
                 subprocess.run(
-                    [*command, *FLAGS, *flags, str(SOURCE), "-o", str(part)], check=True, capture_output=True
+                    [*command, *FLAGS, *flags, str(file), "-o", str(part)], check=True, capture_output=True
                 )
                 part.replace(target)
             except (OSError, subprocess.CalledProcessError) as error:

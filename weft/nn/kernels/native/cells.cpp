@@ -7,107 +7,11 @@
 //
 // Plain C interface, loaded by ctypes (__init__.py); no header of torch or Python. This file is compiled once
 // for AVX-512 and once for AVX2 (build.py), and the loader takes the one that the processor can run.
-#include <immintrin.h>
+#include "common.h"
 
-#include <atomic>
-#include <cstring>
 #include <type_traits>
 
-typedef long long Int;
-
-#if defined(_WIN32)
-#define API extern "C" __declspec(dllexport)
-#else
-#define API extern "C" __attribute__((visibility("default")))
-#endif
-
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int W = 16;  // floats in a register
-typedef __m512 V;
-typedef __mmask16 M;
-inline M lanes(Int n) { return n >= W ? 0xFFFF : (n <= 0 ? 0 : (M)((1u << n) - 1)); }
-inline V load(const float *p, M m) { return _mm512_maskz_loadu_ps(m, p); }
-inline void store(float *p, M m, V v) { _mm512_mask_storeu_ps(p, m, v); }
-inline V whole(const float *p) { return _mm512_loadu_ps(p); }
-inline V set(float x) { return _mm512_set1_ps(x); }
-inline V fma(V a, V b, V c) { return _mm512_fmadd_ps(a, b, c); }
-inline V fnma(V a, V b, V c) { return _mm512_fnmadd_ps(a, b, c); }
-inline V mul(V a, V b) { return _mm512_mul_ps(a, b); }
-inline V add(V a, V b) { return _mm512_add_ps(a, b); }
-inline V sub(V a, V b) { return _mm512_sub_ps(a, b); }
-inline V div(V a, V b) { return _mm512_div_ps(a, b); }
-inline V least(V a, V b) { return _mm512_min_ps(a, b); }  // of a NaN and a number the second operand comes,
-inline V most(V a, V b) { return _mm512_max_ps(a, b); }   // so x stands second and a NaN stays
-inline V nearest(V a) { return _mm512_roundscale_ps(a, 0); }
-inline V times_power(V p, V n) { return _mm512_scalef_ps(p, n); }
-inline V positive(V x, V y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, set(0), _CMP_GT_OQ), y); }
-inline __m512i bits(V x) { return _mm512_castps_si512(x); }
-inline V without_sign(V x) { return _mm512_castsi512_ps(_mm512_and_epi32(bits(x), _mm512_set1_epi32(0x7fffffff))); }
-inline V with_sign(V x, V of) {
-  __m512i sign = _mm512_and_epi32(bits(of), _mm512_set1_epi32((int)0x80000000));
-  return _mm512_castsi512_ps(_mm512_or_epi32(bits(x), sign));
-}
-constexpr int max_rows(int vectors) { return vectors == 4 ? 6 : 8; }
-#else
-constexpr int W = 8;
-typedef __m256 V;
-typedef __m256i M;
-inline M lanes(Int n) {
-  return _mm256_cmpgt_epi32(_mm256_set1_epi32(n > W ? W : (int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-inline V load(const float *p, M m) { return _mm256_maskload_ps(p, m); }
-inline void store(float *p, M m, V v) { _mm256_maskstore_ps(p, m, v); }
-inline V whole(const float *p) { return _mm256_loadu_ps(p); }
-inline V set(float x) { return _mm256_set1_ps(x); }
-inline V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
-inline V fnma(V a, V b, V c) { return _mm256_fnmadd_ps(a, b, c); }
-inline V mul(V a, V b) { return _mm256_mul_ps(a, b); }
-inline V add(V a, V b) { return _mm256_add_ps(a, b); }
-inline V sub(V a, V b) { return _mm256_sub_ps(a, b); }
-inline V div(V a, V b) { return _mm256_div_ps(a, b); }
-inline V least(V a, V b) { return _mm256_min_ps(a, b); }
-inline V most(V a, V b) { return _mm256_max_ps(a, b); }
-inline V nearest(V a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-inline V times_power(V p, V n) {
-  __m256i e = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
-  return mul(p, _mm256_castsi256_ps(_mm256_slli_epi32(e, 23)));
-}
-inline V positive(V x, V y) { return _mm256_and_ps(_mm256_cmp_ps(x, set(0), _CMP_GT_OQ), y); }
-inline V without_sign(V x) { return _mm256_andnot_ps(set(-0.f), x); }
-inline V with_sign(V x, V of) { return _mm256_or_ps(x, _mm256_and_ps(set(-0.f), of)); }
-constexpr int max_rows(int vectors) { return vectors == 4 ? 3 : vectors == 3 ? 4 : 6; }
-#endif
-
-// e^x - 1 = (p + 1) 2^n - 1 with p = e^r - 1 and |r| <= log(2) / 2, as in Cephes; a rational tanh was too
-// inexact near 1, where its slope 1 - y^2 is a small difference.
-struct Power {
-  V p, scale;
-  explicit Power(V x) {
-    V n = nearest(mul(x, set(1.44269504f)));
-    V r = fnma(n, set(-2.12194440e-4f), fnma(n, set(0.693359375f), x));
-    V q = fma(set(1.9875691500e-4f), r, set(1.3981999507e-3f));
-    q = fma(q, r, set(8.3334519073e-3f));
-    q = fma(q, r, set(4.1665795894e-2f));
-    q = fma(q, r, set(1.6666665459e-1f));
-    q = fma(q, r, set(5.0000001201e-1f));
-    p = fma(q, mul(r, r), r);
-    scale = times_power(set(1.f), n);
-  }
-};
-inline V sigmoid(V x) {
-  Power e(sub(set(0.f), least(set(87.f), most(set(-87.f), x))));
-  return div(set(1.f), add(set(1.f), fma(e.p, e.scale, e.scale)));
-}
-inline V tangent(V x) {  // the hyperbolic one: (e^2|x| - 1) / (e^2|x| + 1) with the sign of x
-  V magnitude = least(set(20.f), without_sign(x));
-  Power e(add(magnitude, magnitude));
-  V less = fma(e.p, e.scale, sub(e.scale, set(1.f)));
-  return with_sign(div(less, add(less, set(2.f))), x);
-}
-inline V slope_sigmoid(V y) { return mul(y, sub(set(1.f), y)); }
-inline V slope_tangent(V y) { return fnma(y, y, set(1.f)); }
 
 // acc += a [MR, K] times a panel [K, NV, W].
 template <int MR, int NV>
@@ -414,32 +318,23 @@ inline void slab(const Backward &f, Int s) {
   }
 }
 
-template <class Work> struct Job {
-  const Work *work;
-  std::atomic<Int> next;
-  static void run(void *self) {
-    Job *job = (Job *)self;
-    for (Int s; (s = job->next++) < job->work->slabs;) slab(*job->work, s);
-  }
-};
-
-// How OpenMP starts a team (GOMP_parallel of the library that torch brought), or NULL for one thread.
-typedef void (*Start)(void (*)(void *), void *, unsigned, unsigned);
-
-template <class Work> void run(const Work *work, Start start) {
-  Job<Work> job{work, {0}};
-  if (start && work->slabs > 1)
-    start(Job<Work>::run, &job, (unsigned)work->slabs, 0);
-  else
-    Job<Work>::run(&job);
-}
-
 }  // namespace
 
 API Int weft_version() { return 1; }  // of the structs above, as __init__.py expects it
 API Int weft_width() { return W; }
-API void weft_forward(const Forward *f, Start start) { run(f, start); }
-API void weft_backward(const Backward *f, Start start) { run(f, start); }
+API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
+API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
+
+namespace {
+
+// Four rows of weights, four numbers each, turned: number i of all four goes to p + i * apart.
+inline void turn(const float *w, Int K, float *p, Int apart) {
+  __m128 a = _mm_loadu_ps(w), b = _mm_loadu_ps(w + K), c = _mm_loadu_ps(w + 2 * K), d = _mm_loadu_ps(w + 3 * K);
+  _MM_TRANSPOSE4_PS(a, b, c, d);
+  _mm_storeu_ps(p, a), _mm_storeu_ps(p + apart, b), _mm_storeu_ps(p + 2 * apart, c), _mm_storeu_ps(p + 3 * apart, d);
+}
+
+}  // namespace
 
 // Weights [G H, K] as panels for the way forward; gated cells [blocks, K, G, W], else [blocks, K, NV, W].
 API void weft_pack_forward(Int cell, Int H, Int K, const float *w, float *panel) {
@@ -450,10 +345,14 @@ API void weft_pack_forward(Int cell, Int H, Int K, const float *w, float *panel)
     float *p = panel + from * (G > 1 ? G : 1) * W * K;
     for (Int k0 = 0; k0 < K; k0 += 16)
       for (Int v = 0; v < NV; v++)
-        for (Int l = 0; l < W; l++) {
+        for (Int l = 0; l < W; l += 4) {
           const Int u = (G > 1 ? j : from + v) * W + l, end = k0 + 16 < K ? k0 + 16 : K;
-          const float *row = w + ((G > 1 ? v * H : 0) + u) * K;
-          for (Int k = k0; k < end; k++) p[(k * NV + v) * W + l] = u < H ? row[k] : 0.f;
+          const float *rows = w + ((G > 1 ? v * H : 0) + u) * K;
+          Int k = k0;
+          if (u + 4 <= H)
+            for (; k + 4 <= end; k += 4) turn(rows + k, K, p + (k * NV + v) * W + l, NV * W);
+          for (; k < end; k++)
+            for (Int i = 0; i < 4; i++) p[(k * NV + v) * W + l + i] = u + i < H ? rows[i * K + k] : 0.f;
         }
   }
 }

@@ -1,0 +1,124 @@
+"""Law 7 for recurrences without a matrix: compiled code, torch and Triton are the loop over steps."""
+
+import importlib.util
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.laws.members import close, normal
+from weft.errors import ConfigError
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.mingru import MinGRU
+from weft.nn.cells.sru import SRU
+from weft.nn.kernels import choice, native
+from weft.nn.kernels.light import KINDS, light
+
+GATES = {"mingru": 2, "minlstm": 3, "ssru": 2, "sru": 3, "sru peeping": 3}
+WAYS = {
+    "native": pytest.mark.skipif(native.light().library is None, reason=native.light().reason),
+    "torch": (),
+    "triton": pytest.mark.skipif(
+        importlib.util.find_spec("triton") is None or torch.cuda.is_available(),
+        reason="Triton's interpreter is not asked for: install triton, on a machine without a GPU",
+    ),
+}
+each_way = pytest.mark.parametrize("way", [pytest.param(way, marks=marks) for way, marks in WAYS.items()])
+
+
+def given_to(kind: str, rows: int, steps: int, size: int, dtype: torch.dtype) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "z": normal(rows, steps, GATES[kind] * size, dtype=dtype),
+        "c": normal(rows, size, seed=2, dtype=dtype),
+    }
+    if kind.startswith("sru"):
+        given["past"] = normal(rows, steps, 2 * size, seed=3, dtype=dtype)[
+            ..., size:
+        ]  # beside something else
+    if kind == "sru peeping":
+        given["peep"] = normal(2, size, seed=4, dtype=dtype)
+    return given
+
+
+def everything(kind: str, given: dict[str, Any], mask: Tensor | None, way: Any) -> tuple[Tensor, ...]:
+    with torch.no_grad():
+        plain = light(kind.split()[0], **given, mask=mask, backend=way)
+    leaves = {name: tensor.detach().requires_grad_() for name, tensor in given.items()}
+    outs = light(kind.split()[0], **leaves, mask=mask, backend=way)
+    total = sum((normal(*o.shape, seed=k, dtype=o.dtype) * o).sum() for k, o in enumerate(outs))
+    return (*plain, *outs, *torch.autograd.grad(total, list(leaves.values())))
+
+
+def holes(rows: int, steps: int) -> Tensor:
+    """A mask with padding anywhere, and a row without a real position."""
+    mask = normal(rows, steps, seed=9) > -0.5
+    mask[1] = False
+    return mask
+
+
+@each_way
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_law_7_a_layer_is_the_loop(kind: str, way: str, threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        for rows, steps, size in ((9, 5, 13), (3, 1, 37)) if way != "triton" else ((3, 4, 70),):
+            given = given_to(kind, rows, steps, size, torch.float32)
+            for mask in (None, holes(rows, steps)):
+                close(everything(kind, given, mask, way), everything(kind, given, mask, "steps"), 1e-5)
+    finally:
+        torch.set_num_threads(before)
+
+
+@each_way
+@pytest.mark.parametrize("kind", GATES)
+def test_a_second_derivative_is_that_of_the_loop(kind: str, way: str) -> None:
+    found = []
+    for each in (way, "steps"):
+        given = {
+            name: t.detach().requires_grad_() for name, t in given_to(kind, 3, 3, 5, torch.float32).items()
+        }
+        outs = light(kind.split()[0], **given, mask=holes(3, 3), backend=each)  # type: ignore[arg-type]
+        grads = torch.autograd.grad(sum((o * o).sum() for o in outs), list(given.values()), create_graph=True)
+        found.append(torch.autograd.grad(sum((g * g).sum() for g in grads), list(given.values())))
+    close(*found, 1e-4)  # of second order
+
+
+@each_way
+def test_the_state_alone_has_a_gradient_too(way: str) -> None:
+    found = []
+    for each in (way, "steps"):
+        given = {
+            name: t.detach().requires_grad_() for name, t in given_to("sru", 3, 4, 5, torch.float32).items()
+        }
+        _, c = light("sru", **given, backend=each)  # type: ignore[arg-type]
+        found.append(torch.autograd.grad(c.sum(), [given["z"], given["c"]]))
+    close(*found, 1e-5)
+
+
+@pytest.mark.parametrize("make", [MinGRU, SRU, lambda d, h: SRU(d, h, peephole=True)])
+def test_a_nan_stays_in_its_row_and_bfloat16_is_near(make: Any) -> None:
+    cell: Cell = make(3, 13)
+    x = normal(4, 5, 3, dtype=torch.float32)
+    want, _ = cell(x, cell.start(x))
+    with torch.autocast("cpu", torch.bfloat16):
+        got, _ = cell(x, cell.start(x))
+    assert (got.float() - want).norm() < 0.05 * want.norm()  # bfloat16 keeps 8 bits
+    x[2, 3] = torch.nan
+    y, _ = cell(x, cell.start(x))
+    assert y[2, 3:].isnan().all() and y[2, :3].isfinite().all() and y[[0, 1, 3]].isfinite().all()
+
+
+def test_a_way_that_cannot_compute_this_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(KINDS) == {kind.split()[0] for kind in GATES}
+    given = given_to("mingru", 2, 3, 5, torch.float64)
+    with pytest.raises(ConfigError, match=r"mingru: native came, but .*; force torch instead"):
+        light("mingru", **given, backend="native")
+    monkeypatch.setenv("TRITON_INTERPRET", "0")
+    with (
+        choice.use(cells="triton"),
+        pytest.raises(ConfigError, match="mingru: triton came, but Triton runs on"),
+    ):
+        light("mingru", **given)
