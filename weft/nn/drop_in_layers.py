@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import PackedSequence
 from weft import masks
 from weft.nn.drop_in_input import Nan, Read, read_input, refuse_nan, written
 from weft.nn.kernels.dropout import dropout
+from weft.nn.kernels.layer import skips_padding
 from weft.nn.ragged import plan, run_pieces
 from weft.shapes import check_choice
 
@@ -101,7 +102,7 @@ class DropIn(nn.RNNBase):
     def _layers(self, read: Read) -> tuple[Tensor, State]:
         """y [B, T, ..] and the final states [layers x directions, B, ..], rows as they are computed."""
         x, mask = read.x, read.mask
-        cuts = plan(mask)
+        cuts = None if skips_padding(x) else plan(mask)
         finals: list[State] = []
         for number in range(self.num_layers):
             ys = []

@@ -78,6 +78,13 @@ def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | 
     return ways[name](*given)
 
 
+def skips_padding(x: Tensor) -> bool:
+    """Whether the compiled cells would serve over x [B, T, D], which skip padding without being told how."""
+    there = native.loaded().library is not None and choice.forced("cells") in ("auto", "native")
+    plain = x.dtype == torch.float32 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    return there and plain and not choice.traced()
+
+
 def suits_native(cell: str, given: Given) -> str:
     """Why the compiled cells cannot compute this; "" if they can."""
     if cell not in native.CELLS:

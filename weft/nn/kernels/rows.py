@@ -25,7 +25,8 @@ class Sorted(NamedTuple):
 
     def take(self, tensor: Tensor | None) -> Tensor | None:
         """[B, ..] in the kernel's order."""
-        return tensor if tensor is None or self.order is None else tensor[self.order]
+        # by index_select, whose gradient adds whole rows; that of tensor[order] adds number by number
+        return tensor if tensor is None or self.order is None else tensor.index_select(0, self.order)
 
     def give_back(self, tensor: Tensor | None) -> Tensor | None:
         """[B, ..] in the given order."""
@@ -33,7 +34,7 @@ class Sorted(NamedTuple):
             return tensor
         back = torch.empty_like(self.order)
         back[self.order] = torch.arange(len(back), device=back.device)
-        return tensor[back]
+        return tensor.index_select(0, back)
 
     def mask(self) -> Tensor | None:
         """[B, T] bool in the kernel's order, True = real; None where no row is shorter than T."""
@@ -63,9 +64,11 @@ def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
     lengths = None if mask is None else mask.sum(1)
     if lengths is None or bool((lengths == steps).all()):
         return Sorted(bounds, torch.tensor(sizes)[:, None].expand(slabs, steps).contiguous(), None, None)
-    falling = lengths.argsort(descending=True, stable=True)
-    order = torch.cat([falling[slab::slabs] for slab in range(slabs)])
-    lengths = lengths[order]
+    order: Tensor | None = None
+    if slabs > 1 or bool((lengths[1:] > lengths[:-1]).any()):  # a packed sequence comes sorted
+        falling = lengths.argsort(descending=True, stable=True)
+        order = torch.cat([falling[slab::slabs] for slab in range(slabs)])
+        lengths = lengths[order]
     at = torch.arange(steps, device=lengths.device)
     active = torch.stack([(part[:, None] > at).sum(0) for part in lengths.split(sizes)])
     return Sorted(bounds, active, order, lengths)
