@@ -18,7 +18,7 @@ from weft.errors import ConfigError
 from weft.nn.kernels import choice, compiled, fused, native, steps, written
 
 PROBE = 2e8  # multiplications of a probe's piece, some milliseconds
-STEPS = (8, 64)
+STEPS = (16, 64)  # what is done once a call, packing weights for one, must not weigh more than in a long one
 
 Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], h, c [B, H]
 Way = Callable[..., Result]
