@@ -18,11 +18,16 @@ from tests.commands.test_embeddings import make as make_words
 from tests.commands.test_images import make as make_pictures
 from tests.commands.test_language import make as make_prose
 from tests.commands.test_pointer import make as make_pointed
+from tests.commands.test_masked import make as make_gaps
+from tests.commands.test_speech import make as make_songs
+from tests.commands.test_summarise import make as make_digests
 from tests.tasks.test_forecast import table
 from tests.tasks.test_multilingual import corpus as make_many
 from weft.data.shapes import shapes
 from weft.nn.forecasters.forecaster import Past
 from weft.run import Opened
+from weft.tasks.contexts.filler import MASK
+from weft.text.vocabulary import EOS, PAD, SOS
 
 Answers = list[tuple[Any, list[float]]]
 """For each input: what was answered, which must be the same, and its scores, which must be close."""
@@ -63,6 +68,26 @@ def _tagged(opened: Opened, lines: Sequence[Any]) -> Answers:
 def _written(opened: Opened, lines: Sequence[Any]) -> Answers:
     found = opened.task.predictor(opened.model).write(lines)
     return [([each.text for each in n], [each.logp for each in n]) for n in found]
+
+
+def _filled(opened: Opened, lines: Sequence[Any]) -> Answers:
+    filler = opened.task.predictor(opened.model)
+    size = len(filler.vocabulary)
+    rows = []
+    for line in lines:
+        parts = [filler.vocabulary.encode(part) for part in line.split(MASK)]
+        inside = [token for number, part in enumerate(parts) for token in [size] * (number > 0) + part]
+        rows.append(torch.tensor([SOS, *inside, EOS]))
+    source = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+    with torch.no_grad():
+        logp = opened.model(source, source != PAD)
+    texts = [filler.fill(line).text for line in lines]
+    return [(text, logp[n][source[n] == size].flatten().tolist()) for n, text in enumerate(texts)]
+
+
+def _heard(opened: Opened, recordings: Sequence[Any]) -> Answers:
+    found = opened.task.predictor(opened.model).transcribe(recordings)
+    return [([each.text for each in n], [each.score for each in n]) for n in found]
 
 
 def _forecast(opened: Opened, starts: Sequence[Any]) -> Answers:
@@ -157,6 +182,14 @@ SUMS = [
     " ".join(f"{np.sin(n + at) ** 2:.2f}" + "*" * (n in (0, size - 1)) for n in range(size))
     for at, size in enumerate((2, 5, 3, 11, 7))
 ]
+GAPS = [
+    " ".join(MASK if n == at % size else ("the", "cat", "can", "purr")[(at + n) % 4] for n in range(size))
+    for at, size in enumerate(LENGTHS)
+]
+SONGS = [
+    np.sin(np.arange(16 * size).reshape(size, 16) * (0.3 + at)).astype(np.float32)
+    for at, size in enumerate((1, 7, 3, 29, 53))
+]
 PICTURES = list(shapes([2], range(5), 12)[0])
 GREEDY = "decoding.search=greedy", "decoding.max_tokens=9"
 
@@ -215,5 +248,18 @@ KINDS = {
         make_contexts, ["model.dropout=0.2"], _lines(["go", "the", "bank", "lake", "now"], LENGTHS), _layers
     ),
     "images": Kind(_in_place(make_pictures), ["data.batch_rows=2"], PICTURES, _seen),
+    "masked": Kind(make_gaps, ["model.dropout=0.2", "data.rows=11"], GAPS, _filled),
     "memory": Kind(_sums, ["model.encoder.dropout=0.2"], SUMS, _remembered),
+    "speech": Kind(
+        make_songs,
+        ["model.decoder.dropout=0.2", "data.batch_frames=200", "decoding.nbest=2", "decoding.max_extra=5"],
+        SONGS,
+        _heard,
+    ),
+    "summarise without copying": Kind(
+        make_digests,
+        ["model.decoder.dropout=0.2", "decoding.nbest=2", "decoding.max_extra=5"],
+        _lines(["alpha", "beta", ".", "It", "is", "gamma"], LENGTHS),
+        _translated,
+    ),
 }  # fmt: skip
