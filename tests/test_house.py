@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-GROUND = {"errors", "tree", "shapes", "masks", "probe", "randomness", "recompute", "rooms"}
+GROUND = {"errors", "tree", "shapes", "masks", "probe", "randomness", "recompute", "rooms", "jsonfile"}
 SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
     "nn",
@@ -47,6 +47,7 @@ ALLOWED |= {
     "shapes": {"errors"},
     "probe": {"errors"},
     "randomness": set(),
+    "jsonfile": set(),
 }
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}, "recompute": {"probe", "randomness"}}
 

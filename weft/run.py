@@ -11,7 +11,6 @@ Read next: train/checkpoints.py; commands/train.py.
 """
 
 import importlib.util
-import json
 import platform
 import sys
 from collections.abc import Collection, Sequence
@@ -22,7 +21,7 @@ import torch
 from torch import nn
 
 import weft.tasks
-from weft import __version__, rooms
+from weft import __version__, jsonfile, rooms
 from weft.config import Table, build, dump, read_recipe, resolved
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task
@@ -229,7 +228,7 @@ def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = (
 
 def _check_format(path: Path) -> None:
     try:
-        about = json.loads((path / "run.json").read_text("utf-8"))
+        about = jsonfile.read(path / "run.json")
         written = about["format"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from weft import jsonfile
 from weft.errors import ConfigError, DataError
 
 CHUNK = 512
@@ -136,7 +137,7 @@ def _begin(parts: Path, about: dict[str, Any]) -> None:
     known = parts / "command.json"
     try:
         parts.mkdir(exist_ok=True)
-        then = files.from_json(known.read_bytes()) if known.exists() else None
+        then = jsonfile.read(known) if known.exists() else None
         if then is None:
             temporary = parts / f".command-{os.getpid()}"
             files.write(temporary, files.to_json(about))

@@ -4,6 +4,8 @@ Read next: ../nn/embed/audio.py, which makes frames of the samples.
 """
 
 import math
+import os
+import stat
 import wave
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,10 +52,14 @@ def read_wav(path: str | Path) -> Sound:
         DataError: missing, damaged, cut off, empty, or not PCM.
     """
     try:
+        there = os.stat(path)
+        if not stat.S_ISREG(there.st_mode):
+            raise DataError(f"{path}: is no file with a recording; name one")
         with wave.open(str(path), "rb") as file:
             channels, width, rate, count = file.getparams()[:4]
-            data = file.readframes(count)
-    except (wave.Error, EOFError) as error:
+            # Never more than there is: a header may promise terabytes, and they would be reserved.
+            data = file.readframes(min(count, there.st_size // max(1, channels * width) + 1))
+    except (wave.Error, EOFError, ValueError, RuntimeError, ZeroDivisionError) as error:
         why = str(error) or "it ends too early"
         raise DataError(
             f"{path}: is no wav file of PCM ({why}); convert it: ffmpeg -i IN -c:a pcm_s16le OUT.wav"

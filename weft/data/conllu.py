@@ -18,9 +18,9 @@ Column = Literal["upos", "xpos", "feats"]
 COLUMNS: dict[Column, int] = {"upos": 3, "xpos": 4, "feats": 5}
 WIDTH = 10
 
-_WORD = re.compile(r"[1-9][0-9]*")
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
-_EMPTY = re.compile(r"(0|[1-9][0-9]*)\.[1-9][0-9]*")
+_WORD = re.compile(r"[1-9][0-9]{0,8}")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+_EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.[1-9][0-9]{0,8}")
 
 
 class Sentence(NamedTuple):

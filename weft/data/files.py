@@ -15,7 +15,11 @@ from weft.errors import DataError
 COMPRESSED = (".gz", ".xz", ".zst")
 
 _PART = 2**20
-_SMALL = 2**15  # compressed bytes at a time: a few may become many
+_SMALL = 2**9  # bytes of zstandard at a time: four of them may become 128 KiB; larger pieces were no faster
+
+MOST_TIMES = 300
+FREE_BYTES = 64 * 2**20
+"""A file may grow to FREE_BYTES, or to MOST_TIMES its size; text shrinks to a tenth, tables to a fiftieth."""
 
 
 def file_bytes(path: str | Path) -> Iterator[bytes]:
@@ -33,11 +37,11 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
     if not start:
         raise DataError(f"{path}: the file is empty; give one with at least one line")
     if start.startswith(b"\x1f\x8b"):
-        parts = _parts(gzip.open, path)
+        parts = _measured(_parts(gzip.open, path), path)
     elif start.startswith(b"\xfd7zXZ\x00"):
-        parts = _parts(lzma.open, path)
+        parts = _measured(_parts(lzma.open, path), path)
     elif start.startswith(b"\x28\xb5\x2f\xfd"):
-        parts = _zstandard(path)
+        parts = _measured(_zstandard(path), path)
     elif path.suffix in COMPRESSED:
         raise DataError(f"{path}: not compressed as its name says; rename it or compress it again")
     else:
@@ -67,20 +71,41 @@ def _parts(opener: Callable[..., Any], path: Path) -> Iterator[bytes]:
             yield part
 
 
+def _measured(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    """The same parts, as long as they are not far more than any text becomes."""
+    most = max(FREE_BYTES, MOST_TIMES * path.stat().st_size)
+    total = 0
+    for part in parts:
+        total += len(part)
+        if total > most:
+            raise DataError(
+                f"{path}: unpacks to more than {MOST_TIMES} times its size, which no text does; unpack it "
+                "yourself if you trust it"
+            )
+        yield part
+
+
 def _zstandard(path: Path) -> Iterator[bytes]:
     # Frame by frame: the library's own reader takes a cut file for a short one.
     import zstandard
 
     with open(path, "rb") as file:
         frame = None
+        held: list[bytes] = []
+        size = 0
         while part := file.read(_SMALL):
             while part:
                 frame = frame or zstandard.ZstdDecompressor().decompressobj()
                 try:
-                    yield frame.decompress(part)
+                    held.append(frame.decompress(part))
                 except zstandard.ZstdError as error:
                     raise EOFError(str(error)) from error
+                size += len(held[-1])
                 part, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+                if size >= _PART:
+                    yield b"".join(held)
+                    held, size = [], 0
+        yield b"".join(held)
         if frame is not None:
             raise EOFError("the last frame is cut short")
 

@@ -6,8 +6,10 @@ Captions: a .tsv with a picture's name and a caption a line, a .jsonl with a rec
 
 import base64
 import io
-import json
+import struct
+import tokenize
 import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +17,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image, ImageSequence, UnidentifiedImageError
 
+from weft import jsonfile
 from weft.data.lines import read_lines
 from weft.errors import DataError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 CLIPS = (".gif", ".npy")
+LARGEST_CLIP = 256 * 2**20
+"""Bytes of all frames of a .gif, three for a pixel."""
+
+LONGEST_NAME = 255
+
 SAID = {"train": "train", "training": "train", "val": "valid", "valid": "valid", "dev": "valid"}
 SAID |= {"validation": "valid", "test": "test"}
 
@@ -94,7 +102,7 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 with Image.open(path) as file:
-                    clip = np.stack([_pixels(frame, size) for frame in ImageSequence.Iterator(file)])
+                    clip = np.stack(list(_frames(file, size, path)))
         except _BROKEN as error:
             raise _broken(path, error) from None
     if frames is None:
@@ -111,8 +119,10 @@ def read_array(path: Path) -> np.ndarray:
         DataError: missing, damaged, not numbers, or not finite.
     """
     try:
-        found = np.load(path)
-    except (OSError, ValueError, EOFError) as error:
+        # Mapped, so that a header which promises more than the file has is refused before room is made.
+        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        found = np.array(mapped) if isinstance(mapped, np.memmap) else None
+    except _BROKEN_ARRAY as error:
         raise _broken(path, error, "array") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "uif" or not found.size:
         raise DataError(f"{path}: no array of numbers; save one with numpy.save")
@@ -158,8 +168,10 @@ def read_captions(
     found: dict[str, Captioned] = {}
     for name, captions, place, number in readers.get(path.suffix.lower(), _table)(path, split, language):
         file = folder / name
-        if not file.is_file():
-            raise DataError(f"{place}: there is no picture {file}; mend the name or remove the caption")
+        if len(name) > LONGEST_NAME or not file.is_file():
+            raise DataError(
+                f"{place}: there is no picture {str(file)[:300]}; mend the name or remove the caption"
+            )
         if not all(caption.strip() for caption in captions):
             raise DataError(f"{place}: the caption is empty; write one or remove it")
         found.setdefault(name, Captioned(file, [], place, number)).captions.extend(captions)
@@ -188,7 +200,20 @@ def read_folders(path: Path) -> list[Labelled]:
     return found
 
 
-_BROKEN = (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError, Warning)
+# Pillow lets the errors of its decoders through, which trip over damaged files in every way there is.
+_DECODERS = (
+    OSError,
+    EOFError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ArithmeticError,
+)
+_BROKEN = (*_DECODERS, UnidentifiedImageError, struct.error, Image.DecompressionBombError, Warning)
+
+_BROKEN_ARRAY = (*_DECODERS, zipfile.BadZipFile, tokenize.TokenError)
 
 _Row = tuple[str, list[str], str, int | str]
 
@@ -199,6 +224,19 @@ def _pixels(picture: Image.Image, size: int | None) -> np.ndarray:
     if size is not None and on_white.size != (size, size):
         on_white = on_white.resize((size, size), Image.Resampling.LANCZOS)
     return np.array(on_white)
+
+
+def _frames(file: Image.Image, size: int | None, path: Path) -> Iterator[np.ndarray]:
+    """Every frame; one that repeats the one before takes a few bytes of the file, so their sum is bounded."""
+    total = 0
+    for frame in ImageSequence.Iterator(file):
+        picture = _pixels(frame, size)
+        total += picture.nbytes
+        if total > LARGEST_CLIP:
+            raise DataError(
+                f"{path}: more than {LARGEST_CLIP // 2**20} MiB of frames; give a shorter or smaller clip"
+            )
+        yield picture
 
 
 def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
@@ -275,8 +313,8 @@ def _coco(path: Path, split: str | None, language: str) -> Iterator[_Row]:
 
 def _parsed(text: str, place: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return jsonfile.parse(text)
+    except ValueError as error:
         raise DataError(f"{place}: not JSON ({str(error).partition(':')[0]}); mend it") from None
 
 

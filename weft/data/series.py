@@ -108,7 +108,10 @@ def after(times: np.ndarray, count: int) -> np.ndarray:
 
 def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     reader = csv.reader(line + "\n" for line in read_lines(path))
-    rows = [(reader.line_num, row) for row in reader if row]
+    try:
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise DataError(f"{path}:{reader.line_num}: {error}; quote the cell or mend the line") from None
     if not rows:
         raise DataError(f"{path}: is empty; a header and rows are needed")
     first = rows[0][1]
@@ -143,7 +146,7 @@ def _time_column(path: Path, header: list[str], name: str | None, rows: Sequence
 def _column(path: Path, header: list[str], name: str) -> int:
     lower = [one.lower() for one in header]
     if name not in header and name.lower() not in lower:
-        raise ConfigError(f"{path}: has no column {name!r}; it has {', '.join(header)}")
+        raise ConfigError(f"{path}: has no column {name!r}; it has {', '.join(header)[:300]}")
     return header.index(name) if name in header else lower.index(name.lower())
 
 
@@ -170,14 +173,18 @@ def _times(path: Path, rows: list[tuple[int, list[Any]]], place: int) -> Iterato
     for line, row in rows:
         text = str(row[place]).strip()
         try:
+            if not text[:1].isdigit():  # numpy also takes `now`, `today` and `nat`
+                raise ValueError
             time = np.datetime64(text.replace("/", "-").replace(" ", "T").removesuffix("Z"), "s")
         except ValueError:
             raise DataError(
-                f"{path}:{line}: {text!r} is no time; write 2024-01-31, 2024-01-31 13:00 or 2024-01"
+                f"{path}:{line}: {text[:40]!r} is no time; write 2024-01-31, 2024-01-31 13:00 or 2024-01"
             ) from None
         if last is not None and time <= last:
             what = "stands twice" if time == last else f"comes after {last}"
-            raise DataError(f"{path}:{line}: {text} {what}; sort the rows by time and keep each time once")
+            raise DataError(
+                f"{path}:{line}: {text[:40]} {what}; sort the rows by time and keep each time once"
+            )
         last = time
         yield time
 
@@ -217,8 +224,10 @@ def _number(path: Path, line: int, cell: Any, column: str) -> float:
         value = float(cell)
     except (TypeError, ValueError):
         raise DataError(
-            f"{path}:{line}: {str(cell)[:40]!r} in column {column} is no number; mend it, or leave it empty"
+            f"{path}:{line}: {str(cell)[:40]!r} in column {column[:40]} is no number; mend it, or leave it empty"
         ) from None
     if np.isinf(value):
-        raise DataError(f"{path}:{line}: {cell} in column {column} is infinite; mend it, or leave it empty")
+        raise DataError(
+            f"{path}:{line}: {str(cell)[:40]} in column {column[:40]} is infinite; mend or leave it empty"
+        )
     return value

@@ -17,8 +17,12 @@ from typing import Any
 
 import numpy as np
 
+<<<<<<< HEAD
 from weft.data.building import FILES, cores, write
 from weft.data.encoded import EncodedPairs, How, PairEncoder
+=======
+from weft import jsonfile
+>>>>>>> f0a382e (readers: JSON of a bounded size and depth; what fuzzing found; tests.fuzz)
 from weft.errors import DataError
 
 __all__ = ["EncodedPairs", "PairEncoder", "TokenStore", "content_key"]
@@ -87,7 +91,7 @@ class TokenStore:
         directory = Path(directory)
         remedy = "delete the directory and train again, it is built anew"
         try:
-            meta = json.loads((directory / "store.json").read_text("utf-8"))
+            meta = jsonfile.read(directory / "store.json")
             version, sizes = meta["version"], meta["bytes"]
             found = {name: (directory / name).stat().st_size for name in FILES}
         except OSError as error:

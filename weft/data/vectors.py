@@ -16,7 +16,7 @@ from weft.data.lines import read_lines
 from weft.errors import DataError
 
 Vectors = tuple[dict[str, np.ndarray], int]
-_HEAD = re.compile(rb"(\d+) (\d+)\r?\n")
+_HEAD = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
 _MOST = 1_000_000  # numbers of a vector that a head may promise; more is a damaged file
 _GAP = re.compile(r"[ \t\n\r\v\f]")
 
@@ -37,6 +37,10 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     found: dict[str, np.ndarray] = {}
     size = 0
     for number, line in enumerate(read_lines(path), 1):
+        if line.count(" ") > _MOST:
+            raise DataError(
+                f"{path}:{number}: more than {_MOST:,} numbers came; give a text file of word2vec or GloVe"
+            )
         cells = line.rstrip(" ").split(" ")
         if number == 1 and len(cells) == 2 and all(cell.isdigit() for cell in cells):
             continue

@@ -5,7 +5,6 @@ over silently: what is missing, extra or of another shape is refused in one sent
 Read next: names.py for what families share.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
 
 LARGEST_CONFIG = 1 << 20
@@ -44,13 +44,24 @@ class Foreign(NamedTuple):
             CheckpointError: none, and no default.
         """
         for name in names:
-            if self.config.get(name) is not None:
-                return self.config[name]
+            value = self.config.get(name)
+            if isinstance(value, int) and not 0 <= value <= self.largest:
+                raise CheckpointError(
+                    f"{self.path / 'config.json'}: {name}: {str(value)[:20]} came, no tensor of it "
+                    f"has more than {self.largest} rows or columns; is it the one that belongs to it?"
+                )
+            if value is not None:
+                return value
         if default is None:
             raise CheckpointError(
                 f"{self.path / 'config.json'}: has no {names[0]!r}; is it the one of this checkpoint?"
             )
         return default
+
+    @property
+    def largest(self) -> int:
+        """What no size and no number in the configuration can be larger than."""
+        return max([len(self.tensors), *(side for one in self.tensors.values() for side in one.shape)])
 
     def need(self, name: str, *values: Any) -> None:
         """Refuse a setting that would compute something else than is built here.
@@ -78,11 +89,10 @@ def read(path: Path) -> Foreign:
                 "(save_pretrained of the transformers library writes one)"
             )
     try:
-        with open(config, "rb") as opened:
-            settings = json.loads(opened.read(LARGEST_CONFIG).decode("utf-8"))
+        settings = jsonfile.read(config, LARGEST_CONFIG)
         if not isinstance(settings, dict):
             raise ValueError("a table of settings is needed")
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{config}: cannot be read ({error}); fetch it again") from error
     try:
         tensors = safetensors.torch.load_file(weights)
@@ -100,6 +110,8 @@ def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequenc
         origins: for each name in the model's state_dict, where it comes from.
         spare: endings of tensors that may be there and are not needed: second names of tied ones, tables
             that the model computes.
+
+    A model without memory (torch's device `meta`) is compared and not filled.
 
     Raises:
         CheckpointError: tensors are missing, extra or of another shape.
@@ -124,8 +136,9 @@ def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequenc
                 f"{place}: {source} gives {list(tensor.shape)} for {name}, config.json asks for "
                 f"{list(own[name].shape)}; is it the one that belongs to it?"
             )
-    with torch.no_grad():
-        model.load_state_dict(made)
+    if not any(tensor.is_meta for tensor in own.values()):
+        with torch.no_grad():
+            model.load_state_dict(made)
 
 
 def _count(names: Sequence[str]) -> str:

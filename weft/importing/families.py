@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from weft.errors import ConfigError
+import torch
+
+from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing.bert import bert
 from weft.importing.checkpoint import Foreign, read
 from weft.importing.gpt2 import gpt2
@@ -30,8 +32,29 @@ def import_model(path: str | Path) -> Generator | Predictor:
     """
     foreign = read(Path(path))
     name = foreign.setting("model_type")
-    if name not in FAMILIES:
+    if not isinstance(name, str) or name not in FAMILIES:
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: model_type: {name} came, Weft imports {', '.join(FAMILIES)}"
+            f"{foreign.path / 'config.json'}: model_type: {str(name)[:60]} came, Weft imports "
+            f"{', '.join(FAMILIES)}"
         )
-    return FAMILIES[name](foreign)
+    return built(foreign)
+
+
+def built(foreign: Foreign) -> Generator | Predictor:
+    """The model of what was read, built without memory first: a configuration may ask for terabytes.
+
+    Raises:
+        CheckpointError, ConfigError: see import_model.
+    """
+    make = FAMILIES[foreign.setting("model_type")]
+    try:
+        with torch.device("meta"):
+            make(foreign)
+        return make(foreign)
+    except WeftError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError) as error:
+        why = " ".join(str(error).split())[:100]
+        raise CheckpointError(
+            f"{foreign.path / 'config.json'}: describes no such model ({why}); fetch it again"
+        ) from error

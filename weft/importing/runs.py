@@ -15,7 +15,7 @@ from weft import __version__
 from weft.config import dump, read_recipe
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign, read
-from weft.importing.families import FAMILIES
+from weft.importing.families import FAMILIES, built
 from weft.importing.gpt2 import settings as gpt2_settings
 from weft.importing.translators import sides
 from weft.importing.vocabularies import vocabularies
@@ -65,7 +65,7 @@ def import_run(
         raise ConfigError(f"{directory}: a {family} {need}; {source} and {target} came")
     if run.exists():
         raise ConfigError(f"{run}: is there already; choose another directory with --run")
-    theirs = FAMILIES[family](foreign)
+    theirs = built(foreign)
     assert isinstance(theirs, Generator)
     files_of = {"train": train, "valid": valid}
     if family == "gpt2":

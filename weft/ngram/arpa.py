@@ -116,13 +116,15 @@ def _keys(rows: list[Row], words: dict[str, int], orders: list[Grams], what: str
     try:
         tokens = np.array([[words[word] for word in spelt] for _, spelt, _ in rows], np.int64)
     except KeyError as error:
-        raise DataError(f"{what}: the word {error.args[0]!r} is none of its 1-grams; write it anew") from None
+        raise DataError(
+            f"{what}: the word {error.args[0][:60]!r} is none of its 1-grams; write it anew"
+        ) from None
     tokens = tokens.reshape(len(rows), len(orders) + 1)
     number = tokens[:, 0]
     for step in range(1, len(orders)):
         number = find(orders[step].keys, number * len(words) + tokens[:, step])
         if len(number) and number.min() < 0:
-            lost = " ".join(rows[int(number.argmin())][1])
+            lost = " ".join(rows[int(number.argmin())][1])[:60]
             raise DataError(f"{what}: of {lost!r} the shorter n-gram before its last word is not there")
     return number * len(words) + tokens[:, -1]
 
@@ -148,7 +150,7 @@ def _sections(lines: Iterable[str], name: str) -> list[tuple[int, list[Row]]]:
             # What stands before \data\ is a comment.
         except ValueError as error:
             raise DataError(
-                f"{name}:{number}: {line[:60]!r} is no line of an ARPA file ({error}); write the file anew"
+                f"{name}:{number}: {line[:50]!r} is no line of an ARPA file ({str(error)[:60]}); mend it"
             ) from None
     if not ended or [order for order, _ in found] != list(range(1, len(found) + 1)) or not found:
         raise DataError(f"{name}: no whole ARPA file (from \\1-grams: to \\end\\); copy it again")
@@ -163,4 +165,7 @@ def _row(line: str, order: int) -> Row:
     if len(parts) not in (order + 1, order + 2):
         raise ValueError(f"{len(parts)} columns for a {order}-gram")
     away = float(parts[order + 1]) if len(parts) == order + 2 else 0.0
-    return float(parts[0]), parts[1 : order + 1], away
+    logp = float(parts[0])
+    if not (logp < math.inf and away < math.inf):
+        raise ValueError("a number that is none, or infinite")
+    return logp, parts[1 : order + 1], away

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from weft import jsonfile
 from weft.errors import ConfigError, DataError
 from weft.search.candidates import INFINITY, Candidates
 from weft.search.normalisation import Normalisation, norm
@@ -156,7 +157,7 @@ class Trace:
         """The trace that `to_json` wrote."""
         trace = cls()
         try:
-            found = json.loads(text)
+            found = jsonfile.parse(text)
             trace.settings = Settings(**found["settings"])
             columns = [found["candidates"][name] for name in Candidate._fields]
             trace._candidates = [Candidate(*row) for row in zip(*columns, strict=True)]

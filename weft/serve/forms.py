@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
+from weft import jsonfile
 from weft.serve.batcher import Batcher, Job
 from weft.serve.limits import Limits, Refusal
 
@@ -53,8 +54,8 @@ async def fields(request: Request, limits: Limits) -> dict[str, Any]:
 
 def _json(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        found = jsonfile.parse(body)
+    except ValueError:
         raise Refusal(400, "the body is not valid JSON; send an object with the request's fields") from None
     if not isinstance(found, dict):
         raise Refusal(400, "the body is JSON but no object; send one with the request's fields")

@@ -4,7 +4,6 @@ Read next: answers.py.
 """
 
 import copy
-import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
+from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.models import Generator
 from weft.run import Opened, open_run
@@ -89,24 +89,20 @@ class Served:
     def curves(self) -> dict[str, list[list[float]]]:
         """Name to points [update, value] of what training wrote into metrics.jsonl, thinned."""
         found: dict[str, list[list[float]]] = {}
-        try:
-            lines = (self.path / "metrics.jsonl").read_text("utf-8", "replace").splitlines()
-        except OSError:
-            return {}
-        for line in lines:
-            try:
-                event = json.loads(line)
-            except ValueError:  # the last line may be half written
-                continue
-            if not isinstance(event, dict) or "update" not in event:
+        for event in jsonfile.events(self.path / "metrics.jsonl"):
+            if not isinstance(event.get("update"), int | float):
                 continue
             names = ("loss", "lr", "gradient_norm") if event.get("event") == "update" else ()
             values = {f"training {name}": event.get(name) for name in names}
-            values |= {f"validation {name}": value for name, value in (event.get("scores") or {}).items()}
+            values |= {f"validation {name}": value for name, value in _table(event.get("scores")).items()}
             for name, value in values.items():
                 if isinstance(value, int | float) and math.isfinite(value):
                     found.setdefault(name, []).append([event["update"], value])
         return {name: points[:: max(1, len(points) // POINTS)] for name, points in found.items()}
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[str, Served]:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft import jsonfile
 from weft.data.check import Report
 from weft.data.windows import Windows
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
@@ -118,7 +119,7 @@ class ForecastTask(Task):
     def open(self, run: Path) -> None:
         """Read names and scales of the series."""
         try:
-            self.about_series = json.loads((run / "series.json").read_text("utf-8"))
+            self.about_series = jsonfile.read(run / "series.json")
             len(self.about_series["names"]), int(self.about_series["known"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(

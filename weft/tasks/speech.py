@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft import jsonfile
 from weft.data.audio import read_paths, read_wav
 from weft.data.batching import Batches
 from weft.data.check import Report
@@ -119,7 +120,7 @@ class Speech(Task):
     def open(self, run: Path) -> None:
         """Read vocabulary and most frequent answer of the run."""
         try:
-            self.answer = str(json.loads((run / "speech.json").read_text("utf-8"))["answer"])
+            self.answer = str(jsonfile.read(run / "speech.json")["answer"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{run / 'speech.json'}: is missing or damaged ({error}); train the run anew"

@@ -13,8 +13,9 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
+from weft import jsonfile
 from weft.errors import CheckpointError, DataError
-from weft.text.saved import LARGEST, write
+from weft.text.saved import write
 from weft.text.vocabulary import EOS, Vocabulary, Word
 
 KEY = "weft"
@@ -159,17 +160,15 @@ def load(path: Path) -> Vocabulary:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
-        content = json.loads(raw.decode("utf-8"))
-        if len(raw) > LARGEST or not isinstance(content, dict):
-            raise ValueError("it is too large, or no table")
+        content = jsonfile.read(path)
+        if not isinstance(content, dict):
+            raise ValueError("it is no table")
         return content
     except FileNotFoundError:
         raise CheckpointError(
             f"{path}: is missing; the fast tokenizer of the transformers library writes one (save_pretrained)"
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
 
 

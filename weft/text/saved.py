@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from tokenizers import models
 
+from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.text.pieces import PATTERNS, SPECIALS
 
-LARGEST = 64 * 2**20
-"""Bytes of a file that is read; a vocabulary of 100,000 pieces takes 6 million."""
+LARGEST = jsonfile.LARGEST
 
 _KINDS = {"BPE": "bpe", "Unigram": "unigram", "WordLevel": "word"}
 _FORMS = {"NFC": "nfc", "NFKC": "nfkc"}
@@ -62,16 +62,12 @@ def read(path: Path) -> Saved:
         CheckpointError: missing, too large, not JSON, or not of Weft.
     """
     try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
+        content = jsonfile.read(path, LARGEST)
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); name a run directory") from error
-    if len(raw) > LARGEST:
-        raise _wrong(path, f"larger than {LARGEST // 2**20} MiB")
-    try:
-        content = json.loads(raw.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _wrong(path, "not JSON") from error
+    except ValueError as error:
+        sort = str(error).removeprefix("it is ")
+        raise _wrong(path, sort if "larger" in sort or "ordinary" in sort else "not JSON") from error
     try:
         return _parse(content)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft import __version__
+from weft import __version__, jsonfile
 from weft.errors import CheckpointError
 from weft.train import files, parts, weights
 from weft.train.history import History, plain
@@ -122,8 +122,12 @@ class Checkpoints:
         """
         path = self.path(update)
         try:
-            sealed = files.from_json((path / parts.MANIFEST).read_bytes())
-            state = files.from_json(parts.read(path, STATE, sealed))
+            sealed = jsonfile.read(path / parts.MANIFEST)
+            if not isinstance(sealed, dict):
+                raise ValueError("manifest.json is no table")
+            state = jsonfile.parse(parts.read(path, STATE, sealed))
+            if not isinstance(state, dict):
+                raise ValueError("state.json is no table")
             count = parts.count_of(state)
             models, optimisers = (
                 [parts.read(path, parts.name(stem, Part(rank, count)), sealed) for rank in range(count)]
@@ -181,7 +185,7 @@ class Checkpoints:
     def index(self) -> dict[str, Any]:
         """What checkpoints.json says; empty where it is missing or damaged, it holds nothing of its own."""
         try:
-            read = files.from_json((self.run / "checkpoints.json").read_bytes())
+            read = jsonfile.read(self.run / "checkpoints.json")
             return read if isinstance(read, dict) and read.get("format") == FORMAT else {}
         except FileNotFoundError:
             return {}

@@ -87,18 +87,6 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
 
 
-def from_json(data: bytes) -> Any:
-    """What a file of ours holds.
-
-    Raises:
-        ValueError: it is no JSON, or nested too deeply.
-    """
-    try:
-        return json.loads(data)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 @contextmanager
 def claim(run: Path) -> Iterator[None]:
     """Hold a run directory for this process alone; the claim ends with the process, however it ends.

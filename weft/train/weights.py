@@ -14,6 +14,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
+from weft import jsonfile
 from weft.errors import CheckpointError
 
 START = "start.safetensors"
@@ -65,8 +66,8 @@ def unpack(data: bytes) -> dict[str, Tensor]:
     """
     try:
         tensors = safetensors.torch.load(data)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        about = json.loads(header.get("__metadata__", {}).get("weft", "{}"))
+        header = jsonfile.parse(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        about = jsonfile.parse(header.get("__metadata__", {}).get("weft", "{}"))
         if about.get("crc32", checksum := _checksum(data)) != checksum:
             raise ValueError("the weights are not those that were written")
         ties = about.get("ties", {})
@@ -100,7 +101,7 @@ def metadata(path: Path) -> dict[str, Any]:
     """What stands beside the weights, such as the update they are from; nothing if it cannot be read."""
     try:
         with safetensors.safe_open(path, "pt") as file:
-            read = json.loads((file.metadata() or {}).get("weft", "{}"))
+            read = jsonfile.parse((file.metadata() or {}).get("weft", "{}"))
             return read if isinstance(read, dict) else {}
     except (OSError, ValueError, RecursionError, safetensors.SafetensorError):
         return {}

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from weft import jsonfile
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import evidence
 from weft.inspect.inspection import subject_of
@@ -66,7 +67,7 @@ def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measure
     """
     fingerprint = _fingerprint(opened, text)
     try:
-        before = json.loads(kept.read_text("utf-8"))
+        before = jsonfile.read(kept)
         if before["fingerprint"] == fingerprint:
             return Measured(**before)._replace(name=name)
     except (OSError, ValueError, KeyError, TypeError):

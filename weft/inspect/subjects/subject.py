@@ -4,7 +4,6 @@ One file of this folder for each task; a run of a task without a file here still
 Read next: translate.py; ../views/view.py, which draws from it.
 """
 
-import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from weft import jsonfile
 from weft.errors import DataError
 from weft.inspect.context import Around
 from weft.probe import probe
@@ -149,13 +149,11 @@ def examples(opened: Opened) -> list[str]:
     found: list[str] = []
     path = opened.path / "metrics.jsonl"
     if path.is_file():
-        for line in path.read_text("utf-8", "replace").splitlines():
-            if '"samples"' not in line:
-                continue
+        for event in jsonfile.events(path):
             try:
-                samples = json.loads(line).get("samples") or []
+                samples = event.get("samples") or []
                 found = [one["source"] for one in samples if one["source"].strip()] or found
-            except (ValueError, KeyError, TypeError, AttributeError):
+            except (KeyError, TypeError, AttributeError):
                 continue
     if not found:
         raise DataError(f"{opened.path}: keeps no example to look at; give a text after the run")

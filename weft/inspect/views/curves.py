@@ -3,7 +3,6 @@
 All of it out of RUN/metrics.jsonl. Read next: ../../train/monitors.py, which measures while it trains.
 """
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from weft import jsonfile
 from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
 
@@ -26,15 +26,16 @@ def read(path: Path) -> dict[str, Points]:
     found: dict[str, Points] = {"update": {}, "validation": {}, "monitor": {}}
     if not path.is_file():
         return found
-    for line in path.read_text("utf-8", "replace").splitlines():
+    for event in jsonfile.events(path):
         try:
-            event = json.loads(line)
             kind, update = event["event"], float(event["update"])
         except (ValueError, KeyError, TypeError):
             continue
         if kind not in found:
             continue
         numbers: Any = event.get({"validation": "scores", "monitor": "values"}.get(kind, ""), event)
+        if not isinstance(numbers, dict):
+            continue
         for name, value in numbers.items():
             if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
                 points = found[kind].setdefault(name, [])

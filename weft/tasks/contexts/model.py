@@ -1,10 +1,10 @@
 """A recipe's section `model` for ELMo, and the file that tells another task how to build it again."""
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.contextual import BothWays
 from weft.tasks.tags.lexicon import Lexicon
@@ -73,7 +73,7 @@ class Elmo(NamedTuple):
             CheckpointError: the folder is no run of the task elmo, or damaged.
         """
         try:
-            plain = json.loads((folder / SIZES).read_text("utf-8"))
+            plain = jsonfile.read(folder / SIZES)
             return cls(Lexicon.load(folder / LEXICON), ElmoModel(**plain))
         except (OSError, ValueError, TypeError) as error:
             raise CheckpointError(

@@ -3,7 +3,6 @@
 Read next: classifier.py, which uses it.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.metrics.naive_bayes import grams
 from weft.nn.embed.contextual import Twice
@@ -136,7 +136,7 @@ class Reader:
         """
         path = run / "tokenizer.classes.json"
         try:
-            plain = json.loads(path.read_text("utf-8"))
+            plain = jsonfile.read(path)
             classes, items = (
                 [str(label) for label in plain["classes"]],
                 [tuple(item) for item in plain["items"]],

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from weft import jsonfile
 from weft.errors import CheckpointError
 
 NAME = "pictures.json"
@@ -11,8 +12,8 @@ NAME = "pictures.json"
 
 def write_shape(run: Path, shape: Sequence[int], names: Sequence[str] = ()) -> None:
     """Keep the shape of a picture and names."""
-    kept = {"shape": list(shape), "names": list(names)}
-    (run / NAME).write_text(json.dumps(kept, ensure_ascii=False) + "\n", "utf-8")
+    plain = {"shape": list(shape), "names": list(names)}
+    (run / NAME).write_text(json.dumps(plain, ensure_ascii=False) + "\n", "utf-8")
 
 
 def read_shape(run: Path) -> tuple[tuple[int, ...], list[str]]:
@@ -22,8 +23,8 @@ def read_shape(run: Path) -> tuple[tuple[int, ...], list[str]]:
         CheckpointError: the file is missing or damaged.
     """
     try:
-        kept = json.loads((run / NAME).read_text("utf-8"))
-        shape, names = kept["shape"], kept["names"]
+        plain = jsonfile.read(run / NAME)
+        shape, names = plain["shape"], plain["names"]
         if not all(isinstance(side, int) and side > 0 for side in shape) or not isinstance(names, list):
             raise ValueError("no shape")
     except (OSError, ValueError, KeyError, TypeError):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weft.data.images import read_array
 from weft.errors import CheckpointError, DataError
 from weft.text.pieces import SPECIALS
 
@@ -100,10 +101,10 @@ class Tiles:
             CheckpointError: missing or damaged.
         """
         try:
-            patterns = np.load(run / "tiles.npy")
+            patterns = read_array(run / "tiles.npy")
             if patterns.ndim != 4 or patterns.dtype != np.uint8 or patterns.shape[3] != 3:
                 raise ValueError("no palette")
-        except (OSError, ValueError, EOFError):
+        except ValueError:  # a DataError is one
             raise CheckpointError(f"{run / 'tiles.npy'}: missing or damaged; train the run anew") from None
         return cls(patterns)
 

@@ -3,7 +3,6 @@
 Read next: ../../nn/embed/words.py, which reads what `spell` makes.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft import jsonfile
 from weft.data.conllu import Sentence
 from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
@@ -145,7 +145,7 @@ class Lexicon:
             CheckpointError: it is missing or damaged.
         """
         try:
-            plain = json.loads(path.read_text("utf-8"))
+            plain = jsonfile.read(path)
             saved = _Saved(**plain)
             return cls(*saved[:4], lowercase=bool(saved.lowercase))
         except (OSError, ValueError, TypeError) as error:

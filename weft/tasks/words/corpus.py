@@ -3,7 +3,6 @@
 Read next: ../../nn/embed/neighbours.py and counts.py, which learn from them.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -12,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from weft import jsonfile
 from weft.errors import CheckpointError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
@@ -67,7 +67,7 @@ class WordList:
             CheckpointError: it is missing or damaged.
         """
         try:
-            plain = json.loads(path.read_text("utf-8"))
+            plain = jsonfile.read(path)
             return cls(plain["words"], [int(count) for count in plain["counts"]])
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CheckpointError(

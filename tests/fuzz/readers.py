@@ -1,0 +1,148 @@
+"""What is fuzzed: every reader of files that somebody else may have written.
+
+A reader gets the path of one file; it gives back anything, or refuses it with an error of weft.errors. What
+else it raises, and a minute without an answer, is a finding. Read next: harm.py.
+"""
+
+import gzip
+import json
+import lzma
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import zstandard
+
+from tests.fuzz import samples
+from tests.train.saved import save
+from weft.config import read_recipe
+from weft.data.audio import read_spoken, read_wav
+from weft.data.conllu import read_sentences
+from weft.data.files import file_bytes
+from weft.data.images import read_array, read_captions, read_clip, read_picture
+from weft.data.labelled import LabelledText
+from weft.data.lines import read_lines
+from weft.data.parallel import ParallelText
+from weft.data.questions import read_questions
+from weft.data.series import read_series
+from weft.data.vectors import read_vectors
+from weft.importing.families import import_model
+from weft.inspect.views import curves
+from weft.ngram import arpa
+from weft.run import check
+from weft.tasks.pictures.shape import read_shape
+from weft.tasks.tags.lexicon import Lexicon
+from weft.tasks.words.corpus import WordList
+from weft.text import imported
+from weft.text.vocabulary import Vocabulary
+from weft.train import weights
+from weft.train.checkpoints import FILES, Checkpoints, _seal
+
+
+class Reader(NamedTuple):
+    """Something that reads a file.
+
+    name: of the file; its ending may decide how it is read.
+    seeds: contents that it takes.
+    read: reads the file.
+    beside: writes what else must stand in the folder, once.
+    """
+
+    name: str
+    seeds: Sequence[bytes]
+    read: Callable[[Path], Any]
+    beside: Callable[[Path], Any] = lambda folder: None
+
+
+def _resealed(path: Path) -> Any:
+    """A checkpoint of which one file is another's, with a manifest that vouches for it."""
+    folder = path.parent / "checkpoints" / "step-00000003"
+    (folder / path.name).write_bytes(path.read_bytes())
+    if path.name != "manifest.json":
+        manifest = {name: _seal((folder / name).read_bytes()) for name in FILES}
+        (folder / "manifest.json").write_text(json.dumps(manifest))
+    return Checkpoints(path.parent, lambda _: None).newest()
+
+
+def _saved(folder: Path) -> None:
+    save(folder, 3)
+
+
+def _one_picture(folder: Path) -> None:
+    (folder / "x.png").write_bytes(samples.picture("png"))
+
+
+def _labelled(path: Path) -> Any:
+    return list(LabelledText(path))
+
+
+def _bytes(path: Path) -> int:
+    return sum(map(len, file_bytes(path)))
+
+
+def _inside(name: str, read: Callable[[Path], Any]) -> Reader:
+    """Of a checkpoint."""
+    return Reader(name, [samples.checkpoint(name)], read, _saved)
+
+
+TEXT = b"one line\nand another\n" * 9
+KINDS = "bpe", "unigram", "word", "character"
+READERS: dict[str, Reader] = {
+    "recipe": Reader("x.yaml", samples.recipes(), lambda path: check(read_recipe(path))),
+    "conllu": Reader(
+        "x.conllu",
+        [samples.CONLLU, b"a\tX\nb\tY\n\nc\tX\n", b"some words here\n"],
+        lambda path: list(read_sentences(path)),
+    ),
+    "vectors": Reader("x.txt", [samples.vectors(".txt"), samples.vectors(".glove")], read_vectors),
+    "vectors-binary": Reader("x.bin", [samples.vectors(".bin")], read_vectors),
+    "arpa": Reader("x.arpa", [samples.ARPA], lambda path: arpa.read(read_lines(path))),
+    "series": Reader("x.csv", [samples.SERIES, samples.LONG, b"1,2\n3,4\n"], read_series),
+    "labelled-csv": Reader("x.csv", [b'label,text\na,"some, text"\nb,more\n'], _labelled),
+    "labelled-tsv": Reader("x.tsv", [b"label\ttext\na\tsome text\n", b"a\tsome\nb\tmore\n"], _labelled),
+    "labelled-lines": Reader("x.txt", [b"__label__a some text\n__label__b more\n"], _labelled),
+    "pairs": Reader(
+        "x.tsv",
+        [b"en\tde\na\tb\nc d\te f\n", b"a\tb\n"],
+        lambda path: list(ParallelText(path, "en", "de")),
+    ),
+    "questions": Reader("x.txt", [b"tiger\tcat\t7.35\n", b": capitals\nA B C D\n"], read_questions),
+    "spoken": Reader("x.tsv", [b"a.wav\tsome words\nb.wav\tmore\n"], lambda path: list(read_spoken(path))),
+    "captions-tsv": Reader("c.tsv", [b"image\tcaption\nx.png\ta dot\n"], read_captions, _one_picture),
+    "captions-jsonl": Reader("c.jsonl", [samples.RECORD], read_captions, _one_picture),
+    "captions-coco": Reader("c.json", [json.dumps(samples.COCO).encode()], read_captions, _one_picture),
+    "wav": Reader("x.wav", [samples.wav(width) for width in (1, 2, 3, 4)], read_wav),
+    "array": Reader(
+        "x.npy",
+        [samples.array(np.ones((3, 2, 2))), samples.array(np.ones((2, 2, 2, 3), np.uint8))],
+        read_array,
+    ),
+    "clip": Reader("x.gif", [samples.gif()], lambda path: read_clip(path, 4, 2)),
+    "picture": Reader(
+        "x.png", [samples.picture(kind) for kind in ("png", "jpeg", "bmp", "webp")], read_picture
+    ),
+    "gzip": Reader("x.gz", [gzip.compress(TEXT, mtime=0)], _bytes),
+    "xz": Reader("x.xz", [lzma.compress(TEXT)], _bytes),
+    "zstandard": Reader("x.zst", [zstandard.ZstdCompressor().compress(TEXT)], _bytes),
+    "weights": Reader("x.safetensors", [samples.checkpoint("model.safetensors")], weights.load),
+    "checkpoint-state": _inside("state.json", _resealed),
+    "checkpoint-manifest": _inside("manifest.json", _resealed),
+    "checkpoint-weights": _inside("model.safetensors", _resealed),
+    "tokenizer": Reader("tokenizer.json", [samples.tokenizer(kind) for kind in KINDS], Vocabulary.load),
+    "tokenizer-imported": Reader("tokenizer.json", [samples.foreign_tokenizer()], imported.load),
+    "config": Reader(
+        "config.json",
+        [json.dumps(samples.GPT2).encode()],
+        lambda path: import_model(path.parent),
+        samples.gpt2,
+    ),
+    "lexicon": Reader("x.json", [json.dumps(samples.LEXICON).encode()], Lexicon.load),
+    "word-list": Reader("x.json", [b'{"words": ["a", "b"], "counts": [3, 2]}'], WordList.load),
+    "picture-shape": Reader(
+        "pictures.json",
+        [b'{"shape": [5, 7, 3], "names": ["a", "b"]}'],
+        lambda path: read_shape(path.parent),
+    ),
+    "curves": Reader("metrics.jsonl", [samples.EVENTS], curves.read),
+}
