@@ -224,7 +224,7 @@ def _number(path: Path, line: int, cell: Any, column: str) -> float:
         value = float(cell)
     except (TypeError, ValueError):
         raise DataError(
-            f"{path}:{line}: {str(cell)[:40]!r} in column {column[:40]} is no number; mend it, or leave it empty"
+            f"{path}:{line}: {str(cell)[:40]!r} in column {column[:40]} is no number; mend or leave it empty"
         ) from None
     if np.isinf(value):
         raise DataError(
