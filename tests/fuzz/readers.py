@@ -36,8 +36,8 @@ from weft.tasks.tags.lexicon import Lexicon
 from weft.tasks.words.corpus import WordList
 from weft.text import imported
 from weft.text.vocabulary import Vocabulary
-from weft.train import weights
-from weft.train.checkpoints import FILES, Checkpoints, _seal
+from weft.train import parts, weights
+from weft.train.checkpoints import Checkpoints
 
 
 class Reader(NamedTuple):
@@ -60,8 +60,8 @@ def _resealed(path: Path) -> Any:
     folder = path.parent / "checkpoints" / "step-00000003"
     (folder / path.name).write_bytes(path.read_bytes())
     if path.name != "manifest.json":
-        manifest = {name: _seal((folder / name).read_bytes()) for name in FILES}
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        contents = {each.name: each.read_bytes() for each in folder.iterdir() if each.name != parts.MANIFEST}
+        (folder / parts.MANIFEST).write_text(json.dumps(parts.sealed(contents)))
     return Checkpoints(path.parent, lambda _: None).newest()
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.train import files
 
@@ -114,7 +115,7 @@ def write(path: Path, contents: dict[str, bytes], part: Part) -> None:
     for rank in range(1, part.of):
         other = temporary / _seal_of(rank)
         _await(other, rank)
-        seals |= files.from_json(other.read_bytes())
+        seals |= jsonfile.read(other)
         other.unlink()
     files.write(temporary / MANIFEST, files.to_json(seals))
     files.flush_directory(temporary)
