@@ -35,6 +35,11 @@ COMMANDS = {
 }
 """Name and help of every command; commands/<name>.py holds it as `command`."""
 
+NO_MEMORY = (
+    "there is not enough memory for this; make the model or the batches smaller, or see that the recipe and "
+    "the files are what you think they are"
+)
+
 
 class Commands(Lazy):
     """A group that knows its commands' names and imports the one that is called."""
@@ -102,6 +107,12 @@ def _run(arguments: Sequence[str] | None) -> int:
         # The reader (head, less) has gone; what is left of the output goes nowhere, quietly.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except MemoryError:
+        return _say(NO_MEMORY)
+    except RuntimeError as trouble:
+        if "can't allocate memory" not in str(trouble):  # torch has no class of its own for it on a CPU
+            raise
+        return _say(NO_MEMORY)
     except OSError as trouble:
         if trouble.filename is None and trouble.strerror is None:
             raise

@@ -109,6 +109,7 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     try:
         if path.is_dir() and not (path / "recipe.yaml").exists() and any(map(_foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and no run directory; choose another one with --run")
+        files.alone(path)
         with files.claim(path):
             if (path / "recipe.yaml").exists():
                 _check_format(path)
@@ -187,6 +188,7 @@ def open_run(
         ) from error
     if not is_run:
         raise CheckpointError(f"{path}: is no run directory (there is no recipe.yaml in it); train one first")
+    files.alone(path)
     _check_format(path)
     recipe = read_recipe(path / "recipe.yaml", changes)
     begun = check(recipe, plugins=plugins)

@@ -17,8 +17,8 @@ from tests.commands.test_elmo import make as make_contexts
 from tests.commands.test_embeddings import make as make_words
 from tests.commands.test_images import make as make_pictures
 from tests.commands.test_language import make as make_prose
-from tests.commands.test_pointer import make as make_pointed
 from tests.commands.test_masked import make as make_gaps
+from tests.commands.test_pointer import make as make_pointed
 from tests.commands.test_speech import make as make_songs
 from tests.commands.test_summarise import make as make_digests
 from tests.tasks.test_forecast import table

@@ -17,12 +17,9 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
+from weft import jsonfile
 from weft.data.building import FILES, cores, write
 from weft.data.encoded import EncodedPairs, How, PairEncoder
-=======
-from weft import jsonfile
->>>>>>> f0a382e (readers: JSON of a bounded size and depth; what fuzzing found; tests.fuzz)
 from weft.errors import DataError
 
 __all__ = ["EncodedPairs", "PairEncoder", "TokenStore", "content_key"]

@@ -7,6 +7,7 @@ too. Names that begin with a dot are leftovers. Read next: checkpoints.py.
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,6 +86,24 @@ def remove_leftovers(directory: Path) -> None:
 def to_json(value: Any) -> bytes:
     """JSON as bytes; a number that is not finite would not be JSON and is refused."""
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
+
+
+def alone(path: Path) -> None:
+    """See that nothing in a run leads out of it: a link would be read, or written to, in its place.
+
+    Raises:
+        CheckpointError: a link out of it, a pipe or a device.
+    """
+    root = path.resolve()
+    for place, folders, names in os.walk(path):
+        for one in (Path(place) / name for name in (*folders, *names)):
+            mode = one.lstat().st_mode
+            if stat.S_ISLNK(mode) and not one.resolve().is_relative_to(root):
+                raise CheckpointError(
+                    f"{one}: is a link out of the run ({os.readlink(one)[:200]}); put the file itself there"
+                )
+            if not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                raise CheckpointError(f"{one}: is a pipe or a device, and no run has such; remove it")
 
 
 @contextmanager

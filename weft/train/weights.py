@@ -91,6 +91,10 @@ def load(path: Path) -> dict[str, Tensor]:
         return unpack(path.read_bytes())
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); train the run first") from error
+    except MemoryError:
+        raise CheckpointError(
+            f"{path}: has {path.stat().st_size:,} bytes, more than there is memory for; is it the right file?"
+        ) from None
     except ValueError as error:
         raise CheckpointError(
             f"{path}: is damaged ({error}); delete it and run `weft train` again"
