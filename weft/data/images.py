@@ -120,7 +120,7 @@ def read_array(path: Path) -> np.ndarray:
     """
     try:
         # Mapped, so that a header which promises more than the file has is refused before room is made.
-        mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+        mapped = np.load(path, mmap_mode="r")
         found = np.array(mapped) if isinstance(mapped, np.memmap) else None
     except _BROKEN_ARRAY as error:
         raise _broken(path, error, "array") from None
