@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weft.data import images, shapes
+from weft.data import captions, images, shapes
 from weft.errors import DataError
 
 
@@ -91,12 +91,12 @@ def test_the_three_forms_of_captions_say_the_same(tmp_path):
     }
     (tmp_path / "c.json").write_text(json.dumps(coco))
     for form in ("tsv", "jsonl", "json"):
-        found = images.read_captions(tmp_path / f"c.{form}")
+        found = captions.read_captions(tmp_path / f"c.{form}")
         assert [(one.path.name, one.captions) for one in found] == [
             ("a.png", ["one", "three"]),
             ("b.png", ["two"]),
         ]
-    assert [one.number for one in images.read_captions(tmp_path / "c.json")] == [7, 8]
+    assert [one.number for one in captions.read_captions(tmp_path / "c.json")] == [7, 8]
 
 
 def test_records_may_say_their_split_and_language(tmp_path):
@@ -107,7 +107,7 @@ def test_records_may_say_their_split_and_language(tmp_path):
         {"image": "b.png", "split": "val", "captions": {"en": "two", "hr": "dva"}},
     ]
     (tmp_path / "c.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
-    found = images.read_captions(tmp_path / "c.jsonl", split="valid", language="hr")
+    found = captions.read_captions(tmp_path / "c.jsonl", split="valid", language="hr")
     assert [one.captions for one in found] == [["dva"]]
 
 
@@ -133,7 +133,7 @@ def test_wrong_captions_are_named_by_file_and_line(tmp_path, name, text, said):
     save(tmp_path / "a.png")
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=said):
-        images.read_captions(tmp_path / name)
+        captions.read_captions(tmp_path / name)
 
 
 def test_generated_pictures_are_those_of_their_numbers_and_a_rule_recognises_them():

@@ -18,9 +18,10 @@ from tests.fuzz import samples
 from tests.train.saved import save
 from weft.config import read_recipe
 from weft.data.audio import read_spoken, read_wav
+from weft.data.captions import read_captions
 from weft.data.conllu import read_sentences
 from weft.data.files import file_bytes
-from weft.data.images import read_array, read_captions, read_clip, read_picture
+from weft.data.images import read_array, read_clip, read_picture
 from weft.data.labelled import LabelledText
 from weft.data.lines import read_lines
 from weft.data.parallel import ParallelText

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft.data.captions import read_captions
 from weft.data.check import Report
-from weft.data.images import read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError, ShapeError
 from weft.metrics.bleu_n import bleu_n

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from weft.data.captions import read_captions
 from weft.data.check import Report
-from weft.data.images import CLIPS, PICTURES, is_clip, read_captions, read_clip
+from weft.data.images import CLIPS, PICTURES, is_clip, read_clip
 from weft.data.lines import read_lines
 from weft.data.sides import Finding
 from weft.errors import DataError

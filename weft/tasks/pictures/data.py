@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from weft.data.images import PICTURES, Captioned, read_array, read_captions, read_picture, stack
+from weft.data.captions import Captioned, read_captions
+from weft.data.images import PICTURES, read_array, read_picture, stack
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
 from weft.tasks.labels.data import WordSettings

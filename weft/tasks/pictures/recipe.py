@@ -4,7 +4,8 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from weft.data.images import SAID, Captioned, is_clip, read_captions, read_clip, read_folders
+from weft.data.captions import SAID, Captioned, read_captions
+from weft.data.images import is_clip, read_clip, read_folders
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.tasks.pairs.recipe import VALID_NAMES, quoted

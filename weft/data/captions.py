@@ -1,0 +1,115 @@
+"""Captions of pictures from a user's files; what is wrong is named by file and line.
+
+A .tsv with a picture's name and a caption a line, a .jsonl with a record a picture, or COCO's .json.
+Read next: images.py.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from weft import jsonfile
+from weft.data.lines import read_lines
+from weft.errors import DataError
+
+LONGEST_NAME = 255
+
+SAID = {"train": "train", "training": "train", "val": "valid", "valid": "valid", "dev": "valid"}
+SAID |= {"validation": "valid", "test": "test"}
+
+
+_Row = tuple[str, list[str], str, int | str]
+
+
+class Captioned(NamedTuple):
+    """A picture with its captions."""
+
+    path: Path
+    captions: list[str]
+    place: str  # file and line that names it
+    number: int | str  # COCO's image_id; elsewhere the file's name without its ending
+
+
+def read_captions(
+    path: Path, images: Path | None = None, *, split: str | None = None, language: str = "en"
+) -> list[Captioned]:
+    """Pictures with their captions.
+
+    Args:
+        path: .tsv, .jsonl or COCO's .json.
+        images: folder of the pictures; by default the one the file is in.
+        split: where records say theirs, those of this one alone.
+        language: where a record has captions by language, this one.
+
+    Raises:
+        DataError: names file and line; a caption whose picture is missing is one of the mistakes.
+    """
+    folder = path.parent if images is None else images
+    readers = {".json": _coco, ".jsonl": _records}
+    found: dict[str, Captioned] = {}
+    for name, captions, place, number in readers.get(path.suffix.lower(), _table)(path, split, language):
+        file = folder / name
+        if len(name) > LONGEST_NAME or not file.is_file():
+            raise DataError(
+                f"{place}: there is no picture {str(file)[:300]}; mend the name or remove the caption"
+            )
+        if not all(caption.strip() for caption in captions):
+            raise DataError(f"{place}: the caption is empty; write one or remove it")
+        found.setdefault(name, Captioned(file, [], place, number)).captions.extend(captions)
+    whole = [one for one in found.values() if one.captions]
+    if not whole:
+        raise DataError(f"{path}: there is no caption in it{f' for {split}' if split else ''}; give some")
+    return whole
+
+
+def _table(path: Path, split: str | None, language: str) -> Iterator[_Row]:
+    for number, line in enumerate(read_lines(path), 1):
+        cells = line.split("\t")
+        place = f"{path}:{number}"
+        if number == 1 and [cell.strip().lower() for cell in cells] == ["image", "caption"]:
+            continue
+        if len(cells) != 2:
+            count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
+            raise DataError(f"{place}: {count}, need 2 (IMAGE TAB CAPTION); mend or remove the line")
+        yield cells[0].strip(), [cells[1].strip()], place, Path(cells[0].strip()).stem
+
+
+def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
+    for number, line in enumerate(read_lines(path), 1):
+        place = f"{path}:{number}"
+        record = _parsed(line, place)
+        if not isinstance(record, dict) or not isinstance(record.get("image"), str):
+            raise DataError(f'{place}: no record with "image": a name; mend or remove the line')
+        said = record.get("split")
+        if split is not None and said is not None and SAID.get(str(said), said) != split:
+            continue
+        captions = record.get("captions", record.get("caption"))
+        if isinstance(captions, dict):
+            captions = captions.get(language)
+        captions = [captions] if isinstance(captions, str) else captions
+        if not isinstance(captions, list) or not all(isinstance(each, str) for each in captions):
+            raise DataError(f'{place}: no "captions" in {language!r} (a list of texts); give some')
+        yield record["image"], captions, place, Path(record["image"]).stem
+
+
+def _coco(path: Path, split: str | None, language: str) -> Iterator[_Row]:
+    whole = _parsed("\n".join(read_lines(path)), str(path))
+    try:
+        names = {image["id"]: str(image["file_name"]) for image in whole["images"]}
+        rows = [(one["image_id"], str(one["caption"])) for one in whole["annotations"]]
+    except (KeyError, TypeError, AttributeError):
+        raise DataError(
+            f'{path}: not COCO\'s form ("images" with id and file_name, "annotations" with image_id and '
+            "caption); write it so, or give a .tsv"
+        ) from None
+    for at, (number, caption) in enumerate(rows):
+        if number not in names:
+            raise DataError(f"{path}: annotation {at + 1} is of image {number!r}, which is not among images")
+        yield names[number], [caption], f"{path}: annotation {at + 1}", number
+
+
+def _parsed(text: str, place: str) -> Any:
+    try:
+        return jsonfile.parse(text)
+    except ValueError as error:
+        raise DataError(f"{place}: not JSON ({str(error).partition(':')[0]}); mend it") from None
