@@ -1,6 +1,6 @@
 """What a list gains over one by one, the wait for the first token, a long job, memory over many requests.
 
-    python benchmarks/serving.py RUN SENTENCES [--rounds 5] [--requests 10000]
+    python benchmarks/serving.py RUN SENTENCES [--rounds 5] [--requests 10000] [--only memory]
 
 RUN is a translator, SENTENCES a file with 64 lines of its source language. CPU seconds are those of the
 server's process, so that what else runs on the machine counts for little. Linux alone: /proc is read.
@@ -117,13 +117,12 @@ def long_job(address: str, lines: list[str], pair: dict[str, str]) -> None:
 
 def memory(address: str, process: int, lines: list[str], pair: dict[str, str], requests: int) -> None:
     """What the server holds after each eighth of many requests."""
-    sizes = []
+    print("resident MB after", end="", flush=True)
     for number in range(requests):
-        ask(f"{address}/translate", {"q": lines[number % len(lines)][:40], **pair}).read()
-        if number % max(1, requests // 8) == 0:
-            sizes.append(resident_mb(process))
-    sizes.append(resident_mb(process))
-    print(f"resident MB over {requests:,} requests: {', '.join(f'{one:.0f}' for one in sizes)}", flush=True)
+        ask(f"{address}/translate", {"q": lines[number % len(lines)][: 5 + number % 31], **pair}).read()
+        if (number + 1) % max(1, requests // 10) == 0:
+            print(f" {number + 1:,}: {resident_mb(process):.0f}", end="", flush=True)
+    print()
 
 
 def main() -> None:
@@ -132,6 +131,7 @@ def main() -> None:
     asked.add_argument("sentences", type=Path)
     asked.add_argument("--rounds", type=int, default=5)
     asked.add_argument("--requests", type=int, default=10_000)
+    asked.add_argument("--only", choices=["answers", "memory"], help="one half of it")
     given = asked.parse_args()
     lines = [line for line in given.sentences.read_text("utf-8").splitlines() if line.strip()][:ROWS]
     command = [sys.executable, "-m", "weft", "serve", str(given.run), "--port", "0", "--device", "cpu"]
@@ -141,10 +141,12 @@ def main() -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         address = re.findall(r"http://\S+", server.stderr.readline())[0]
-        lists(address, server.pid, lines, pair, given.rounds)
-        first_drafts(address, run, lines)
-        long_job(address, lines, pair)
-        memory(address, server.pid, lines, pair, given.requests)
+        if given.only != "memory":
+            lists(address, server.pid, lines, pair, given.rounds)
+            first_drafts(address, run, lines)
+            long_job(address, lines, pair)
+        if given.only != "answers":
+            memory(address, server.pid, lines, pair, given.requests)
         server.terminate()
 
 

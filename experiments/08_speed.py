@@ -55,7 +55,7 @@ def main() -> None:
             learn(
                 model,
                 lambda chance=chance: letters.draw(chance, 16, 64),
-                10 if study.quick else 601,
+                10 if study.quick else 401,
                 rate=4e-3,
                 watch=look,
             )

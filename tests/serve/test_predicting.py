@@ -21,7 +21,7 @@ from tests.commands import (
     test_summarise,
 )
 from tests.commands.shell import weft
-from tests.serve.client import ask, post
+from tests.serve.client import ask, events, post
 
 MAKERS: dict[str, Callable[[Path], Path]] = {
     "masked": test_masked.make,
@@ -192,3 +192,17 @@ def test_a_run_whose_data_is_gone_is_listed_and_answers(served: Callable[[str], 
         assert answered(run, "the [MASK] can purr")
     finally:
         hidden.rename(folder)
+
+
+def test_attention_is_moved_at_its_step_and_nowhere_else(address: str) -> None:
+    where, asked = f"{address}/api/watch", {"run": "toy", "text": "alpha beta gamma", "beam": 3}
+    plain = events(post(where, asked).body)[-1]
+    moved = events(post(where, {**asked, "looks": [[2, 2]]}).body)[-1]
+    assert moved["weights"][1] == [0, 0, 1] and moved["shown"] == "as it was moved"
+    assert moved["words"][0] == plain["words"][0]
+    assert moved["weights"][0] == pytest.approx(plain["weights"][0], abs=2e-4)
+    assert events(post(where, asked).body)[-1] == plain
+    failed = events(post(where, {**asked, "looks": [[1, 9]]}).body)[-1]
+    assert failed["error"] == "looks: word 9 came, the text has 3, counted from 0"
+    for bad in ([[0, 0]], [[1, -1]], [[1001, 0]], [["a", 0]]):
+        assert post(where, {**asked, "looks": bad}).status == 400

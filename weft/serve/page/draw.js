@@ -1,7 +1,7 @@
 "use strict";
 // An answer on the page, one drawing a task. Read next: edits.js.
 
-const tint = (node, weight) => { node.style.backgroundColor = weight ? `rgb(var(--look) / ${Math.min(0.85, weight)})` : ""; };
+const tint = (node, weight) => { node.style.backgroundColor = weight ? `rgb(var(--look) / ${Math.min(0.5, 0.6 * weight)})` : ""; };
 const percent = (prob) => `${(100 * prob).toFixed(1)} %`;
 
 const DRAW = {
