@@ -1,4 +1,4 @@
-"""One recurrent stack from the past into the future: each step reads the value before it (C0 to C10)."""
+"""One recurrent stack from the past into the future: each step reads the value before it (C1 to C10)."""
 
 from collections.abc import Callable
 
@@ -17,8 +17,9 @@ class RecurrentForecaster(Forecaster):
     """h_t = cell([x_{t-1}; covariates of t], h_{t-1}), over the past and on into the future.
 
     In training the true values are fed (one call over all steps), in use the forecaster's own. With
-    `cell: stepwise` it is the network that cannot use the past (C0), with elman C1, with jordan C2. Other
-    channels are read one step late as the value is; further ahead nobody knows them, and they are 0.
+    `cell: stepwise` nothing but the value before comes back: Jordan's network (C2), true outputs fed; with
+    elman it is C1, with jordan the cell's own hidden outputs come back as well. Other channels are read one
+    step late as the value is; further ahead nobody knows them, and they are 0.
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.
