@@ -56,6 +56,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=sorted(MEASURES))
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--updates", type=int, default=40)
+    parser.add_argument("--models", default=",".join(PARTS))
     parser.add_argument("--pairs", type=int, default=1_000_000, help="of a generated corpus")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -86,18 +88,27 @@ def store(folder: Path, asked: argparse.Namespace) -> None:
 
 
 def processes(folder: Path, asked: argparse.Namespace) -> None:
-    """Tokens a second of two processes on two cores, and of one on one, with the same batches."""
-    for name in PARTS:
+    """Tokens a second of two processes on two cores, and of one on one, with the same batches.
+
+    On a machine that others use the second ratio tells more: tokens by the CPU seconds of the first process,
+    which is what free cores would give without the waiting for each other.
+    """
+    for name in asked.models.split(","):
         print(f"{name}:")
-        rates: dict[str, list[float]] = {"1": [], "2": [], "2 sharded": []}
+        rates: dict[str, list[dict[str, float]]] = {"1": [], "2": [], "2 sharded": []}
         for _ in range(asked.rounds):
             for way, found in rates.items():
-                count = int(way[0])
                 more = ["training.sharding=full"] if "sharded" in way else []
-                found.append(_train(folder, name, more, processes=count)["tokens_per_second"])
+                more += [f"training.max_updates={asked.updates}", "training.log_every=4"]
+                found.append(_train(folder, name, more, processes=int(way[0])))
         for way, found in rates.items():
-            ratio = statistics.median(two / one for one, two in zip(rates["1"], found, strict=True))
-            print(f"  {way:10} {statistics.median(found):9,.0f} tokens/s   {ratio:.2f} of one process")
+            pairs = list(zip(rates["1"], found, strict=True))
+            wall, cpu = (
+                statistics.median(two[key] / one[key] for one, two in pairs)
+                for key in ("tokens_per_second", "tokens_per_cpu_second")
+            )
+            rate = statistics.median(one["tokens_per_second"] for one in found)
+            print(f"  {way:10} {rate:9,.0f} tokens/s: {wall:.2f} of one process, by CPU seconds {cpu:.2f}")
 
 
 def saving(folder: Path, asked: argparse.Namespace) -> None:
@@ -259,8 +270,9 @@ def _train(
     assert child.returncode == 0, said
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     found: dict[str, float] = {"cpu": _cpu() - cpu, "wall": time.perf_counter() - wall, **held}
-    rates = [line["tokens_per_second"] for line in lines if "tokens_per_second" in line]
-    found["tokens_per_second"] = statistics.median(rates[1:])  # the first ones choose kernels
+    for key in ("tokens_per_second", "tokens_per_cpu_second"):
+        rates = [line[key] for line in lines if key in line]
+        found[key] = statistics.median(rates[1:])  # the first ones choose kernels
     waited = re.search(r"waited ([\d.]+) s \(([\d.]+) %", said)
     found["waited"], found["share"] = (float(waited[1]), float(waited[2])) if waited else (0.0, 0.0)
     return found

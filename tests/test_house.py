@@ -73,6 +73,7 @@ HOMES = {
     "starlette": {"serve"},
     "uvicorn": {"serve"},
     "prometheus_client": {"serve"},
+    "ray": {"commands"},
 }
 HEAVY = ["torch", "numpy", "tokenizers", "matplotlib", "rich", "ruamel", "sacrebleu", "safetensors", "PIL"]
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}

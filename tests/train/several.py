@@ -1,13 +1,16 @@
 """A training of the toy task in one process of several: python -m tests.train.several RUN JSON."""
 
 import json
+import os
+import signal
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import distributed, nn
 
 from tests.train import toy
 from tests.train.toy import quiet, settings
@@ -56,14 +59,57 @@ class Pairs(toy.Task):
         return Validation({"loss": loss, "score": -loss}, [])
 
 
+def counted() -> dict[str, int]:
+    """Bytes of what is handed to torch's collectives from now on: the whole that each of them makes."""
+    sent: dict[str, int] = {}
+
+    def watch(name: str) -> None:
+        plain = getattr(distributed, name)
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            tensors = [one for one in (*arguments, *named.values()) if isinstance(one, torch.Tensor)]
+            sent[name] = sent.get(name, 0) + max(one.numel() * one.element_size() for one in tensors)
+            return plain(*arguments, **named)
+
+        setattr(distributed, name, call)
+
+    for name in ("all_reduce", "all_gather_single", "reduce_scatter_single"):
+        watch(name)
+    return sent
+
+
+class Written(toy.Notes):
+    """What the first process says, in a file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+
+    def said(self, text: str) -> None:
+        with open(self.path, "a") as file:
+            file.write(f"{text}\n")
+
+
 def main() -> None:
     run, asked = Path(sys.argv[1]), json.loads(sys.argv[2])
-    run.mkdir(exist_ok=True)
+    run.mkdir(exist_ok=True, parents=True)
     torch.set_num_threads(1)
     dtype = torch.float64 if asked.pop("double") else torch.float32
     size, dropout, kind = asked.pop("size"), asked.pop("dropout"), asked.pop("model", "")
+    dies, sent = asked.pop("dies", None), counted() if asked.pop("counted", False) else None
     task = Pairs(kind, size, dropout, dtype) if kind else toy.Task(size=size, dropout=dropout, dtype=dtype)
-    outcome = train(task, run, settings(**asked), quiet(run))
+    mark = run / "died"
+    if dies and int(os.environ["RANK"]) == dies["rank"] and not mark.exists():
+
+        def die(batch: int) -> None:
+            if batch == dies["batch"]:
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        task.on_batch = die
+    outcome = train(task, run, settings(**asked), quiet(run, Written(run / "notes.txt")))
+    if sent is not None and os.environ["RANK"] == "0":
+        (run / "sent.json").write_text(json.dumps(sent))
     (run / "outcome.json").write_text(json.dumps([outcome.reason, outcome.update]))
 
 

@@ -56,7 +56,8 @@ def test_a_signal_during_a_save_lets_it_finish(tmp_path: Path, monkeypatch: pyte
         plain(path, contents)
 
     monkeypatch.setattr(files, "write_directory", write)
-    outcome = train(Task(), tmp_path, settings(save_every=2), quiet(tmp_path))
+    chosen = settings(save_every=2, save_in_background=False)
+    outcome = train(Task(), tmp_path, chosen, quiet(tmp_path))
     assert (outcome.update, outcome.exit_code) == (2, 143)
     assert Checkpoints(tmp_path, print).updates() == [2]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -104,13 +105,15 @@ def children(parent: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_signal_saves_once_and_ends_all(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_once_and_ends_all(tmp_path: Path, number: int, code: int) -> None:
     run = tmp_path / "run"
     with command(corpus.make(tmp_path / "toy"), run) as parent:
         trains(run)
-        parent.send_signal(signal.SIGTERM)
+        parent.send_signal(number)
         _, said = parent.communicate(timeout=120)
-    assert parent.returncode == 143, said.decode()
+    assert parent.returncode == code, said.decode()
+    assert said.count(b"stopped after update") == 1
     assert b"nothing is lost, the same command goes on from there" in said and b"--processes 2" in said
     assert list((run / "checkpoints").glob("step-*"))
 
@@ -123,5 +126,24 @@ def test_a_dead_process_ends_all_with_one_sentence(tmp_path: Path) -> None:
         os.kill(children(parent.pid)[1], signal.SIGKILL)
         begun = time.monotonic()
         _, said = parent.communicate(timeout=120)
-    assert parent.returncode not in (0, 143) and time.monotonic() - begun < 60
-    assert said.decode().count("all were stopped") == 1
+    assert parent.returncode == 128 + signal.SIGKILL and time.monotonic() - begun < 20
+    assert said.count(b"weft: ") == 1 and b"Traceback" not in said, said.decode()
+    assert b"weft: process 1 of 2 ended (killed by signal 9); all were stopped" in said
+
+
+def test_a_killed_process_is_replaced_and_all_go_on_from_the_newest_checkpoint(tmp_path: Path) -> None:
+    """torchrun --max-restarts: process 1 kills itself once, in the midst of update 24."""
+    one = trained(tmp_path / "one", 1)
+    run = tmp_path / "two"
+    asked = {"double": True, "size": 4, "dropout": 0.0, "max_epochs": 0, "max_updates": 50, "save_every": 10}
+    asked["dies"] = {"rank": 1, "batch": 24}
+    starter = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "1"]
+    command = [sys.executable, *starter, "-m", "tests.train.several", str(run), json.dumps(asked)]
+    env = dict(os.environ) | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert (run / "died").exists()
+    notes = (run / "notes.txt").read_text()
+    begun = [int(word) for word in re.findall(r"training goes on after update (\d+)", notes)]
+    assert notes.count("training begins") == 1 and len(begun) == 1 and begun[0] in (10, 20)
+    assert furthest(one, load_file(run / "model.safetensors")) < 1e-6

@@ -2,7 +2,8 @@
 
 The input is cut into chunks of lines. Each process answers every N-th chunk and writes its answers as one
 file, whole or not at all, into a directory beside the output (OUT.parts); once all are there they are put
-together in order. What was answered before a kill is not answered again. Read next: predict.py.
+together in order. What was answered before a kill is not answered again. Read next: predict.py; ray_job.py,
+the same on a cluster.
 """
 
 import hashlib
@@ -49,36 +50,73 @@ def predict(
         ConfigError: the task does not read lines one by one, or the chunks are from another command.
         DataError: the input cannot be read, or the output not be written.
     """
-    from weft.train import files
+    parts = begin(opened, file, output, given)
+    count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    done = 0
+    for part in pending(parts, file):
+        if part.number % count == rank:
+            write(parts, part.number, answered(opened, part, options, file, parts))
+            done += len(part.lines)
+    click.echo(f"{done:,} lines answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True)
 
+
+def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Path:
+    """Where the answered chunks go; see `predict`."""
     if not opened.task.linewise or file.suffix.lower() in (".csv", ".tsv"):
         raise ConfigError(
             f"--output: needs a text that is answered line by line, and the task {opened.name} does not so "
             f"with {file.name}; leave --output and --processes out, and send the output to a file with >"
         )
-    count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
-    parts = parts_of(output)
-    _begin(parts, _about(opened, file, given))
-    done = 0
-    for part in chunks(file):
-        place = parts / f"{part.number:09}"
-        if part.number % count != rank or place.exists():
-            continue
-        lines = parts / f".lines-{part.number:09}"
-        try:
-            # The mark, so that a line that begins with one keeps it.
-            lines.write_bytes(BOM + "".join(f"{line}\n" for line in part.lines).encode())
-            answers = _answered(opened, lines, options, file, part.number * CHUNK)
-            files.replace(place, "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace"))
-        except OSError as error:
-            raise DataError(
-                f"{place}: cannot be written ({error.strerror or error}); make room and run the same "
-                "command again"
-            ) from error
-        finally:
-            lines.unlink(missing_ok=True)
-        done += len(part.lines)
-    click.echo(f"{done:,} lines answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True)
+    _begin(parts_of(output), _about(opened, file, given))
+    return parts_of(output)
+
+
+def pending(parts: Path, file: Path) -> Iterator[Part]:
+    """The chunks that are not answered yet."""
+    return (part for part in chunks(file) if not (parts / f"{part.number:09}").exists())
+
+
+def answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path, folder: Path) -> list[str]:
+    """The answers to a chunk.
+
+    Args:
+        opened: the run.
+        part: the chunk.
+        options: what the task's `answers` is asked.
+        file: whose lines they are; an error names the line of that whole file.
+        folder: takes the lines meanwhile.
+
+    Raises:
+        DataError: a line cannot be answered, or the lines cannot be written.
+    """
+    lines = folder / f".lines-{part.number:09}"
+    try:
+        # The mark, so that a line that begins with one keeps it.
+        lines.write_bytes(BOM + "".join(f"{line}\n" for line in part.lines).encode())
+        return [answer.text for answer in opened.task.answers(opened.model, lines, options)]
+    except DataError as error:
+        found = re.match(rf"{re.escape(str(lines))}:(\d+): (.*)", str(error), re.DOTALL)
+        number = int(found[1]) + part.number * CHUNK if found else 0
+        raise DataError(f"{file}:{number}: {found[2]}" if found else str(error)) from None
+    except OSError as error:
+        raise _unwritable(lines, error) from error
+    finally:
+        lines.unlink(missing_ok=True)
+
+
+def write(parts: Path, number: int, answers: Iterable[str]) -> None:
+    """Write the answers to a chunk, whole or not at all.
+
+    Raises:
+        DataError: they cannot be written.
+    """
+    from weft.train import files
+
+    place = parts / f"{number:09}"
+    try:
+        files.replace(place, "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace"))
+    except OSError as error:
+        raise _unwritable(place, error) from error
 
 
 def join(file: Path, output: Path) -> int:
@@ -106,10 +144,7 @@ def join(file: Path, output: Path) -> int:
         os.replace(temporary, output)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise DataError(
-            f"{output}: cannot be written ({error.strerror or error}); make room and run the same "
-            "command again"
-        ) from error
+        raise _unwritable(output, error) from error
     shutil.rmtree(parts, ignore_errors=True)
     return lines
 
@@ -162,7 +197,7 @@ def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     options = {
         key: str(value)
         for key, value in sorted(given.items())
-        if key not in ("run", "file", "output", "processes", "device", "plot_limit") and value
+        if key not in ("run", "file", "output", "processes", "ray", "device", "plot_limit") and value
     }
     with open(weights, "rb") as opened_weights:
         start = hashlib.sha256(opened_weights.read(2**20)).hexdigest()
@@ -174,10 +209,6 @@ def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answered(opened: Any, lines: Path, options: Mapping[str, Any], file: Path, before: int) -> list[str]:
-    """The answers to a chunk; an error names the line of the whole file."""
-    try:
-        return [answer.text for answer in opened.task.answers(opened.model, lines, options)]
-    except DataError as error:
-        found = re.match(rf"{re.escape(str(lines))}:(\d+): (.*)", str(error), re.DOTALL)
-        raise DataError(f"{file}:{int(found[1]) + before}: {found[2]}" if found else str(error)) from None
+def _unwritable(path: Path, error: OSError) -> DataError:
+    why = error.strerror or error
+    return DataError(f"{path}: cannot be written ({why}); make room and run the same command again")

@@ -20,6 +20,10 @@ import click
 
 from weft.machine import cores
 
+LOST = 75
+"""The exit code of a process that a command of ours started and that has lost the others; it says nothing."""
+
+CAUSE_SECONDS = 3.0  # that a process which lost the others waits for the one that caused it
 GRACE = 20.0  # seconds that the others have once one of them has ended
 ENDS = (0, 130, 143)
 
@@ -37,6 +41,7 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
     """
     base = dict(os.environ) | {
         "WORLD_SIZE": str(count),
+        "WEFT_LAUNCHED": "1",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(_free_port()),
         "OMP_NUM_THREADS": str(max(1, int(os.environ.get("OMP_NUM_THREADS") or cores()) // count)),
@@ -73,7 +78,7 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
 
 
 def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], together: bool) -> int:
-    deadline = None
+    deadline = alone = None
     failed = None
     while any(child.poll() is None for child in children):
         codes = [child.poll() for child in children]
@@ -84,7 +89,10 @@ def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], tog
         ):  # once the first has ended well, the others miss it and may say so
             wrong = [rank for rank, code in enumerate(codes) if code is not None and code not in ENDS]
             # One that was killed is the cause, one that lost its partner is not.
-            failed = min(wrong, key=lambda rank: (codes[rank] or 0) > 0) if wrong else None
+            failed = min(wrong, key=lambda rank: (codes[rank] == LOST, (codes[rank] or 0) > 0), default=None)
+            if failed is not None and codes[failed] == LOST:
+                alone = alone or time.monotonic() + CAUSE_SECONDS
+                failed = None if time.monotonic() < alone and None in codes else failed
         if failed is not None or (deadline is not None and time.monotonic() > deadline):
             break
         time.sleep(0.05)
@@ -99,6 +107,8 @@ def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], tog
         said = errors[failed].read().decode(errors="replace").strip().splitlines()
         why = said[-1] if said else (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
         click.echo(f"weft: process {failed} of {len(children)} ended ({why}); all were stopped", err=True)
+    elif code == LOST:
+        click.echo(f"weft: process 0 of {len(children)} lost the others; all were stopped", err=True)
     elif code < 0:
         click.echo(f"weft: process 0 was killed by signal {-code}; all were stopped", err=True)
     return code if code > 0 else 128 - code

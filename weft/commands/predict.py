@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.inspect.looks.look import Look
     from weft.run import Opened
 
-COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes")
+COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
 
 
 @click.command(short_help="Answer each line of a file or of standard input.")
@@ -68,6 +68,12 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
     type=click.IntRange(1),
     help="Answer with so many processes on this machine; with --output.",
 )
+@click.option(
+    "--ray",
+    metavar="ADDRESS",
+    help="Answer as a Ray Data job on that cluster, auto for the one at hand, local for one of its own; with "
+    "--output and as many workers as --processes says (extra ray).",
+)
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
 @click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
 def command(**given: Any) -> None:
@@ -80,6 +86,7 @@ def command(**given: Any) -> None:
     echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
     weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
     weft predict runs/en-es large.txt.gz --output out.txt --processes 2
+    weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
     from weft.commands.asked import asked, with_members
     from weft.errors import ConfigError
@@ -88,9 +95,9 @@ def command(**given: Any) -> None:
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
         raise ConfigError(f"--plot {plot}: a directory is needed, one picture a line goes into it; name one")
-    if given["output"] or given["processes"]:
+    if given["output"] or given["processes"] or given["ray"]:
         _check_bulk(given)
-    if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ:
+    if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ and not given["ray"]:
         _side_by_side(given)
         return
     changes = [f"decoding.{change}" for change in given["changes"]]
@@ -99,7 +106,12 @@ def command(**given: Any) -> None:
     if given["output"]:
         from weft.commands import bulk
 
-        bulk.predict(opened, file, given["output"], options, given)
+        if given["ray"]:
+            from weft.commands import ray_job
+
+            ray_job.predict(opened, file, given["output"], given)
+        else:
+            bulk.predict(opened, file, given["output"], options, given)
         if "WORLD_SIZE" not in os.environ:
             click.echo(f"{bulk.join(file, given['output']):,} lines: {given['output']}", err=True)
         return
@@ -135,7 +147,9 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
     from weft.errors import ConfigError
 
     if given["file"] is None or given["output"] is None:
-        raise ConfigError("--processes and --output need a FILE and an --output; standard input is read once")
+        raise ConfigError(
+            "--processes, --ray and --output need a FILE and an --output; standard input is read once"
+        )
     if given["plot"] or given["alignments"]:
         raise ConfigError("--output: pictures and alignments are not made beside it; leave them out")
     outputs.check(given["output"])

@@ -48,10 +48,12 @@ def command(
     torchrun --nproc-per-node 8 -m weft train my.yaml
     """  # noqa: D301  click reads the \b
     from weft.card import write_card
+    from weft.commands.launch import LOST, launch
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.run import begin, check
     from weft.train.loop import train
+    from weft.train.processes import Lost
 
     if (recipe / "recipe.yaml").is_file():
         go_on = shlex.join([program(), "train", str(recipe / "recipe.yaml"), "--run", str(recipe)])
@@ -61,16 +63,19 @@ def command(
         overrides = (*overrides, "training.deterministic=true")
     table = read_recipe(recipe, overrides)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
-        from weft.commands.launch import launch
-
         check(table, plugins=plugins)  # so that a mistake is told once
         words = ["train", str(recipe), *overrides, "--run", str(run)]
         return launch([*words, *(word for one in plugins for word in ("--plugin", one))], processes)
-    if int(os.environ.get("RANK", "0")):
-        begun = check(table, plugins=plugins)  # the first process makes the run directory
-        return train(begun.task, run, begun.settings).exit_code
-    begun = begin(run, table, plugins=plugins)
-    outcome = train(begun.task, run, begun.settings)
+    first = not int(os.environ.get("RANK", "0"))  # it makes the run directory
+    begun = begin(run, table, plugins=plugins) if first else check(table, plugins=plugins)
+    try:
+        outcome = train(begun.task, run, begun.settings)
+    except Lost:
+        if "WEFT_LAUNCHED" in os.environ:  # who started this one says why
+            return LOST
+        raise
+    if not first:
+        return outcome.exit_code
     if outcome.exit_code:
         again = [program(), "train", str(recipe), *overrides, "--run", str(run)]
         again += [word for plugin in plugins for word in ("--plugin", plugin)]

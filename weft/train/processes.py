@@ -11,16 +11,21 @@ import datetime
 import json
 import os
 from collections.abc import Sequence
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, distributed, nn
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, WeftError
 from weft.train.position import Group
 
 PATIENCE = datetime.timedelta(hours=12)  # the others wait so long while the first one reads or validates
 BUCKET = 2**23  # numbers that are sent at once
+
+
+class Lost(WeftError):
+    """Another process of several has ended."""
 
 
 class Share(NamedTuple):
@@ -71,9 +76,17 @@ class Processes:
     def __enter__(self) -> "Processes":
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self.count > 1 and distributed.is_initialized():
             distributed.destroy_process_group()
+        lost = isinstance(error, distributed.DistError) or "gloo" in str(error)
+        if self.count > 1 and isinstance(error, RuntimeError) and lost:
+            raise Lost(
+                f"process {self.rank} of {self.count}: another one has ended "
+                f"({str(error).splitlines()[0][:120]}); the same command goes on from the newest checkpoint"
+            ) from error
 
     @property
     def first(self) -> bool:

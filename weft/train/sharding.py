@@ -9,6 +9,7 @@ back for checkpoints. Without sharding nothing here touches anything. Read next:
 Source: Rajbhandari et al. 2020 (ZeRO), stage 3; torch.distributed.fsdp.fully_shard.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -44,6 +45,8 @@ def shard(model: nn.Module, device: torch.device, count: int, feeding: Feeding) 
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 
+    # A block's keys and values are views, and nothing of ours writes into them.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
     mesh = init_device_mesh(device.type, (count,))
     scalars = {parameter for parameter in model.parameters() if not parameter.dim()}  # nothing to be cut
     for module in (*units, model):
@@ -51,8 +54,10 @@ def shard(model: nn.Module, device: torch.device, count: int, feeding: Feeding) 
         for name in OUTER if module is model else getattr(module, "calls", ()):
             if hasattr(module, name):
                 register_fsdp_forward_method(module, name)
-        # A loss is a sum: gradients are summed, and divided by the count of all targets later.
+        # A loss is a sum: gradients are summed, and divided by the count of all targets later. Without the
+        # second line it asks for a scaled sum, which gloo has not.
         cast(FSDPModule, module).set_gradient_divide_factor(1.0)
+        cast(FSDPModule, module).set_force_sum_reduction_for_comms(True)
 
 
 def is_sharded(tensor: Tensor) -> bool:

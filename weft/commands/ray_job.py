@@ -1,0 +1,114 @@
+"""weft predict --ray: the chunks of a large file answered by the workers of a Ray cluster.
+
+A Ray Data job over chunks of lines: each worker opens the run once, answers come back in the order of the
+chunks and are written here, one file a chunk, as bulk.py does; so the same command goes on after a kill, with
+or without Ray. The run must stand under the same path on every machine; only this one sees text and output.
+Between its own processes Ray sends pickles; none is written, none is read from a file. Read next: bulk.py.
+"""
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import click
+
+from weft.commands import bulk
+from weft.errors import ConfigError, DataError, WeftError
+
+WINDOW = 1024
+"""Chunks that are in Ray's memory at a time; half a million lines."""
+
+
+class Answerer:
+    """A worker: a run, opened, that answers chunks.
+
+    Args:
+        given: the command.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        import torch
+
+        from weft.commands.asked import asked, with_members
+        from weft.commands.predict import COMMON
+        from weft.run import open_run
+
+        torch.set_num_threads(1)  # a worker has one core
+        changes = [f"decoding.{change}" for change in given["changes"]]
+        self._file = given["file"]
+        self._opened = open_run(
+            given["run"], device=given["device"], plugins=given["plugins"], changes=changes
+        )
+        options = asked(self._opened, "predict", given, COMMON)
+        self._options = with_members(options, given["device"], given["plugins"])
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """A chunk's number and lines to its number and answers, or what is wrong."""
+        part = bulk.Part(int(row["number"]), [str(line) for line in row["lines"]])
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                answers = bulk.answered(self._opened, part, self._options, self._file, Path(folder))
+        except WeftError as error:
+            return {"number": part.number, "answers": [""], "wrong": str(error)}
+        return {"number": part.number, "answers": answers, "wrong": ""}
+
+
+def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> None:
+    """Answer what is left of a file on a cluster.
+
+    Args:
+        opened: the run.
+        file: of lines.
+        output: where the answers go.
+        given: the whole command.
+
+    Raises:
+        ConfigError: Ray is not installed, or there is no such cluster.
+        DataError: a line cannot be answered, or the answers not be written.
+    """
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ConfigError(f"--ray: {error.name} is not installed; pip install 'weft[ray]'") from None
+    parts = bulk.begin(opened, file, output, given)
+    workers = given["processes"] or 1
+    try:
+        own = {"address": "local", "num_cpus": workers + 1, "include_dashboard": False}
+        ray.init(**(own if given["ray"] == "local" else {"address": given["ray"]}), logging_level="ERROR")
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"--ray {given['ray']}: no cluster answers ({error}); start one, or use local"
+        ) from None
+    logging.getLogger("ray.data").setLevel(logging.ERROR)  # what it says of its own plans
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.execution_options.preserve_order = True
+    done = 0
+    try:
+        for number, lines in _answers(ray.data, bulk.pending(parts, file), given, workers):
+            bulk.write(parts, number, lines)
+            done += 1
+    finally:
+        ray.shutdown()
+    click.echo(f"{done:,} chunks answered by {workers} workers of Ray", err=True)
+
+
+def _answers(
+    data: Any, pending: Iterator[bulk.Part], given: Mapping[str, Any], workers: int
+) -> Iterator[tuple[int, list[str]]]:
+    while window := [{"number": part.number, "lines": part.lines} for part in islice(pending, WINDOW)]:
+        chunks = data.from_items(window, override_num_blocks=len(window))
+        made = chunks.map(
+            Answerer,
+            fn_constructor_args=[dict(given)],
+            compute=data.ActorPoolStrategy(size=min(workers, len(window))),
+            num_cpus=1,
+        )
+        for row in made.iter_rows():
+            if row["wrong"]:
+                raise DataError(row["wrong"])
+            yield int(row["number"]), [str(answer) for answer in row["answers"]]
