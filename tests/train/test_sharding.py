@@ -37,14 +37,19 @@ def test_two_processes_with_half_of_each_parameter_train_what_one_trains(
     assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
 
 
-@pytest.mark.parametrize("double", [True, False])
 @pytest.mark.parametrize("model", ["transformer", "lookback"])
-def test_so_do_transformers_and_recurrent_networks(model: str, double: bool, tmp_path: Path) -> None:
+def test_so_do_transformers_and_recurrent_networks(model: str, tmp_path: Path) -> None:
     """Also one batch an update, dealt out by rows, with checkpointed activations."""
-    asked = {"model": model, "max_updates": 12, "accumulate": 1, "double": double}
+    asked = {"model": model, "max_updates": 12, "accumulate": 1}
     one = trained(tmp_path / "one", 1, **asked)
     two = trained(tmp_path / "two", 2, sharding="full", checkpoint_activations=True, **asked)
-    assert furthest(one, two) < (1e-6 if double else 1e-5)
+    assert furthest(one, two) < 1e-6
+
+
+def test_and_in_float32(tmp_path: Path) -> None:
+    """Of the recurrent toy: key biases of a Transformer get rounding for a gradient, which Adam makes large."""
+    one = trained(tmp_path / "one", 1, double=False, max_updates=20)
+    assert furthest(one, trained(tmp_path / "two", 2, double=False, max_updates=20, sharding="full")) < 1e-5
 
 
 def test_a_run_goes_from_one_process_to_two_that_shard_and_back(

@@ -81,7 +81,8 @@ class _Layer(torch.autograd.Function):
     def backward(  # type: ignore[override]
         ctx: Any, dy: Tensor, dh: Tensor, dc: Tensor | None = None
     ) -> tuple[Any, ...]:
-        given, kept = ctx.saved_tensors[:7], ctx.saved_tensors[7:]
+        saved = ctx.saved_tensors  # read once: recomputed ones are there once
+        given, kept = saved[:7], saved[7:]
         if torch.is_grad_enabled():  # it will be derived again
             return None, None, None, *_again(ctx.form, ctx.p.rows, given, dy, dh, dc)
         with torch.autocast(dy.device.type, enabled=False):
