@@ -47,7 +47,7 @@ def test_so_do_transformers_and_recurrent_networks(model: str, tmp_path: Path) -
 
 
 def test_and_in_float32(tmp_path: Path) -> None:
-    """Of the recurrent toy: key biases of a Transformer get rounding for a gradient, which Adam makes large."""
+    """Of the recurrent toy: key biases of a Transformer get only rounding, which Adam makes large."""
     one = trained(tmp_path / "one", 1, double=False, max_updates=20)
     assert furthest(one, trained(tmp_path / "two", 2, double=False, max_updates=20, sharding="full")) < 1e-5
 
