@@ -44,7 +44,7 @@ class MinimumRisk(Objective):
         sharpness: α; small values spread Q over the candidates, 1 is the model's own distribution.
         reference: the reference joins the candidates.
         likelihood: weight of the reference's mean cross-entropy a token, in nats, added to the risk.
-        max_ratio, max_extra: a candidate has at most max_ratio * (source positions) + max_extra tokens.
+        max_ratio, max_extra: a candidate has at most max_ratio * (reference tokens) + max_extra tokens.
         metric: a part of weft/metrics; Δ is 1 - score / (the reference's own score), or the score itself
             of a metric whose low values are good.
 
@@ -120,7 +120,7 @@ class Risk(Criterion):
             state = writer.start(batch.source, batch.source_mask)
             rows = len(batch.source_mask)
             first = torch.full((rows,), SOS, device=batch.source_mask.device)
-            limits = torch.ceil(how.max_ratio * batch.source_mask.sum(1)).long() + how.max_extra
+            limits = torch.ceil(how.max_ratio * batch.target_mask.sum(1)).long() + how.max_extra
             every: dict[str, Any] = {"eos": EOS, "max_length": limits, "banned": self._banned}
             if how.search == "beam":
                 every |= {"width": how.candidates, "nbest": how.candidates}
