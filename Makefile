@@ -3,10 +3,11 @@
 #   make test    run the tests
 #   make check   format, lint, types, import direction
 #   make docs    the documentation site, in build/site
+#   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test test-all check format docs clean
+.PHONY: help setup setup-dev setup-hashed demo test test-all check audit sbom lock format docs clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -28,7 +29,7 @@ define install
 endef
 
 help:
-	@sed -n '2,6s/^# \{0,1\}//p' Makefile
+	@sed -n '2,7s/^# \{0,1\}//p' Makefile
 
 setup: $(VENV)/ready
 setup-dev: $(VENV)/ready-dev
@@ -54,7 +55,37 @@ check: $(VENV)/ready-dev
 	@$(RUN) -m mypy
 	@echo "make check: import direction and the other rules of the house (tests/test_house.py)"
 	@$(QUIET) $(RUN) -m pytest -q tests/test_house.py
+	@$(MAKE) --no-print-directory audit
 	@echo "All in order. Next: make test."
+
+# The service answers for each package or for none: where it knows none, there is no network to it.
+audit: $(VENV)/ready-dev
+	@mkdir -p build
+	@echo "make check: known weaknesses of what Weft is tested with (pip-audit)"
+	@$(VENV)/bin/pip-audit -r constraints-hashed.txt --disable-pip --timeout 10 --progress-spinner off \
+	    >build/audit.txt 2>&1; code=$$?; unknown=$$(grep -c "could not be audited" build/audit.txt); \
+	if [ "$$unknown" -gt 20 ] || grep -qiE "connection|timed out|name resolution" build/audit.txt; then \
+	    echo "pip-audit SKIPPED: the service of advisories cannot be reached; nothing was audited (build/audit.txt)"; \
+	else grep -vE "could not be audited" build/audit.txt; exit $$code; fi
+
+sbom: $(VENV)/ready-dev
+	@mkdir -p build
+	@$(VENV)/bin/cyclonedx-py requirements constraints-hashed.txt --pyproject pyproject.toml \
+	    --output-reproducible --of JSON -o build/sbom.json 2>build/sbom.log || { cat build/sbom.log; exit 1; }
+	@echo "build/sbom.json: every package that make setup, setup-dev and docs install (CycloneDX)"
+
+lock: $(VENV)/ready
+	@$(RUN) -m pip install --disable-pip-version-check -q uv
+	@{ sed -n '/^#/p' constraints-hashed.txt; $(VENV)/bin/uv pip compile -q pyproject.toml -c constraints.txt \
+	    --extra test --extra serve --extra serve-tests --extra dev --extra docs --universal \
+	    --python-version 3.11 --generate-hashes --no-header --no-annotate; } >constraints-hashed.txt.part
+	@mv constraints-hashed.txt.part constraints-hashed.txt
+	@echo "constraints-hashed.txt is written anew"
+
+setup-hashed: $(VENV)/made
+	@echo "Installing exactly the files of constraints-hashed.txt, their hashes checked, and Weft."
+	@$(RUN) -m pip install --disable-pip-version-check --require-hashes -r constraints-hashed.txt
+	@$(RUN) -m pip install --disable-pip-version-check --no-deps --no-build-isolation -e .
 
 format: $(VENV)/ready-dev
 	@$(RUN) -m ruff check --fix .

@@ -137,6 +137,7 @@ def _start_from(old: Path, path: Path) -> None:
     model = old / "model.safetensors"
     if not (old / "recipe.yaml").is_file() or not model.is_file():
         raise CheckpointError(f"training.start: {old} is no trained run; train it first, or leave start out")
+    files.alone(old)
     for kept in [*old.glob("*.json"), *old.glob("*.npy")]:
         if kept.name not in ("run.json", "checkpoints.json"):
             files.replace(path / kept.name, kept.read_bytes())

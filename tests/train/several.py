@@ -13,6 +13,7 @@ import torch
 from torch import distributed, nn
 
 from tests.train import toy
+from tests.train.test_update import Broken
 from tests.train.toy import quiet, settings
 from weft.models import Generator
 from weft.nn.decoders.recurrent import RecurrentDecoder
@@ -90,6 +91,16 @@ class Written(toy.Notes):
             file.write(f"{text}\n")
 
 
+class Stumbling(toy.Task):
+    """Its loss is infinite for the batch with row 14."""
+
+    def model(self) -> nn.Module:
+        torch.manual_seed(5)
+        made = Broken(self.dropout).to(self.dtype)
+        made.where = "loss"
+        return made
+
+
 def main() -> None:
     run, asked = Path(sys.argv[1]), json.loads(sys.argv[2])
     run.mkdir(exist_ok=True, parents=True)
@@ -97,7 +108,11 @@ def main() -> None:
     dtype = torch.float64 if asked.pop("double") else torch.float32
     size, dropout, kind = asked.pop("size"), asked.pop("dropout"), asked.pop("model", "")
     dies, sent = asked.pop("dies", None), counted() if asked.pop("counted", False) else None
-    task = Pairs(kind, size, dropout, dtype) if kind else toy.Task(size=size, dropout=dropout, dtype=dtype)
+    if kind in ("", "stumbling"):
+        toys = {"": toy.Task, "stumbling": Stumbling}
+        task = toys[kind](size=size, dropout=dropout, dtype=dtype)
+    else:
+        task = Pairs(kind, size, dropout, dtype)
     mark = run / "died"
     if dies and int(os.environ["RANK"]) == dies["rank"] and not mark.exists():
 

@@ -60,6 +60,23 @@ def test_with_fewer_batches_than_processes_rows_are_dealt_out(tmp_path: Path) ->
     assert furthest(one, trained(tmp_path / "four", 4, accumulate=1)) < 1e-6
 
 
+@pytest.mark.parametrize("policy", ["skip", pytest.param("roll_back", marks=pytest.mark.slow)])
+def test_a_loss_that_is_not_finite_on_one_process_is_left_out_by_all(tmp_path: Path, policy: str) -> None:
+    asked = {"model": "stumbling", "non_finite": policy, "max_skips": 99, "max_updates": 12, "save_every": 2}
+    one = trained(tmp_path / "one", 1, **asked)
+    assert furthest(one, trained(tmp_path / "two", 2, **asked)) < 1e-6
+    lines = [json.loads(line) for line in (tmp_path / "two" / "metrics.jsonl").read_text().splitlines()]
+    assert max(line.get("skipped", 0) for line in lines) > 2, "no batch stumbled"
+
+
+def test_a_loss_that_is_not_finite_on_one_process_ends_all(tmp_path: Path) -> None:
+    ends = []
+    for child in started(tmp_path / "run", 2, model="stumbling", non_finite="raise"):
+        _, said = child.communicate(timeout=300)
+        ends.append((child.returncode != 0, b"the loss is inf" in said))
+    assert ends == [(True, True), (True, True)]
+
+
 def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", 1, double=False, dropout=0.3)
     for count, updates in ((1, 20), (2, 35), (1, 50)):

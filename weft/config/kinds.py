@@ -44,6 +44,10 @@ _LISTS = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 _TABLES = (dict, collections.abc.Mapping)
 
 
+MOST = 10_000
+"""Of what a recipe counts (num_layers, num_heads): more would take all memory before it was refused."""
+
+
 def is_contract(kind: Any) -> bool:
     """Whether it is the abstract class of a room."""
     return inspect.isclass(kind) and inspect.isabstract(kind) and kind.__module__.startswith("weft.")
@@ -115,6 +119,9 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
 
 
 def _scalar(entry: Entry, kind: Any) -> Settled:
+    counts = entry.name.rpartition(".")[2].startswith("num_")
+    if counts and isinstance(entry.value, int) and entry.value > MOST:
+        raise entry.refuse(f"{entry.came()} came, at most {MOST:,} are built, one after the other")
     value = entry.value
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)

@@ -21,6 +21,9 @@ ZEROS = 16
 
 BLOCK = 2**16  # samples that are made at once
 
+LOWEST_RATE = 1000
+"""Samples a second; a recording of one a second would be made 16,000 times as long."""
+
 MOST_PHASES = 4096
 """Filters of a resampling; rates that are as good as without a common divisor would need more."""
 
@@ -66,8 +69,11 @@ def read_wav(path: str | Path) -> Sound:
         ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
-    if rate < 1 or channels < 1 or width not in (1, 2, 3, 4):
-        raise DataError(f"{path}: {channels} channels of {8 * width} bit at {rate} Hz came; PCM is needed")
+    if rate < LOWEST_RATE or channels < 1 or width not in (1, 2, 3, 4):
+        raise DataError(
+            f"{path}: {channels} channels of {8 * width} bit at {rate} Hz came; PCM of {LOWEST_RATE} Hz or "
+            "more is needed"
+        )
     if len(data) != count * channels * width:
         raise DataError(
             f"{path}: its header says {count:,} samples, {len(data) // (channels * width):,} are there; the "

@@ -86,6 +86,8 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
                 warnings.simplefilter("error")
                 with Image.open(path) as file:
                     clip = np.stack(list(_frames(file, size, path)))
+        except DataError:
+            raise
         except _BROKEN as error:
             raise _broken(path, error) from None
     if frames is None:

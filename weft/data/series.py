@@ -6,6 +6,7 @@ Read next: windows.py, what a model sees of them.
 """
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,11 @@ from weft.errors import ConfigError, DataError
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")
 LONG = ("unique_id", "ds", "y")
+_YEAR = re.compile(r"\d{4}(\D|$)")
+
+
+FREE_CELLS = 4_000_000
+"""Of a Parquet file, however small it is; a larger file may have a cell for each byte."""
 
 
 class Series(NamedTuple):
@@ -126,9 +132,16 @@ def _parquet(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     except ImportError:
         raise ConfigError(f"{path}: Parquet needs pyarrow (pip install pyarrow); or give CSV") from None
     try:
+        about = parquet.read_metadata(path)
+        cells = about.num_rows * about.num_columns
+        if cells > max(FREE_CELLS, path.stat().st_size):  # equal rows take no room in the file
+            raise DataError(f"{path}: {cells:,} cells came, more than any table of its size; write it as CSV")
         table = parquet.read_table(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read as Parquet ({error}); is it the right file?") from error
+    except DataError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
+        why = " ".join(str(error).split())[:120]
+        raise DataError(f"{path}: cannot be read as Parquet ({why}); is it the right file?") from error
     cells = [column.to_pylist() for column in table.columns]
     return list(table.column_names), [(n + 1, list(row)) for n, row in enumerate(zip(*cells, strict=True))]
 
@@ -173,7 +186,7 @@ def _times(path: Path, rows: list[tuple[int, list[Any]]], place: int) -> Iterato
     for line, row in rows:
         text = str(row[place]).strip()
         try:
-            if not text[:1].isdigit():  # numpy also takes `now`, `today` and `nat`
+            if not _YEAR.match(text):  # numpy also takes `now`, `nat`, and 20240131 for a year
                 raise ValueError
             time = np.datetime64(text.replace("/", "-").replace(" ", "T").removesuffix("Z"), "s")
         except ValueError:

@@ -53,9 +53,9 @@ def build(folder: Path = HERE) -> tuple[list[Path], str]:
         if not target.exists() or target.stat().st_mtime < newest:
             part = target.with_suffix(f".{os.getpid()}.part")
             try:
-                subprocess.run(
-                    [*command, *FLAGS, *flags, str(file), "-o", str(part)], check=True, capture_output=True
-                )
+                # From its folder, so that no path of this machine gets into the library.
+                line = [*command, *FLAGS, *flags, file.name, "-o", str(part.absolute())]
+                subprocess.run(line, cwd=file.parent, check=True, capture_output=True)
                 part.replace(target)
             except (OSError, subprocess.CalledProcessError) as error:
                 part.unlink(missing_ok=True)

@@ -1,0 +1,245 @@
+"""Data from a stranger: whatever it promises or becomes, one sentence, in little memory, and no side effect.
+
+Read next: bombs.py, the files; jail.py, the process; test_runs.py.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.attacks import bombs
+from tests.attacks.bombs import HUGE
+from tests.attacks.jail import Jail, listing, refused
+from tests.commands import corpus, labelled
+from tests.commands.test_caption import make as make_captions
+from tests.commands.test_images import make as make_pictures
+from tests.commands.test_language import make as make_prose
+from tests.commands.test_speech import make as make_songs
+from tests.tasks.every import _series as make_series
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jail]:
+    made = Jail()
+    yield made
+    made.close()
+
+
+TEXTS = {
+    "an endless line in gzip": ("gz", b"\0", 2**28, r"a line longer than 16 MiB|NUL"),
+    "an endless line in xz": ("xz", b"a", 2**28, r"a line longer than 16 MiB"),
+    "an endless line in zstandard": (
+        "zst",
+        b"a",
+        2**32,
+        r"a line longer than 16 MiB|unpacks to more than 300",
+    ),
+    "a line of 50 MB": ("gz", b"word ", 50_000_000, r"a line longer than 16 MiB"),
+    "empty lines without end in zstandard": ("zst", b"\n", 2**28, r"unpacks to more than 300 times its size"),
+    "empty lines without end in gzip": ("gz", b"\n", 2**28, r"unpacks to more than 300 times its size"),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_that_unpacks_to_far_more(jail: Jail, tmp_path: Path, name: str) -> None:
+    pack, line, size, sentence = TEXTS[name]
+    recipe = make_prose(tmp_path / "toy")
+    text = tmp_path / "toy" / f"bomb.txt.{pack}"
+    text.write_bytes(bombs.repeated(line, size, pack))
+    assert text.stat().st_size < size / 100
+    trained(jail, tmp_path, recipe, sentence, f"data.train={text}")
+
+
+def trained(jail: Jail, folder: Path, recipe: Path, sentence: str, *changes: str) -> None:
+    """Training refuses; of the run there is no model, of the data everything is as it was."""
+    before = listing(recipe.parent)
+    code, out, err = jail.weft("train", recipe, "--run", folder / "run", *changes)
+    said = err.rstrip("\n").split("\n")[-1]
+    assert (code, out) == (2, "") and said.startswith("weft: ") and "Traceback" not in err, (
+        code,
+        err[-1500:],
+    )
+    assert re.search(sentence, said) and len(said) < 1200, said
+    assert listing(recipe.parent) == before
+    assert not [path for path in folder.rglob("*") if path.suffix == ".safetensors" or path.name == "harm"]
+
+
+WAVS = {
+    "4 GB of samples": (bombs.wav(2**32 - 2, 2**32 - 1), r"its header says 2,147,483,647 samples"),
+    "a chunk beyond the file": (bombs.wav(2**31, 2**31), r"its header says 1,073,741,824 samples"),
+    "no channel": (bombs.wav(8, 44, channels=0), r"is no wav file of PCM"),
+    "a rate of zero": (bombs.wav(8, 44, rate=0), r"at 0 Hz came"),
+    "a rate of one": (bombs.wav(8, 44, rate=1) + b"\0" * 2**20, r"PCM of 1000 Hz or more is needed"),
+    "a rate without a divisor": (bombs.wav(8, 44, rate=2**32 // 8 - 5), r"cannot be made 8000 Hz"),
+}
+
+
+@pytest.mark.parametrize("name", WAVS)
+def test_recordings_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
+    data, sentence = WAVS[name]
+    recipe = make_songs(tmp_path / "toy")
+    (tmp_path / "toy" / "train0.wav").write_bytes(data)
+    trained(jail, tmp_path, recipe, sentence)
+
+
+PICTURES = {
+    "a PNG of 10^9 pixels": ("png", bombs.png(100_000, 10_048), r"damaged, or no picture"),
+    "a PNG that promises 10^18": (
+        "png",
+        bombs.png(8, 64, promised=10**9),
+        r"no picture",
+    ),
+    "a GIF of endless frames": ("gif", bombs.gif(2000, 2000, 9000), r"more than 256 MiB of frames"),
+    "an array of 10^12 numbers": ("npy", bombs.npy((HUGE,)), r"damaged, or no array"),
+    "an array whose size overflows": ("npy", bombs.npy((2**40, 2**40)), r"damaged, or no array"),
+    "an array of objects": ("npy", bombs.pickled_npy(), r"damaged, or no array"),
+    "an array of nothing, hugely": ("npy", bombs.npy((0, HUGE, HUGE)), r"no array"),
+    "a zip by the name of an array": ("npy", bombs.archive("zip"), r"no array"),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_that_become_more(
+    jail: Jail, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    ending, data, sentence = PICTURES[name]
+    recipe = make_pictures(tmp_path / "toy")
+    folder = next(
+        path for path in sorted((tmp_path / "toy").rglob("*")) if path.suffix in (".png", ".npy", ".gif")
+    )
+    folder.with_name(f"0bomb.{ending}").write_bytes(data)
+    trained(jail, tmp_path, recipe, sentence, f"data.folder={tmp_path / 'toy'}")
+
+
+def test_a_caption_of_a_bomb(jail: Jail, tmp_path: Path) -> None:
+    recipe = make_captions(tmp_path / "toy")
+    first = next(path for path in sorted((tmp_path / "toy").rglob("*.png")))
+    first.write_bytes(PICTURES["a PNG of 10^9 pixels"][1])
+    trained(jail, tmp_path, recipe, r"damaged, or no picture", f"data.folder={tmp_path / 'toy'}")
+
+
+VECTORS = {
+    "a head of 10^15 words": ("bin", b"%d 300\nword " % 10**15, r"ends in word 1 of"),
+    "a head of 10^15 numbers": ("bin", b"1 %d\nword " % 10**15, r"must come first"),
+    "a head of 5,000 digits": ("bin", b"1" * 5000 + b" 3\n", r"must come first"),
+    "a line of 5 million numbers": ("txt", bombs.glove(5_000_000), r"more than 1,000,000 numbers came"),
+    "a text head that lies": ("txt", b"%d 3\nword 1 2\nmore 1 2 3\n" % HUGE, r"3 numbers came, 2 are needed"),
+}
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
+    ending, data, sentence = VECTORS[name]
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    (tmp_path / "toy" / f"v.{ending}").write_bytes(data)
+    trained(jail, tmp_path, recipe, sentence, f"model.embedding.vectors={tmp_path / 'toy' / f'v.{ending}'}")
+
+
+ARPAS = {
+    "a count of 10^15": (
+        f"\\data\\\nngram 1={10**15}\n\n\\1-grams:\n-1 a\n\n\\end\\\n",
+        r"its head says 1000000000000000",
+    ),
+    "an order of 10^9": (
+        "\\data\\\nngram 1=1\n\n\\1000000000-grams:\n-1 a\n\n\\end\\\n",
+        r"is no line|no whole ARPA file",
+    ),
+    "an order of 5,000 digits": (
+        "\\data\\\n\\" + "9" * 5000 + "-grams:\n\\end\\\n",
+        r"is no line of an ARPA file",
+    ),
+    "no number": ("\\data\\\nngram 1=1\n\n\\1-grams:\nnan <s>\n\n\\end\\\n", r"is no line of an ARPA file"),
+}
+
+
+@pytest.mark.parametrize("name", ARPAS)
+def test_models_of_n_grams_that_promise(jail: Jail, tmp_path: Path, name: str) -> None:
+    text, sentence = ARPAS[name]
+    (tmp_path / "x.arpa").write_text(text)
+    (tmp_path / "x.txt").write_text("a b\n")
+    refused(jail, tmp_path, sentence, "ngram", "score", tmp_path / "x.arpa", tmp_path / "x.txt")
+
+
+TABLES = {
+    "a cell of 200,000 letters": (
+        b"date,y\n2024-01-01," + b"9" * 200_000 + b"\n",
+        r"field larger than field limit",
+    ),
+    "a quote that never ends": (
+        b'date,y\n"2024' + b"\n1" * 200_000,
+        r"field larger|unexpected end|cells, need",
+    ),
+    "times that are none": (b"date,y\nnow,1\ntoday,2\n", r"is no time"),
+    "a year of a million digits": (b"date,y\n" + b"9" * 100_000 + b"-01-01,1\n", r"is no time"),
+    "infinity": (b"date,y\n2024-01-01,1e999\n", r"is infinite"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_of_series(jail: Jail, tmp_path: Path, name: str) -> None:
+    data, sentence = TABLES[name]
+    recipe = make_series(tmp_path / "toy")
+    (tmp_path / "toy" / "x.csv").write_bytes(data)
+    trained(jail, tmp_path, recipe, sentence, "training.max_updates=1")
+
+
+def test_a_parquet_file_of_thirty_million_equal_rows(jail: Jail, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    import pyarrow
+
+    recipe = make_series(tmp_path / "toy")
+    table = pyarrow.table({"y": pyarrow.array([0.0]).take(pyarrow.array([0] * 30_000_000, pyarrow.int32()))})
+    parquet.write_table(table, tmp_path / "toy" / "x.parquet", compression="zstd")
+    trained(
+        jail,
+        tmp_path,
+        recipe,
+        r"more than any table of its size",
+        "training.max_updates=1",
+        f"data.file={tmp_path / 'toy' / 'x.parquet'}",
+    )
+
+
+def test_sentences_with_numbers_of_5000_digits(jail: Jail, tmp_path: Path) -> None:
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    train = next(path for path in (tmp_path / "toy").iterdir() if "train" in path.name)
+    word = "9" * 5000
+    train.write_text("\t".join([word, "a", *"_" * 8]) + "\n\n")
+    trained(jail, tmp_path, recipe, r"is no word number")
+
+
+ARCHIVES: dict[str, Callable[[Path], object]] = {
+    "a zip": lambda path: path.write_bytes(bombs.archive("zip")),
+    "a tar": lambda path: path.write_bytes(bombs.archive("tar")),
+    "a sparse terabyte": lambda path: bombs.sparse(path, 2**40),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_archives_by_the_name_of_text(jail: Jail, tmp_path: Path, name: str) -> None:
+    recipe = corpus.make(tmp_path / "toy")
+    (tmp_path / "toy" / "train.yy").unlink()
+    ARCHIVES[name](tmp_path / "toy" / "train.yy")
+    trained(jail, tmp_path, recipe, r"train\.yy:1: (a NUL byte|not UTF-8|a line longer)")
+
+
+RECIPES = {
+    "a layer of 10^12": "model.encoder.sizes=[1000000000000]",
+    "a hundred million layers": "model.encoder={use: transformer, num_heads: 2, num_layers: 99999999}",
+    "a part of the interpreter": "model.encoder.cell=os.system",
+    "a part of Weft that is none": "model.encoder.cell=weft.cli.main",
+    "a part of a plugin that was not named": "model.encoder.cell=mine.leaky.Leaky",
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_that_ask_for_everything(jail: Jail, tmp_path: Path, name: str) -> None:
+    trained(
+        jail,
+        tmp_path,
+        corpus.make(tmp_path / "toy"),
+        r"sizes|memory|num_layers|no cell|--plugin",
+        RECIPES[name],
+    )

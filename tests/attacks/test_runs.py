@@ -1,0 +1,153 @@
+"""A run from a stranger: links out of it, pipes, deep and huge files; one sentence, nothing written.
+
+Read next: test_data.py; ../train/test_headers.py, weights; ../commands/test_damage.py.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.attacks import bombs
+from tests.attacks.jail import Jail, refused
+from tests.commands import corpus, labelled
+from tests.commands.shell import weft
+from tests.fuzz.samples import GPT2, gpt2
+from tests.tasks.every import _series as make_series
+
+DEEP = "[" * 200_000
+COMMANDS = ["predict", "evaluate", "show", "inspect", "train"]
+
+
+@pytest.fixture(scope="module")
+def jail() -> Iterator[Jail]:
+    made = Jail()
+    yield made
+    made.close()
+
+
+def trained(folder: Path, make: Callable[[Path], Path]) -> Path:
+    recipe = make(folder / "toy")
+    ends = ["training.max_updates=1", "training.monitors=false", "training.tensorboard=false"]
+    answer = weft("train", recipe, "--run", folder / "run", *ends)
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("translate"), corpus.make)
+
+
+@pytest.fixture
+def run(translator: Path, tmp_path: Path) -> Path:
+    """A copy of a trained run, its recipe beside it, and a file outside of both."""
+    shutil.copytree(translator, tmp_path / "run")
+    shutil.copytree(translator.parent / "toy", tmp_path / "toy")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "precious").write_text("mine\n")
+    return tmp_path / "run"
+
+
+def replaced(name: str, by: Callable[[Path], object]) -> Callable[[Path], None]:
+    def harm(run: Path) -> None:
+        if (run / name).is_dir():
+            shutil.rmtree(run / name)
+        (run / name).unlink(missing_ok=True)
+        by(run / name)
+
+    return harm
+
+
+def link(path: Path) -> None:
+    path.symlink_to(path.parents[1] / "outside" / "precious")
+
+
+HARMS = {
+    "a log that leads out": (replaced("metrics.jsonl", link), r"metrics\.jsonl: is a link out of the run"),
+    "weights that lead out": (replaced("model.safetensors", link), r"is a link out of the run"),
+    "a lock that leads out": (replaced(".lock", link), r"\.lock: is a link out of the run"),
+    "a vocabulary that is /dev/zero": (
+        replaced("tokenizer.source.json", lambda path: path.symlink_to("/dev/zero")),
+        r"is a link out of the run \(/dev/zero\)",
+    ),
+    "checkpoints elsewhere": (
+        replaced("checkpoints", lambda path: path.symlink_to("../outside")),
+        r"checkpoints: is a link out of the run",
+    ),
+    "a pipe": (replaced("run.json", lambda path: os.mkfifo(path)), r"run\.json: is a pipe or a device"),
+    "a deep run.json": (replaced("run.json", lambda path: path.write_text(DEEP)), r"nested too deeply"),
+    "a huge run.json": (
+        replaced("run.json", lambda path: bombs.sparse(path, 2**40)),
+        r"run\.json: is missing or damaged \(it is larger than 64 MiB\)",
+    ),
+    "a huge recipe": (replaced("recipe.yaml", lambda path: bombs.sparse(path, 2**40)), r"recipe\.yaml"),
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes of POSIX")
+@pytest.mark.parametrize("name", HARMS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_run_that_leads_elsewhere(jail: Jail, run: Path, command: str, name: str) -> None:
+    harm, sentence = HARMS[name]
+    if command == "train" and name in ("weights that lead out", "a huge recipe"):
+        pytest.skip("train makes the one anew, and reads the other after the lock is taken")
+    harm(run)
+    more: list[object] = [run]
+    if command == "train":
+        more = [run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=1"]
+    if command == "inspect":
+        more = [run, "alpha", "--output", run.parent / "page.html"]
+    refused(jail, run.parent, sentence, command, *more)
+
+
+FILES: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "tokenizer.json": (labelled.make_texts, r"tokenizer\.json"),
+    "tokenizer.classes.json": (labelled.make_texts, r"tokenizer\.classes\.json"),
+    "series.json": (make_series, r"series\.json"),
+    "lexicon": (labelled.make_sentences, r"json"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_stands_beside_the_model(jail: Jail, tmp_path: Path, name: str) -> None:
+    make, sentence = FILES[name]
+    run = trained(tmp_path, make)
+    path = run / name if name != "lexicon" else next(run.glob("tokenizer*.json"))
+    for text in (DEEP, "[]", '{"__class__": "os.system", "words": 3}', '{"words": "x", "counts": "y"}', "\0"):
+        path.write_text(text)
+        refused(jail, tmp_path, sentence, "show", run)
+    path.unlink()
+    bombs.sparse(path, 2**40)
+    refused(jail, tmp_path, rf"{sentence}|larger than", "show", run)
+
+
+def test_weights_of_a_terabyte(jail: Jail, run: Path) -> None:
+    path = run / "model.safetensors"
+    bombs.sparse(path, 2**40, bombs.safetensors([2**38], 2**40))
+    refused(jail, run.parent, r"more than there is memory for|is damaged", "show", run)
+
+
+CONFIGS = {
+    "a billion layers": {"n_layer": 10**9},
+    "terabytes of embeddings": {"vocab_size": 10**9, "n_embd": 10**6},
+    "sizes that fit one by one": {"n_embd": 16, "n_inner": 16},
+    "a class by its name": {"model_type": "os.system"},
+    "a text for a size": {"n_embd": "4"},
+    "a table for a size": {"n_embd": {"a": 1}},
+    "a negative size": {"n_positions": -7},
+    "no heads": {"n_head": 0},
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_configuration_that_asks_for_everything(jail: Jail, tmp_path: Path, name: str) -> None:
+    there = tmp_path / "checkpoint"
+    there.mkdir()
+    gpt2(there)
+    (there / "config.json").write_text(json.dumps(GPT2 | CONFIGS[name]))
+    (there / "tokenizer.json").write_text("{}")
+    refused(jail, tmp_path, r"config\.json|model\.safetensors", "import", there, "--run", tmp_path / "run")
