@@ -25,7 +25,11 @@ class Jail:
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._process is None:
-            quiet = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), "MALLOC_ARENA_MAX": "1"}
+            quiet = {
+                "OMP_NUM_THREADS": "1",
+                "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
+                "MALLOC_ARENA_MAX": "1",
+            }
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.attacks.worker"],
                 cwd=ROOT,
