@@ -143,7 +143,8 @@ def test_a_dead_process_ends_all_with_one_sentence(tmp_path: Path) -> None:
         os.kill(children(parent.pid)[1], signal.SIGKILL)
         begun = time.monotonic()
         _, said = parent.communicate(timeout=120)
-    assert parent.returncode == 128 + signal.SIGKILL and time.monotonic() - begun < 20
+    # A second or two where there is a free core; the parent's own end took 20 s at a load of 22.
+    assert parent.returncode == 128 + signal.SIGKILL and time.monotonic() - begun < 60
     assert said.count(b"weft: ") == 1 and b"Traceback" not in said, said.decode()
     assert b"weft: process 1 of 2 ended (killed by signal 9); all were stopped" in said
 

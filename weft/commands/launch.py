@@ -80,7 +80,8 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
 def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], together: bool) -> int:
     deadline = alone = None
     failed = None
-    while any(child.poll() is None for child in children):
+    codes: list[int | None] = [None]
+    while None in codes:  # once more when all have ended
         codes = [child.poll() for child in children]
         if together and any(code is not None for code in codes):
             deadline = deadline or time.monotonic() + GRACE
