@@ -19,6 +19,7 @@ from weft.errors import ConfigError, DataError
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")
 LONG = ("unique_id", "ds", "y")
+_ZONE = re.compile(r"[+-]\d{2}:?\d{2}$")  # of a time of day; numpy warns of it and takes it for UTC
 _YEAR = re.compile(r"\d{4}(\D|$)")
 
 
@@ -186,7 +187,9 @@ def _times(path: Path, rows: list[tuple[int, list[Any]]], place: int) -> Iterato
     for line, row in rows:
         text = str(row[place]).strip()
         try:
-            if not _YEAR.match(text):  # numpy also takes `now`, `nat`, and 20240131 for a year
+            if not _YEAR.match(text) or _ZONE.search(
+                text, 10
+            ):  # numpy also takes `now`, `nat`, and 20240131 for a year
                 raise ValueError
             time = np.datetime64(text.replace("/", "-").replace(" ", "T").removesuffix("Z"), "s")
         except ValueError:

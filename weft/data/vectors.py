@@ -53,7 +53,8 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
         if wanted is not None and cells[0] not in wanted:
             continue
         try:
-            vector = np.array([float(cell) for cell in cells[1:]], dtype=np.float32)
+            with np.errstate(over="ignore"):  # what is too large is refused below
+                vector = np.array([float(cell) for cell in cells[1:]], dtype=np.float32)
         except ValueError:
             vector = np.full(1, np.nan, dtype=np.float32)
         if not np.isfinite(vector).all():
