@@ -18,6 +18,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
+from weft.nn.cells.sru import SRU
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
@@ -72,6 +73,19 @@ def test_reach_is_the_finite_difference_for_every_step_layer_and_direction(kind:
             expected = expected[::-1] if one.place.backward else expected
             assert one.norms[row, :length].tolist() == pytest.approx(expected, rel=1e-6, abs=1e-9)
             assert one.norms[row, length:].isnan().all()
+
+
+def test_the_reach_of_an_sru_is_that_of_c_the_product_of_its_forget_gates() -> None:
+    torch.manual_seed(3)
+    model = Reader(Stack(2, (5,), cell=SRU)).double()
+    torch.nn.init.normal_(model.stack.forwards[0].weight_x, std=0.7)
+    batch = ragged(3, 7, 2)
+    (run,), (one,) = seen(model, batch), reach(model, batch)
+    energies, _ = run.place.cell._energies(run.calls[0].x)
+    f = energies[..., 5:10].detach().sigmoid()
+    for row, length in enumerate(batch.mask.sum(1).tolist()):
+        expected = [float(f[row, t + 1 : length].prod(0).max()) for t in range(length)]
+        assert one.norms[row, :length].tolist() == pytest.approx(expected, rel=1e-10)
 
 
 def test_a_linear_network_reaches_as_the_powers_of_its_weight() -> None:

@@ -51,8 +51,12 @@ def blocks(state: State) -> list[slice]:
 
 
 def shown_block(cell: Cell, state: State) -> slice:
-    """Where h stands: what the cell shows of its state. All of it, where h is computed from the state."""
-    shown = cell.shown(state)
+    """Where h stands: what the cell shows of its state. All of it, where h is computed from the state;
+    what is carried instead, where no step reads h (SRU, whose memory is c).
+    """
+    shown, carried = cell.shown(state), list(leaves(cell.carried(state)))
+    if len(carried) == 1 and any(leaf is carried[0] for leaf in leaves(state)):
+        shown = carried[0]
     for leaf, block in zip(filter(_counts, leaves(state)), blocks(state), strict=True):
         if leaf is shown:
             return block
