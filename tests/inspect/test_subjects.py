@@ -28,6 +28,7 @@ EXPECTED = {
     "translate": [*SEARCHED, *CELLS, "Embeddings", "Training"],
     "multilingual": [*SEARCHED, *CELLS, "Embeddings", "Training"],
     "summarise": [*SEARCHED, *CELLS, "Embeddings", "Training"],
+    "summarise without copying": [*SEARCHED, *CELLS, "Embeddings", "Training"],
     "language": ["Probabilities", "Search tree", *CELLS, "Embeddings", "Training"],
     "language in windows": [
         "Probabilities",

@@ -20,6 +20,10 @@ LONGEST = 300
 """Characters of such a sentence."""
 
 
+Words = tuple[list[str], np.ndarray]
+"""The pieces of a sentence and their vectors [S, D] in it."""
+
+
 class Around(NamedTuple):
     """Words in their sentences."""
 
@@ -29,25 +33,27 @@ class Around(NamedTuple):
     vectors: np.ndarray  # [N, D]
 
 
-def around(
-    some: Iterable[str], context: Callable[[str], tuple[list[str], np.ndarray] | None]
-) -> Around | None:
+def around(some: Iterable[str], context: Callable[[str], Words | None]) -> Around | None:
     """The vectors of all words of some sentences; None where there are none.
 
     Args:
         some: sentences.
-        context: a sentence to its pieces and their vectors [S, D] in it, or None.
+        context: a sentence to what is in it, or None.
 
     Example:
         >>> around(["a b", "c"], lambda line: (line.split(), np.ones((len(line.split()), 2)))).where
         [0, 0, 1]
     """
+    return gathered((sentence, context(sentence)) for sentence in some)
+
+
+def gathered(read: Iterable[tuple[str, Words | None]]) -> Around | None:
+    """The same of sentences that have been read already, together perhaps."""
     words: list[str] = []
     where: list[int] = []
     said: list[str] = []
     vectors: list[np.ndarray] = []
-    for sentence in some:
-        found = context(sentence)
+    for sentence, found in read:
         if found is None:
             continue
         pieces, states = found

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 
-from weft.inspect.context import around, sentences
+from weft.inspect.context import Words, gathered, sentences
 from weft.inspect.pharaoh import merge, pharaoh
 from weft.inspect.subjects.subject import Kind, Looks, Subject, Vectors, checked, example, table_of
 from weft.inspect.written import plain_beam, written
@@ -14,7 +13,7 @@ from weft.search.trace import Trace
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.data import PairData
 from weft.tasks.pairs.translator import Translator
-from weft.text.vocabulary import EOS, Vocabulary
+from weft.text.vocabulary import EOS, UNK, Vocabulary
 
 
 class TranslateSubject(Kind):
@@ -85,24 +84,28 @@ def _vectors(
     model, reading, size = translator.model, translator.source, len(named)
     table = table_of(model.source_embed, size)
 
-    def context(line: str) -> tuple[list[str], np.ndarray] | None:
-        tokens = reading.encode(line)
-        if model.encoder is None or not tokens:
-            return None
-        batch = collate_pairs([tokens], [[]]).to(translator._device)
+    def contexts(lines: list[str]) -> list[Words | None]:
+        rows = reading.encode_batch(lines)
+        if model.encoder is None or not any(rows):
+            return [None] * len(rows)
+        batch = collate_pairs([row or [UNK] for row in rows], [[] for _ in rows]).to(translator._device)
         with torch.no_grad():
             memory = model.encoder(model.source_embed(batch.source), batch.source_mask)
-        states = memory.states[0].float().cpu().numpy()
-        return (reading.pieces(tokens), states) if len(states) == len(tokens) else None
+        found: list[Words | None] = []
+        for row, states, mask in zip(rows, memory.states, memory.mask, strict=True):
+            own = states[mask].float().cpu().numpy()
+            found.append((reading.pieces(row), own) if row and len(own) == len(row) else None)
+        return found
 
-    own = context(text)
+    own = contexts([text])[0]
     if table is None or not source or (model.encoder is not None and own is None):
         return None
+    beside = sentences(lambda: (line for _, line, _ in data.open("valid")))
     return Vectors(
         named.pieces(range(size)),
         table,
         [n for n in source if n < size],
         reading.pieces(source),
         None if own is None else own[1],
-        around(sentences(lambda: (line for _, line, _ in data.open("valid"))), context),
+        gathered(zip(beside, contexts(beside), strict=True)) if beside else None,
     )
