@@ -7,6 +7,7 @@ Read next: windows.py, what a model sees of them.
 
 import csv
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,6 @@ from weft.errors import ConfigError, DataError
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")
 LONG = ("unique_id", "ds", "y")
-_ZONE = re.compile(r"[+-]\d{2}:?\d{2}$")  # of a time of day; numpy warns of it and takes it for UTC
 _YEAR = re.compile(r"\d{4}(\D|$)")
 
 
@@ -178,7 +178,9 @@ def _series(
     known = known.reshape(len(rows), len(extra))
     if place < 0:
         return Series(name, np.arange(len(rows)), values, known)
-    times = np.array(list(_times(path, rows, place)), dtype="datetime64[s]")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # of a zone, which numpy would take for UTC
+        times = np.array(list(_times(path, rows, place)), dtype="datetime64[s]")
     return _filled(Series(name, times, values, known))
 
 
@@ -192,7 +194,7 @@ def _times(path: Path, rows: list[tuple[int, list[Any]]], place: int) -> Iterato
             ):  # numpy also takes `now`, `nat`, and 20240131 for a year
                 raise ValueError
             time = np.datetime64(text.replace("/", "-").replace(" ", "T").removesuffix("Z"), "s")
-        except ValueError:
+        except (ValueError, UserWarning):
             raise DataError(
                 f"{path}:{line}: {text[:40]!r} is no time; write 2024-01-31, 2024-01-31 13:00 or 2024-01"
             ) from None
