@@ -32,6 +32,9 @@ class Looking:
     def __init__(self) -> None:
         self.source = self.target = WORDS
 
+    def beside(self, line: str) -> "Looking":
+        return self
+
     def align(self, source: list[int], target: list[int]) -> Alignment:
         weights = WEIGHTS if len(target) == 5 else np.full((len(target) + 1, len(source)), 1 / len(source))
         return Alignment(weights, source, [*target, EOS], "attention")

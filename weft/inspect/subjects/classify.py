@@ -39,7 +39,7 @@ class ClassifySubject(Kind):
 
             def context(line: str) -> tuple[list[str], np.ndarray] | None:
                 row = reader.encode([line])
-                given = reader.batch(row, [0]).to(device)
+                given = reader.batch(row, [0], [line]).to(device)
                 with torch.no_grad():
                     memory = model.memory(given.source, given.source_mask)  # type: ignore[operator]
                 states = memory.states[0].float().cpu().numpy()
