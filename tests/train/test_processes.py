@@ -62,7 +62,7 @@ def test_with_fewer_batches_than_processes_rows_are_dealt_out(tmp_path: Path) ->
 
 @pytest.mark.parametrize("policy", ["skip", pytest.param("roll_back", marks=pytest.mark.slow)])
 def test_a_loss_that_is_not_finite_on_one_process_is_left_out_by_all(tmp_path: Path, policy: str) -> None:
-    asked = {"model": "stumbling", "non_finite": policy, "max_skips": 99, "max_updates": 12, "save_every": 2}
+    asked = {"model": "stumbling", "non_finite": policy, "max_skips": 99, "max_updates": 12, "save_every": 1}
     one = trained(tmp_path / "one", 1, **asked)
     assert furthest(one, trained(tmp_path / "two", 2, **asked)) < 1e-6
     lines = [json.loads(line) for line in (tmp_path / "two" / "metrics.jsonl").read_text().splitlines()]
