@@ -4,6 +4,9 @@ Every one is a ValueError, and the command line turns it into one line and exit 
 Read next: tree.py.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class WeftError(ValueError):
     """A mistake that the user can mend; its text is one sentence that says how."""
@@ -23,3 +26,25 @@ class DataError(WeftError):
 
 class CheckpointError(WeftError):
     """A run directory or a checkpoint is missing, damaged or from another version."""
+
+
+@contextmanager
+def within(section: str) -> Iterator[None]:
+    """What does not fit together inside the block is told as a matter of a recipe's section.
+
+    Args:
+        section: its name, such as "model".
+
+    Raises:
+        ConfigError: for a ConfigError or ShapeError of the block, its sentence after the section's name.
+
+    Example:
+        >>> with within("model"):
+        ...     raise ShapeError("3 heads do not divide the width 8; take a divisor of 8")
+        Traceback (most recent call last):
+        weft.errors.ConfigError: model: 3 heads do not divide the width 8; take a divisor of 8
+    """
+    try:
+        yield
+    except (ConfigError, ShapeError) as error:
+        raise ConfigError(f"{section}: {str(error).removeprefix(f'{section}.')}") from error

@@ -17,7 +17,7 @@ from torch import nn
 from weft.data.captions import read_captions
 from weft.data.check import Report
 from weft.data.lines import read_lines
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import DataError, within
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.cider import cider_d
 from weft.models import Generator
@@ -90,10 +90,8 @@ class Caption(Task):
 
     def look(self) -> None:
         """See that the parts fit together, and that every picture that a caption names is there."""
-        try:
+        with within("model"):
             self.parts.build(self._likely(), 5)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)

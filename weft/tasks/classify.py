@@ -17,7 +17,7 @@ from weft.data.check import Report
 from weft.data.labelled import MARK, LabelledText, kind_of
 from weft.data.lines import read_lines
 from weft.data.vectors import read_vectors
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import ConfigError, DataError, within
 from weft.metrics.f1 import by_class
 from weft.metrics.naive_bayes import NaiveBayes
 from weft.models import Predictor
@@ -82,10 +82,8 @@ class Classify(Task):
 
     def look(self) -> None:
         """See that the parts fit together and the files are there."""
-        try:
+        with within("model"):
             self.parts.build(5, 3)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)

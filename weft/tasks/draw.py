@@ -15,7 +15,7 @@ from torch import nn
 from weft.data.check import Report
 from weft.data.images import data_uri
 from weft.data.lines import read_lines
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import DataError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
@@ -81,10 +81,8 @@ class Draw(Task):
 
     def look(self) -> None:
         """See that the parts fit together, and that every picture that a caption names is there."""
-        try:
+        with within("model"):
             self.parts.build(5, 7)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)

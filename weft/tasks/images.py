@@ -16,7 +16,7 @@ from torch import nn
 from weft.data.check import Report
 from weft.data.images import read_folders
 from weft.data.lines import read_lines
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import DataError, within
 from weft.metrics.f1 import by_class
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
@@ -72,10 +72,8 @@ class Images(Task):
 
     def look(self) -> None:
         """See that the parts fit together and the folders are there."""
-        try:
+        with within("model"):
             self.parts.build(self.data.likely(), 3)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)

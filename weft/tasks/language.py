@@ -18,7 +18,7 @@ from torch import nn
 from weft.data.check import Report
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, check
-from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
+from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.prose.batch import ProseBatch, collate_lines, cut
@@ -95,7 +95,7 @@ class Language(Task):
 
     def look(self) -> None:
         """See that all files are there, and that the model and the batches fit together."""
-        try:
+        with within("model"):
             model = self.parts.build(5)
             with torch.no_grad():
                 if self.streams and grows(model):
@@ -107,8 +107,6 @@ class Language(Task):
                     model.eval().loss(
                         cut(np.zeros(self.data.length + 1, int), np.zeros(1, int), self.data.length)
                     )
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.open(split)
@@ -117,15 +115,7 @@ class Language(Task):
         """Learn the vocabulary unless the run has it, then read the text."""
         if not (run / VOCABULARY).exists():
             progress("learning the vocabulary", 0, None)
-            settings = self.data.vocabulary
-            Vocabulary.train(
-                self.data.open("train"),
-                kind=settings.kind,
-                size=settings.size,
-                min_count=settings.min_count,
-                form=settings.form,
-                lowercase=settings.lowercase,
-            ).save(run / VOCABULARY)
+            self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
         self.open(run)
         progress("reading the text", 0, None)
         self._train, self._valid = self.read("train"), self.read("valid")

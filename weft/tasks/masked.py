@@ -18,7 +18,7 @@ from weft.data.batching import Batches
 from weft.data.check import Report, check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
-from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
+from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts import text
@@ -72,10 +72,8 @@ class MaskedTask(Task):
     def look(self) -> None:
         """See that the files are there and the settings fit."""
         text.check(self.data, words=False)
-        try:
+        with within("model"):
             self.rehearse()
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.open(split)
@@ -88,15 +86,7 @@ class MaskedTask(Task):
         """Learn the vocabulary unless the run has it; read the text."""
         if not (run / VOCABULARY).exists():
             progress("learning the vocabulary", 0, None)
-            settings = self.data.vocabulary
-            Vocabulary.train(
-                self.data.open("train"),
-                kind=settings.kind,
-                size=settings.size,
-                min_count=settings.min_count,
-                form=settings.form,
-                lowercase=settings.lowercase,
-            ).save(run / VOCABULARY)
+            self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
         self.open(run)
         progress("reading the text", 0, None)
         self._train, self._valid = self._read(self.data.open("train")), self._read(self.data.open("valid"))

@@ -13,7 +13,7 @@ import numpy as np
 from torch import nn
 
 from weft.data.lines import read_lines
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import ConfigError, DataError, within
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
 from weft.tasks.labels.batch import LabelBatch
@@ -57,10 +57,8 @@ class MemoryTask(Task):
 
     def look(self) -> None:
         """See that the parts fit together."""
-        try:
+        with within("model"):
             self.parts.build(self.data.problem)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
 
     def rehearse(self) -> Loss:
         """Two examples of length 5."""

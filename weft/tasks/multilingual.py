@@ -18,7 +18,7 @@ from weft.data.joined import Joined
 from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
 from weft.data.store import TokenStore, content_key
-from weft.errors import CheckpointError, ConfigError, ShapeError
+from weft.errors import CheckpointError, ConfigError, within
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
@@ -82,10 +82,8 @@ class Multilingual(Task):
 
     def look(self) -> None:
         """See that all files are there, and that the parts of the model fit together."""
-        try:
+        with within("model"):
             self.parts.build(5, 5, one_vocabulary=True)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for pair in self.data.pairs:
             for split in SPLITS:
                 if self.data.of(pair).has(split):

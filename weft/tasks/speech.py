@@ -17,7 +17,7 @@ from weft import jsonfile
 from weft.data.audio import read_paths, read_wav
 from weft.data.batching import Batches
 from weft.data.check import Report
-from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
+from weft.errors import CheckpointError, DataError, within
 from weft.metrics.cer import Cer
 from weft.metrics.wer import Wer
 from weft.models import Generator
@@ -78,10 +78,8 @@ class Speech(Task):
 
     def look(self) -> None:
         """See that the lists are there, and that the parts of the model fit together."""
-        try:
+        with within("model"):
             self.parts.build(self.data.sound.bins, 7)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.path(split)

@@ -16,7 +16,7 @@ from weft.data.batching import Batches
 from weft.data.check import Report
 from weft.data.conllu import Sentence, read_sentences
 from weft.data.vectors import read_vectors
-from weft.errors import ConfigError, DataError, ShapeError
+from weft.errors import ConfigError, DataError, within
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
@@ -75,10 +75,8 @@ class Tag(Task):
 
     def look(self) -> None:
         """See that the parts fit together and the files are there."""
-        try:
+        with within("model"):
             self.parts.build(5, 5, 3)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 next(read_sentences(self.data.file(split), column=self.data.column), None)

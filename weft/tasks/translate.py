@@ -18,7 +18,7 @@ from weft.data.joined import Joined
 from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
 from weft.data.store import EncodedPairs
-from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
+from weft.errors import CheckpointError, DataError, within
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
@@ -90,10 +90,8 @@ class Translate(Task):
 
     def look(self) -> None:
         """See that all files are there, and that the parts of the model fit together."""
-        try:
+        with within("model"):
             self.parts.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
-        except (ConfigError, ShapeError) as error:
-            raise ConfigError(f"model: {str(error).removeprefix('model.')}") from error
         for split in SPLITS:
             if self.data.has(split):
                 self.data.open(split)

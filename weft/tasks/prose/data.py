@@ -3,6 +3,7 @@
 Read next: ../../data/plain.py, which reads it; stream.py, the tokens.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 from weft.data.plain import PlainText, side
 from weft.errors import ConfigError
 from weft.tasks.task import Split
+from weft.text.vocabulary import Vocabulary
 
 Batching = Literal["stream", "windows", "lines"]
 
@@ -32,6 +34,17 @@ class ProseVocabulary:
     min_count: int = 1
     form: Literal["nfc", "nfkc", "none"] = "nfc"
     lowercase: bool = False
+
+    def learn(self, lines: Iterable[str]) -> Vocabulary:
+        """The vocabulary of these lines."""
+        return Vocabulary.train(
+            lines,
+            kind=self.kind,
+            size=self.size,
+            min_count=self.min_count,
+            form=self.form,
+            lowercase=self.lowercase,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
