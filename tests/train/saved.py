@@ -9,6 +9,7 @@ from weft.train.checkpoints import Checkpoints
 from weft.train.history import History
 from weft.train.optimisers.adamw import AdamW
 from weft.train.position import Position
+from weft.train.snapshot import taken
 
 HISTORY = History("loss", False)
 
@@ -24,7 +25,7 @@ def made(seed: int) -> tuple[Model, torch.optim.Optimizer]:
 
 def save(run: Path, update: int, history: History = HISTORY) -> Model:
     model, optimiser = made(update)
-    Checkpoints(run, print).save(model, optimiser, Position(update=update), history, {"seed": 1})
+    Checkpoints(run, print).write(taken(model, optimiser, Position(update=update), history, {"seed": 1}))
     return model
 
 

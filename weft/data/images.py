@@ -10,6 +10,7 @@ import tokenize
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -41,13 +42,8 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
     Raises:
         DataError: missing, or no picture.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with Image.open(path) as file:
-                return _pixels(file, size)
-    except _BROKEN as error:
-        raise _broken(path, error) from None
+    with _opened(path) as file:
+        return _pixels(file, size)
 
 
 def measured(path: Path) -> int:
@@ -56,13 +52,8 @@ def measured(path: Path) -> int:
     Raises:
         DataError: missing, or no picture.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with Image.open(path) as file:
-                return file.width * file.height * int(getattr(file, "n_frames", 1))
-    except _BROKEN as error:
-        raise _broken(path, error) from None
+    with _opened(path) as file:
+        return file.width * file.height * int(getattr(file, "n_frames", 1))
 
 
 def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
@@ -81,15 +72,8 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
         if size is not None:
             clip = np.stack([_pixels(Image.fromarray(frame), size) for frame in clip])
     else:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error")
-                with Image.open(path) as file:
-                    clip = np.stack(list(_frames(file, size, path)))
-        except DataError:
-            raise
-        except _BROKEN as error:
-            raise _broken(path, error) from None
+        with _opened(path) as file:
+            clip = np.stack(list(_frames(file, size, path)))
     if frames is None:
         return clip
     if len(clip) < frames:
@@ -151,6 +135,20 @@ def read_folders(path: Path) -> list[Labelled]:
     if not found:
         raise DataError(f"{path}: there is no folder in it; give one for each class")
     return found
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Image.Image]:
+    """A picture file; what Pillow says of a damaged one, warnings too, becomes one sentence."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with Image.open(path) as file:
+                yield file
+    except DataError:  # which is a ValueError, as a decoder's may be
+        raise
+    except _BROKEN as error:
+        raise _broken(path, error) from None
 
 
 # Pillow lets the errors of its decoders through, which trip over damaged files in every way there is.

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 
 from weft import __version__, jsonfile
@@ -26,8 +25,7 @@ from weft.train import files, parts, weights
 from weft.train.history import History, plain
 from weft.train.parts import Part
 from weft.train.position import Position
-from weft.train.snapshot import CARRIED, FORMAT, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot, taken
-from weft.tree import State
+from weft.train.snapshot import CARRIED, FORMAT, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
 
 NEWEST = 2
 """Checkpoints kept for being new: the last one, and one to fall back on should it be damaged."""
@@ -70,34 +68,12 @@ class Checkpoints:
         """The directory of a checkpoint."""
         return self.directory / f"step-{update:08d}"
 
-    def save(
-        self,
-        model: nn.Module,
-        optimiser: torch.optim.Optimizer,
-        position: Position,
-        history: History,
-        about: dict[str, Any],
-        carried: State = None,
-        own: nn.Module | None = None,
-    ) -> None:
-        """Write a checkpoint, unless that of this update was written before.
-
-        Args:
-            model: its weights.
-            optimiser: its state.
-            position: where training stands.
-            history: the validations so far.
-            about: what a resumed run must agree with.
-            carried: the state for the next batch, where one is carried.
-            own: what the objective learns beside the model.
+    def write(self, snapshot: Snapshot) -> None:
+        """Write a checkpoint, or this process's part of it.
 
         Raises:
             CheckpointError: it could not be written; the older ones are as they were.
         """
-        self.write(taken(model, optimiser, position, history, about, carried, own))
-
-    def write(self, snapshot: Snapshot) -> None:
-        """Write a checkpoint, or this process's part of it; see `save`."""
         contents = snapshot.contents()
         path = self.path(snapshot.update)
         try:
