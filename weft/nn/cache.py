@@ -54,10 +54,18 @@ class Written(NamedTuple):
         if _must_copy() or (not entries and added > 1):  # a first call of many: training, scoring, a prompt
             new = torch.stack([keys, values], 1)
             return torch.cat([old, new], 3) if entries else new
-        whole = self._with_room(old, keys)
+        whole = self._with_room(old, added)
         whole[:, 0, :, entries:] = keys
         whole[:, 1, :, entries:] = values
         return whole
+
+    def opened(self, added: int) -> tuple[Tensor, ...]:
+        """Every layer's entries with room for new ones behind them, [B, 2, H, E + n, K], not yet written.
+
+        Args:
+            added: n, entries a source.
+        """
+        return tuple(self._with_room(layer, added) for layer in self.layers)
 
     def grown(self, layers: tuple[Tensor, ...]) -> "Written":
         """This with the layers that `append` made."""
@@ -66,14 +74,14 @@ class Written(NamedTuple):
             return Written(layers, self.filled.fill_(entries))
         return Written(layers, torch.full_like(self.filled, entries))
 
-    def _with_room(self, old: Tensor, added: Tensor) -> Tensor:
+    def _with_room(self, old: Tensor, added: int) -> Tensor:
         """[B, 2, H, E + n, K], the first E as they are: in their own buffer if there is room behind them."""
         sources, two, heads, entries, width = old.shape
-        need = entries + added.shape[2]
+        need = entries + added
         if entries and need <= old.stride(2) // width and int(self.filled[0]) == entries:
             return old.as_strided((sources, two, heads, need, width), old.stride())
         room = max(2 * need, ROOM)
-        whole = added.new_empty(sources, two, heads, room, width)[:, :, :, :need]
+        whole = old.new_empty(sources, two, heads, room, width)[:, :, :, :need]
         whole[:, :, :, :entries] = old
         return whole
 

@@ -195,6 +195,21 @@ class Block(nn.Module):
             x = self._add(x, y, self.look_norm)
         return self._network(x), entries
 
+    def parts(self) -> dict[str, nn.Module]:
+        """Norms and products by the names of kernels/decoding.py."""
+        found = {
+            "attention_norm": self.attention_norm,
+            "network_norm": self.network_norm,
+            "query": self.attention.query,
+            "key_value": self.attention.key_value,
+            "out": self.attention.out,
+            "first": self.network.first,
+            "second": self.network.second,
+        }
+        if hasattr(self, "look"):
+            found |= {"look_norm": self.look_norm, "look_query": self.look.query, "look_out": self.look.out}
+        return found
+
     def _network(self, x: Tensor) -> Tensor:
         return self._add(x, self.network(self._norm_before(x, self.network_norm)), self.network_norm)
 

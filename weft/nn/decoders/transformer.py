@@ -12,7 +12,9 @@ from weft import masks
 from weft.nn.attention import HeadSource
 from weft.nn.cache import Written, longer_path, nothing_written, order_of_entries, seen_entries
 from weft.nn.decoders.decoder import Decoder
+from weft.nn.distances import Distance
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels import decoding
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.positions import Positions, distance_of, positions_of
@@ -73,6 +75,7 @@ class TransformerDecoder(Decoder):
         super().__init__()
         self.size = size
         self.num_heads = num_heads
+        self.before = norm == "before"
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.distance = distance_of(
@@ -123,6 +126,8 @@ class TransformerDecoder(Decoder):
             at = whole[:, past:]
         x = self.project(x)
         x = self.dropout(self.entry_norm(self.positions(x, at)))
+        if keep is None and not self.training and type(self.distance) is Distance and decoding.suits(x, self.num_heads):
+            return self._compiled(x, state, path, past, width)
         order = self.distance(at, whole, x)
         seen = None  # one step sees everything, a first call of many is causal
         if keep is not None or (steps > 1 and past) or path is not None or width > 1:
@@ -141,6 +146,24 @@ class TransformerDecoder(Decoder):
             layers.append(entry)
         after = state.written.grown(tuple(layers))
         return self.last_norm(x), TransformerState(after, path, keep, state.source)
+
+    def _compiled(
+        self, x: Tensor, state: TransformerState, path: Tensor | None, past: int, width: int
+    ) -> tuple[Tensor, TransformerState]:
+        """The rest of `forward` for one position of a search, in one call."""
+        entries = state.written.entries
+        if path is not None or width > 1:
+            path = longer_path(path, len(x), width, past, 1, entries, x.device)
+        look = None
+        if state.source is not None:
+            mask = state.source.mask
+            look = decoding.Look(state.source.layers, None if mask is None else mask[:, 0, 0])
+        network = self.blocks[0].network
+        form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
+        layers = state.written.opened(width)
+        parts = [block.parts() for block in self.blocks]
+        y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, look)
+        return y, TransformerState(state.written.grown(layers), path, None, state.source)
 
 
 def _joined_mask(

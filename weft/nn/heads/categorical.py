@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from weft.nn.heads.head import Head, Loss
 from weft.nn.kernels.cross_entropy import cross_entropy
 from weft.nn.kernels.linear import Linear, linear
+from weft.nn.kernels.vocabulary import log_probabilities
 
 
 class Categorical(Head):
@@ -40,10 +41,7 @@ class Categorical(Head):
         if torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.jit.is_tracing():
             logits = linear(h, self.weight, self.bias)
             return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))
-        # The same in one block of memory: in a search step the bias's copy and a second block cost a quarter.
-        logits = linear(h, self.weight)
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(self.bias)
-        return torch.log_softmax(logits, -1, out=logits)
+        return log_probabilities(self, h, self.weight, self.bias)
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
         """Smoothed in training, plain in evaluation; padding is left out before the product."""

@@ -1,12 +1,12 @@
-"""Loads the compiled cells (cells.cpp, light.cpp) by ctypes: no header of torch or Python, one file for all.
+"""Loads what is compiled (cells.cpp, light.cpp, decoding.cpp) by ctypes: no header of torch or Python.
 
-Read next: ../compiled.py and ../compiled_light.py, which call them.
+Read next: ../compiled.py, ../compiled_light.py and ../decoding.py, which call it.
 """
 
 import ctypes
 import functools
 from collections.abc import Callable
-from ctypes import POINTER, Structure, c_longlong, c_void_p
+from ctypes import POINTER, Structure, c_double, c_longlong, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +42,8 @@ class Backward(Structure):
     ]
 
 
+NORMS = ("attention_norm", "look_norm", "network_norm")
+PRODUCTS = ("query", "key_value", "out", "look_query", "look_out", "first", "second")
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
 
 
@@ -65,6 +67,41 @@ class LightBack(Structure):
     ]
 
 
+ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "swiglu": 4}
+
+
+class DecoderLayer(Structure):
+    """As struct Layer in decoding.cpp: of each product its panels and bias, of each norm gain and shift."""
+
+    _fields_ = [
+        *((f"{name}_{part}", c_void_p) for name in NORMS for part in ("gain", "shift")),
+        *((f"{name}_{part}", c_void_p) for name in PRODUCTS for part in ("panel", "bias")),
+        *((name, c_void_p) for name in ["cache", "keys", "values"]),
+        *((name, c_longlong) for name in ["cache_source", "cache_side", "cache_head"]),
+        *((f"{name}_{axis}", c_longlong) for name in ("keys", "values") for axis in ("source", "head", "place")),
+    ]
+
+
+class Decode(Structure):
+    """As struct Decode in decoding.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["layers", "rows", "sources", "size", "heads", "inner", "entries"]),
+        *((name, c_longlong) for name in ["positions", "places", "slabs", "before", "root", "activation"]),
+        ("epsilon", c_double),
+        *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room"]),
+    ]
+
+
+class Predict(Structure):
+    """As struct Predict in decoding.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "size", "classes", "slabs"]),
+        *((name, c_void_p) for name in ["panel", "bias", "x", "logp"]),
+    ]
+
+
 class Loaded(NamedTuple):
     """library: the functions, None where there are none; reason: in words; width: floats in a register."""
 
@@ -84,6 +121,12 @@ def loaded() -> Loaded:
 def light() -> Loaded:
     """The compiled cells without a matrix, likewise."""
     return _load("light", _light)
+
+
+@functools.cache
+def decoding() -> Loaded:
+    """What a step of a search takes of compiled code, likewise."""
+    return _load("decoding", _decoding)
 
 
 def _load(source: str, prepare: Callable[[Any], int]) -> Loaded:
@@ -125,6 +168,14 @@ def _light(library: Any) -> int:
     library.weft_light_forward.argtypes = [POINTER(Light), c_void_p]
     library.weft_light_backward.argtypes = [POINTER(LightBack), c_void_p]
     return int(library.weft_light_version() == VERSION)
+
+
+def _decoding(library: Any) -> int:
+    """1; 0 for a library that does not fit this file."""
+    library.weft_decoding_version.restype = c_longlong
+    library.weft_decode.argtypes = [POINTER(Decode), c_void_p]
+    library.weft_predict.argtypes = [POINTER(Predict), c_void_p]
+    return int(library.weft_decoding_version() == VERSION)
 
 
 def pointer(tensor: Tensor | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Compiles cells.cpp and light.cpp for each instruction set; knows nothing but Python's standard library.
+"""Compiles cells.cpp, light.cpp and decoding.cpp for each instruction set; knows nothing but Python's standard library.
 
 The build of the package calls it (hatch_build.py); from a checkout:  python weft/nn/kernels/native/build.py
 Without a compiler there is nothing to load and the other ways serve.
@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light")
-COMMON = HERE / "common.h"
+SOURCES = ("cells", "light", "decoding")
+COMMON = (HERE / "common.h", HERE / "panels.h")
 SETS = {
     "avx512": ["-mavx512f", "-mfma", "-mprefer-vector-width=512"],
     "avx2": ["-mavx2", "-mfma"],
@@ -49,7 +49,7 @@ def build(folder: Path = HERE) -> tuple[list[Path], str]:
     made: list[Path] = []
     for source, (name, flags) in ((source, each) for source in SOURCES for each in SETS.items()):
         target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
-        newest = max(path.stat().st_mtime for path in (file, COMMON))
+        newest = max(path.stat().st_mtime for path in (file, *COMMON))
         if not target.exists() or target.stat().st_mtime < newest:
             part = target.with_suffix(f".{os.getpid()}.part")
             try:

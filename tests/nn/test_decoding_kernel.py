@@ -1,0 +1,171 @@
+"""Law 7 for a step of a search: compiled code gives what the modules give, and sees when weights change."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tests.laws.members import close, normal
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.kernels import choice, native
+from weft.probe import editing, probe
+from weft.tree import fan, keep_sources, reorder
+
+pytestmark = pytest.mark.skipif(native.decoding().library is None, reason=native.decoding().reason)
+
+SOURCES, BEAM, FEATURES = 3, 4, 20
+FORMS: dict[str, dict[str, Any]] = {
+    "before": {},
+    "after": {"norm": "after"},
+    "gelu": {"activation": "gelu"},
+    "gelu_tanh": {"activation": "gelu_tanh"},
+    "silu": {"activation": "silu"},
+    "swiglu": {"activation": "swiglu"},
+    "rms": {"norm_kind": "rms", "norm_epsilon": 1e-3},
+    "no bias": {"bias": False},
+    "learned positions": {"positions": "learned"},
+    "odd sizes": {"size": 42, "num_heads": 3, "inner": 50},
+    "wide": {"size": 200, "num_heads": 2, "inner": 333},
+}
+
+
+def decoder(dtype: torch.dtype = torch.float32, *, looks: bool = True, **form: Any) -> nn.ModuleDict:
+    torch.manual_seed(3)
+    size = {"size": 48, "num_heads": 4, "num_layers": 2} | form
+    encoder = TransformerEncoder(FEATURES, size=24, num_heads=2, num_layers=1)
+    found = nn.ModuleDict({"encoder": encoder})
+    found["decoder"] = TransformerDecoder(FEATURES, encoder if looks else None, **size)
+    for parameter in found.parameters():
+        nn.init.normal_(parameter, std=0.3)
+    return found.to(dtype).eval()
+
+
+@torch.no_grad()
+def searched(model: nn.ModuleDict, way: str, *, looks: bool = True, steps: int = 9) -> list[Tensor]:
+    """The outputs of a search's steps: one hypothesis, then a beam whose places change, then fewer sources."""
+    encoder, write = model["encoder"], model["decoder"]
+    dtype = next(model.parameters()).dtype
+    chance = torch.Generator().manual_seed(7)
+    mask = torch.ones(SOURCES, 6, dtype=torch.bool)
+    mask[1, 4:] = False
+    memory = encoder(normal(SOURCES, 6, FEATURES, dtype=dtype), mask) if looks else None
+    with choice.use(cells=way):  # type: ignore[arg-type]
+        state = write.start(memory, SOURCES)
+        y, state = write(normal(SOURCES, 1, FEATURES, seed=1, dtype=dtype), state)
+        found, state = [y], fan(state, BEAM)
+        for time in range(steps):
+            y, state = write(normal(SOURCES * BEAM, 1, FEATURES, seed=2 + time, dtype=dtype), state)
+            found.append(y)
+            places = torch.randint(0, BEAM, (SOURCES, BEAM), generator=chance)
+            state = reorder(state, (places + BEAM * torch.arange(SOURCES)[:, None]).flatten())
+        state = keep_sources(state, torch.tensor([0, 2]), BEAM)
+        y, state = write(normal(2 * BEAM, 1, FEATURES, seed=99, dtype=dtype), state)
+    return [*found, y]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("looks", [True, False], ids=["looks", "alone"])
+def test_a_search_by_compiled_code_is_one_by_the_modules(form: str, looks: bool) -> None:
+    exact = searched(decoder(torch.float64, looks=looks, **FORMS[form]), "torch", looks=looks)
+    model = decoder(looks=looks, **FORMS[form])
+    called = _calls(model, looks)
+    assert called == 11  # else the modules would be compared with themselves
+    for mine, true in zip(searched(model, "native", looks=looks), exact, strict=True):
+        close(mine.double(), true, 2e-5)
+
+
+@pytest.mark.parametrize("form", [{"positions": "rotary"}, {"positions": "alibi"}, {"positions": "relative"}], ids=str)
+def test_what_it_cannot_do_is_left_to_the_modules(form: dict[str, Any]) -> None:
+    assert _calls(decoder(**form), True) == 0
+
+
+def test_two_threads_give_what_one_gives() -> None:
+    model = decoder()
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = searched(model, "native")
+        torch.set_num_threads(2)
+        two = searched(model, "native")
+    finally:
+        torch.set_num_threads(before)
+    close(tuple(two), tuple(one), 1e-6)
+
+
+def test_changed_weights_are_packed_anew() -> None:
+    model = decoder()
+    searched(model, "native")
+    with torch.no_grad():
+        model["decoder"].blocks[1].network.second.weight.mul_(-1.0)
+        model["decoder"].blocks[0].attention_norm.bias.add_(1.0)
+    for mine, plain in zip(searched(model, "native"), searched(model, "torch"), strict=True):
+        close(mine, plain, 1e-5)
+
+
+def test_whoever_looks_inside_or_changes_something_gets_the_modules() -> None:
+    model = decoder()
+    with probe() as seen:
+        searched(model, "auto")
+    assert len(seen["self_attention"]) == 1 + 2 * 11  # the encoder, then each layer at each step
+    with editing(lambda name, weights: torch.zeros_like(weights) if name == "cross_attention" else weights):
+        changed = searched(model, "auto")
+    assert not torch.allclose(changed[-1], searched(model, "auto")[-1], atol=1e-2)
+
+
+@torch.no_grad()
+def test_a_state_may_be_continued_twice() -> None:
+    model = decoder(looks=False)["decoder"]
+    with choice.use(cells="native"):
+        _, state = model(normal(2, 1, FEATURES, dtype=torch.float32), model.start(None, 2))
+        first, _ = model(normal(2, 1, FEATURES, seed=2, dtype=torch.float32), state)
+        model(normal(2, 1, FEATURES, seed=3, dtype=torch.float32), state)
+        again, _ = model(normal(2, 1, FEATURES, seed=2, dtype=torch.float32), state)
+    assert torch.equal(first, again)
+
+
+@pytest.mark.parametrize(("rows", "size", "classes"), [(1, 8, 5), (7, 130, 64), (33, 16, 203), (6, 300, 1000)])
+@torch.no_grad()
+def test_log_probabilities_are_those_of_float64(rows: int, size: int, classes: int) -> None:
+    head = Categorical(size, classes)
+    nn.init.normal_(head.weight, std=1.0)
+    nn.init.normal_(head.bias)
+    h = normal(rows, size, dtype=torch.float32)
+    exact = (h.double() @ head.weight.double().T + head.bias.double()).log_softmax(-1)
+    with choice.use(cells="native"):
+        found = head(h)
+    close(found.double(), exact, 1e-5)
+    close(found.double().exp().sum(-1), torch.ones(rows, dtype=torch.float64), 1e-6)
+
+
+@torch.no_grad()
+def test_impossible_and_broken_logits_are_as_torch_has_them() -> None:
+    head = Categorical(4, 40)
+    head.bias[3] = -torch.inf
+    h = normal(3, 4, dtype=torch.float32)
+    h[1, 2] = torch.nan
+    with choice.use(cells="native"):
+        mine = head(h)
+    with choice.use(cells="torch"):
+        plain = head(h)
+    assert bool(mine[1].isnan().all()) and bool(plain[1].isnan().all())
+    assert bool((mine[[0, 2], 3] == -torch.inf).all())
+    assert torch.allclose(mine[[0, 2]], plain[[0, 2]], atol=1e-6)
+
+
+def _calls(model: nn.ModuleDict, looks: bool) -> int:
+    """How often a search calls the compiled step."""
+    library, count = native.decoding(), 0
+
+    class Counted:
+        def __getattr__(self, name: str) -> Any:
+            nonlocal count
+            count += name == "weft_decode"
+            return getattr(library.library, name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(native, "decoding", lambda: library._replace(library=Counted()))
+        searched(model, "native", looks=looks)
+    return count

@@ -1,0 +1,142 @@
+"""A Transformer decoder's step of a search by compiled code, float32 on the CPU. Read next: native/decoding.cpp.
+
+Nothing is measured: it does what the modules do, without some hundred calls of small operations. Its plain
+twin is `Block.decode`, which also serves wherever `suits` says no. `WEFT_CELLS=torch` leaves it out.
+"""
+
+from collections.abc import Mapping, Sequence
+from ctypes import Array, addressof, byref
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.kernels import native
+from weft.nn.kernels.native import ACTIVATIONS, NORMS, PRODUCTS, DecoderLayer, pointer
+from weft.nn.kernels.panels import kept, panels, usable
+from weft.probe import changing, watching
+
+MOST_REGISTERS = 8
+"""A head may be as wide as so many registers: 128 features with AVX-512, 64 with AVX2."""
+
+Parts = Mapping[str, nn.Module]
+"""A layer's norms and products by the names in native/__init__.py; those of a source only where it looks into one."""
+
+
+class Form(NamedTuple):
+    """What is the same in every layer."""
+
+    num_heads: int
+    inner: int
+    activation: str
+    before: bool  # norms before the sublayers
+
+
+class Look(NamedTuple):
+    """The source: of each layer keys and values [B, H, S, K]; mask [B, S] bool, None where nothing is padding."""
+
+    layers: Sequence[tuple[Tensor, Tensor]]
+    mask: Tensor | None
+
+
+def suits(x: Tensor, num_heads: int) -> bool:
+    """Whether the compiled step can serve: x [N, 1, D] of a search, and nobody looks inside."""
+    return (
+        usable(x)
+        and x.shape[1] == 1
+        and not (watching() or changing())
+        and x.shape[2] // num_heads <= MOST_REGISTERS * native.loaded().width
+    )
+
+
+def step(
+    of: nn.Module,
+    form: Form,
+    layers: Sequence[Parts],
+    last: nn.Module,
+    x: Tensor,
+    entries: int,
+    caches: Sequence[Tensor],
+    path: Tensor | None,
+    look: Look | None,
+) -> Tensor:
+    """All layers for one new position of every hypothesis; its keys and values are written into the caches.
+
+    Args:
+        of: the module that all of this belongs to; weights are packed once for it, and again when they change.
+        form: sizes and kinds.
+        layers: their modules.
+        last: the norm after the last layer, or what is none.
+        x: [N, 1, D].
+        entries: E, of a source before this step; hypothesis w of a source writes entry E + w.
+        caches: of each layer [B, 2, H, E + W, K].
+        path: [N, P] int64, the entries that belong to a hypothesis, the new one last; None for 0 .. E.
+        look: the source; None for none.
+
+    Returns:
+        [N, 1, D].
+    """
+    rows, _, size = x.shape
+    modules = [module for parts in layers for module in parts.values()]
+    parameters = [p for module in modules for p in module._parameters.values() if p is not None]
+    packed = kept(of, parameters, lambda: _pack(layers, last))
+    each = type(packed.each).from_buffer_copy(packed.each)
+    sources = len(caches[0])
+    for number, (layer, cache) in enumerate(zip(each, caches, strict=True)):
+        layer.cache = pointer(cache)
+        layer.cache_source, layer.cache_side, layer.cache_head = cache.stride()[:3]
+        if look is not None:
+            keys, values = look.layers[number]
+            layer.keys, layer.values = pointer(keys), pointer(values)
+            layer.keys_source, layer.keys_head, layer.keys_place = keys.stride()[:3]
+            layer.values_source, layer.values_head, layer.values_place = values.stride()[:3]
+    positions = entries + 1 if path is None else path.shape[1]
+    places = 0 if look is None else look.layers[0][0].shape[2]
+    slabs = max(1, min(torch.get_num_threads(), sources))
+    high = form.inner * (2 if form.activation == "swiglu" else 1)
+    room = x.new_empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
+    y = x[:, 0].clone(memory_format=torch.contiguous_format)
+    path = None if path is None else path.contiguous()
+    mask = None if look is None or look.mask is None else look.mask.contiguous()
+    job = native.Decode(
+        len(layers), rows, sources, size, form.num_heads, form.inner, entries,
+        positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
+        packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
+        pointer(path), pointer(mask), pointer(y), pointer(room),
+    )  # fmt: skip
+    library = native.decoding()
+    library.library.weft_decode(byref(job), library.start)
+    return y[:, None]
+
+
+class _Packed(NamedTuple):
+    each: "Array[DecoderLayer]"
+    held: list[Tensor]  # what `each` points to
+    root: bool
+    epsilon: float
+    gain: Tensor | None
+    shift: Tensor | None
+
+
+def _pack(layers: Sequence[Parts], last: nn.Module) -> _Packed:
+    each = (DecoderLayer * len(layers))()
+    held: list[Tensor] = []
+
+    def hold(tensor: Tensor | None) -> int | None:
+        if tensor is None:
+            return None
+        held.append(tensor.detach().contiguous())
+        return pointer(held[-1])
+
+    for layer, parts in zip(each, layers, strict=True):
+        for name in NORMS:
+            if name in parts:
+                setattr(layer, f"{name}_gain", hold(parts[name].weight))  # type: ignore[arg-type]
+                setattr(layer, f"{name}_shift", hold(getattr(parts[name], "bias", None)))
+        for name in PRODUCTS:
+            if name in parts:
+                setattr(layer, f"{name}_panel", hold(panels(parts[name].weight)))  # type: ignore[arg-type]
+                setattr(layer, f"{name}_bias", hold(parts[name].bias))  # type: ignore[arg-type]
+    norm = layers[0]["network_norm"]
+    gain, shift = getattr(last, "weight", None), getattr(last, "bias", None)
+    return _Packed(each, held, isinstance(norm, nn.RMSNorm), float(norm.eps or 0), gain, shift)  # type: ignore[arg-type]

@@ -1,0 +1,338 @@
+// One step of a search on the CPU, float32: all layers of a Transformer decoder in one call, and an output layer.
+//
+// A step is some thirty small products and twice as many smaller things; called one by one, each costs more than
+// it computes. Here a row's numbers stay in the nearest cache from its first norm to its last. A hypothesis reads
+// the entries of its own path in its source's cache (nn/cache.py) and no others, so attention costs what it
+// wrote, not what its whole beam did. Sources never meet: each thread takes a slab of them.
+//
+// Plain C interface as in cells.cpp, compiled as it is.
+#include "panels.h"
+
+#include <cmath>
+
+enum Activation { RELU, GELU, GELU_TANH, SILU, SWIGLU };
+
+struct Dense { const float *panel, *bias; };  // bias [O] or NULL
+struct Norm { const float *gain, *shift; };   // [D] each, or NULL
+
+struct Layer {
+  Norm attention_norm, look_norm, network_norm;
+  Dense query, key_value, out, look_query, look_out, first, second;
+  float *cache;                // [B, 2, H, >= E + W, K]
+  const float *keys, *values;  // [B, H, S, K] each by its strides, or NULL for no source
+  Int cache_source, cache_side, cache_head, keys_source, keys_head, keys_place, values_source, values_head, values_place;
+};
+
+struct Decode {
+  Int layers, rows, sources, size, heads, inner, entries, positions, places, slabs;
+  Int before, root, activation;  // norms before the sublayers; norms by the root of the mean square
+  double epsilon;
+  const Layer *each;
+  Norm last;                  // gain NULL for none
+  const Int *path;            // [N, P], the entries of each hypothesis, the new one last; NULL: entries are positions
+  const unsigned char *mask;  // [B, S], 0 = padding; or NULL
+  float *x;                   // [N, D]: comes in, goes out
+  float *room;                // [N, D + max(3 D, inner or twice that)], and [slabs, max(P, S)] behind it
+};
+
+namespace {
+
+inline float total(V v) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps(v);
+#else
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+#endif
+}
+
+inline V power(V x) {  // e^x of x <= 0
+  Power e(most(set(-87.f), x));
+  return fma(e.p, e.scale, e.scale);
+}
+
+// The error function by Abramowitz & Stegun 7.1.26, exact to 1.5e-7.
+inline V error(V x) {
+  V z = without_sign(x), t = div(set(1.f), fma(set(0.3275911f), z, set(1.f)));
+  V p = fma(set(1.061405429f), t, set(-1.453152027f));
+  p = fma(p, t, set(1.421413741f));
+  p = fma(p, t, set(-0.284496736f));
+  p = fma(p, t, set(0.254829592f));
+  return with_sign(fnma(mul(p, t), power(sub(set(0.f), mul(z, z))), set(1.f)), x);
+}
+
+template <int KIND> inline V activated(V x) {
+  if constexpr (KIND == RELU) return most(set(0.f), x);
+  if constexpr (KIND == GELU) return mul(mul(set(.5f), x), add(set(1.f), error(mul(x, set(.70710678f)))));
+  if constexpr (KIND == GELU_TANH) {
+    V inner = mul(set(.79788456f), fma(mul(set(.044715f), mul(x, x)), x, x));
+    return mul(mul(set(.5f), x), add(set(1.f), tangent(inner)));
+  }
+  return mul(x, sigmoid(x));
+}
+
+// A piece of a panel fits into the nearest cache while a group of rows is multiplied by it.
+constexpr Int PIECE = 128, GROUP = 48;
+
+// Calls done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs.
+template <class F> inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, const F &done) {
+  const Blocks blocks(O);
+  auto block = [&](auto vectors, Int from) {
+    constexpr int NV = decltype(vectors)::value;
+    const float *panel = w.panel + from * W * K;
+    M m[NV];
+    V bias[NV];
+    for (int v = 0; v < NV; v++) {
+      const Int unit = (from + v) * W;
+      m[v] = lanes(O - unit), bias[v] = w.bias ? load(w.bias + unit, m[v]) : set(0.f);
+    }
+    for (Int group = 0; group < n; group += GROUP) {
+      const Int end = group + GROUP < n ? group + GROUP : n;
+      float sums[GROUP * NV * W];  // of the pieces of K before
+      for (Int k = 0; k < K; k += PIECE) {
+        const Int wide = K - k < PIECE + PIECE / 2 ? K - k : PIECE;
+        tiles<max_rows(NV)>(group, end, [&](auto height, Int row) {
+          constexpr int MR = decltype(height)::value;
+          V acc[MR][NV];
+          float *sum = sums + (row - group) * NV * W;
+          for (int r = 0; r < MR; r++)
+            for (int v = 0; v < NV; v++) acc[r][v] = k ? whole(sum + (r * NV + v) * W) : bias[v];
+          product<MR, NV>(acc, a + row * lda + k, lda, panel + k * NV * W, wide);
+          for (int r = 0; r < MR; r++)
+            for (int v = 0; v < NV; v++)
+              if (k + wide == K)
+                done(row + r, (from + v) * W, m[v], acc[r][v]);
+              else
+                store(sum + (r * NV + v) * W, lanes(W), acc[r][v]);
+        });
+        if (k + wide == K) break;
+      }
+    }
+  };
+  for (Int j = 0; j < blocks.count; j++) {
+    const Int from = blocks.first(j);
+    switch (blocks.first(j + 1) - from) {
+      case 1: block(std::integral_constant<int, 1>(), from); break;
+      case 2: block(std::integral_constant<int, 2>(), from); break;
+      case 3: block(std::integral_constant<int, 3>(), from); break;
+      case 4: block(std::integral_constant<int, 4>(), from); break;
+    }
+  }
+}
+
+void norm(const Decode &d, const Norm &by, Int n, const float *x, float *y) {
+  const Int D = d.size;
+  for (Int r = 0; r < n; r++, x += D, y += D) {
+    V sum = set(0.f), square = set(0.f);
+    if (!d.root)
+      for (Int u = 0; u < D; u += W) sum = add(sum, load(x + u, lanes(D - u)));
+    const V mean = set(total(sum) / D);
+    for (Int u = 0; u < D; u += W) {
+      M m = lanes(D - u);
+      float part[W];
+      V off = sub(load(x + u, m), mean);
+      if (D - u < W) store(part, lanes(W), set(0.f)), store(part, m, off), off = whole(part);
+      square = fma(off, off, square);
+    }
+    const V scale = set(1.f / std::sqrt(total(square) / D + (float)d.epsilon));
+    for (Int u = 0; u < D; u += W) {
+      M m = lanes(D - u);
+      V z = mul(sub(load(x + u, m), mean), scale);
+      if (by.gain) z = mul(z, load(by.gain + u, m));
+      if (by.shift) z = add(z, load(by.shift + u, m));
+      store(y + u, m, z);
+    }
+  }
+}
+
+// softmax(q K^T / sqrt(K)) V of one head of one row; R registers hold a head's numbers.
+template <int R, class Place>
+inline void head(const float *q, const float *keys, const float *values, Int count, Int size, Int key, Int value,
+                 const Place &place, const unsigned char *mask, float *energy, float *out) {
+  const float scale = 1.f / std::sqrt((float)size);
+  M m[R];
+  V mine[R], sum[R];
+  for (int i = 0; i < R; i++) m[i] = lanes(size - i * W), mine[i] = load(q + i * W, m[i]), sum[i] = set(0.f);
+  float top = -INFINITY;
+  for (Int p = 0; p < count; p++) {
+    if (mask && !mask[p]) {
+      energy[p] = -INFINITY;
+      continue;
+    }
+    const float *k = keys + place(p) * key;
+    V dot = mul(mine[0], load(k, m[0]));
+    for (int i = 1; i < R; i++) dot = fma(mine[i], load(k + i * W, m[i]), dot);
+    energy[p] = total(dot) * scale;
+    top = energy[p] > top ? energy[p] : top;
+  }
+  V all = set(0.f);
+  const V peak = set(top == -INFINITY ? 0.f : top);
+  for (Int p = 0; p < count; p += W) {
+    M there = lanes(count - p);
+    float part[W];
+    V share = power(sub(load(energy + p, there), peak));
+    if (count - p < W) store(part, lanes(W), set(0.f)), store(part, there, share), share = whole(part);
+    store(energy + p, there, share), all = add(all, share);
+  }
+  for (Int p = 0; p < count; p++) {
+    const float *v = values + place(p) * value;
+    V share = set(energy[p]);
+    for (int i = 0; i < R; i++) sum[i] = fma(share, load(v + i * W, m[i]), sum[i]);
+  }
+  const V whole_share = set(1.f / total(all));
+  for (int i = 0; i < R; i++) store(out + i * W, m[i], mul(sum[i], whole_share));
+}
+
+template <int R> void attend(const Decode &d, const Layer &l, bool look, Int first, Int last, const float *q, float *energy, float *out) {
+  const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources;
+  for (Int n = first; n < last; n++, q += D, out += D) {
+    const Int b = n / beam;
+    for (Int h = 0; h < d.heads; h++) {
+      if (look) {
+        const float *k = l.keys + b * l.keys_source + h * l.keys_head;
+        const float *v = l.values + b * l.values_source + h * l.values_head;
+        head<R>(q + h * K, k, v, d.places, K, l.keys_place, l.values_place, [](Int p) { return p; },
+                d.mask ? d.mask + b * d.places : nullptr, energy, out + h * K);
+        continue;
+      }
+      const float *k = l.cache + b * l.cache_source + h * l.cache_head, *v = k + l.cache_side;
+      if (d.path) {
+        const Int *path = d.path + n * d.positions;
+        head<R>(q + h * K, k, v, d.positions, K, K, K, [path](Int p) { return path[p]; }, nullptr, energy, out + h * K);
+      } else {
+        head<R>(q + h * K, k, v, d.positions, K, K, K, [](Int p) { return p; }, nullptr, energy, out + h * K);
+      }
+    }
+  }
+}
+
+void attend(const Decode &d, const Layer &l, bool look, Int first, Int last, const float *q, float *energy, float *out) {
+  switch ((d.size / d.heads + W - 1) / W) {
+#define HEAD(r) case r: return attend<r>(d, l, look, first, last, q, energy, out);
+    HEAD(1) HEAD(2) HEAD(3) HEAD(4) HEAD(5) HEAD(6) HEAD(7) HEAD(8)
+#undef HEAD
+  }
+}
+
+template <int KIND> void network(const Decode &d, const Layer &l, Int n, const float *a, float *h) {
+  if constexpr (KIND == SWIGLU) {
+    const Int I = d.inner;
+    dense(l.first, n, d.size, 2 * I, a, d.size, [&](Int r, Int u, M m, V y) { store(h + r * 2 * I + u, m, y); });
+    for (Int r = 0; r < n; r++)
+      for (Int u = 0; u < I; u += W) {
+        float *gate = h + r * 2 * I + u;
+        M m = lanes(I - u);
+        store(gate, m, mul(activated<SILU>(load(gate, m)), load(gate + I, m)));
+      }
+  } else {
+    dense(l.first, n, d.size, d.inner, a, d.size,
+          [&](Int r, Int u, M m, V y) { store(h + r * d.inner + u, m, activated<KIND>(y)); });
+  }
+}
+
+inline void slab(const Decode &d, Int s) {
+  const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources, I = d.inner;
+  const Int first = d.sources * s / d.slabs * beam, last = d.sources * (s + 1) / d.slabs * beam, n = last - first;
+  const Int high = d.activation == SWIGLU ? 2 * I : I, wide = 3 * D > high ? 3 * D : high;
+  const Int longest = d.positions > d.places ? d.positions : d.places;
+  float *x = d.x + first * D, *a = d.room + first * (D + wide), *b = a + n * D, *q = b, *looked = b + n * D;
+  float *energy = d.room + d.rows * (D + wide) + s * longest;
+  auto into = [&](const Norm &by) { return d.before ? (norm(d, by, n, x, a), a) : x; };
+  auto added = [&](Int r, Int u, M m, V y) { store(x + r * D + u, m, add(load(x + r * D + u, m), y)); };
+  auto after = [&](const Norm &by) { if (!d.before) norm(d, by, n, x, x); };
+  auto kept = [&](Int r, Int u, M m, V y) { store(q + r * D + u, m, y); };
+  for (Int j = 0; j < d.layers; j++) {
+    const Layer &l = d.each[j];
+    const float *y = into(l.attention_norm);
+    dense(l.query, n, D, D, y, D, kept);
+    float *made = looked;  // keys and values of the new entries, [n, 2 D], then their places in the cache
+    dense(l.key_value, n, D, 2 * D, y, D, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
+    for (Int r = 0; r < n; r++)
+      for (Int part = 0; part < 2 * d.heads; part++) {
+        const Int row = first + r, side = part / d.heads, h = part % d.heads;
+        float *to = l.cache + row / beam * l.cache_source + side * l.cache_side + h * l.cache_head;
+        memcpy(to + (d.entries + row % beam) * K, made + r * 2 * D + part * K, K * sizeof(float));
+      }
+    attend(d, l, false, first, last, q, energy, looked);
+    dense(l.out, n, D, D, looked, D, added);
+    after(l.attention_norm);
+    if (l.keys) {
+      dense(l.look_query, n, D, D, into(l.look_norm), D, kept);
+      attend(d, l, true, first, last, q, energy, looked);
+      dense(l.look_out, n, D, D, looked, D, added);
+      after(l.look_norm);
+    }
+    y = into(l.network_norm);
+    switch (d.activation) {
+      case RELU: network<RELU>(d, l, n, y, b); break;
+      case GELU: network<GELU>(d, l, n, y, b); break;
+      case GELU_TANH: network<GELU_TANH>(d, l, n, y, b); break;
+      case SILU: network<SILU>(d, l, n, y, b); break;
+      case SWIGLU: network<SWIGLU>(d, l, n, y, b); break;
+    }
+    dense(l.second, n, I, D, b, high, added);
+    after(l.network_norm);
+  }
+  if (d.last.gain) norm(d, d.last, n, x, x);
+}
+
+}  // namespace
+
+// log softmax(W x + b). (Groups of rows whose logits stay in the second cache were slower: panels came from afar.)
+struct Predict {
+  Int rows, size, classes, slabs;
+  Dense by;
+  const float *x;  // [N, D]
+  float *logp;     // [N, V]
+};
+
+namespace {
+
+inline float largest(V v) {
+  float each[W], found = -INFINITY;
+  store(each, lanes(W), v);
+  for (int i = 0; i < W; i++) found = each[i] > found ? each[i] : found;
+  return found;
+}
+
+// A NaN among the logits makes the whole row NaN, as torch does; the sum's order is that of the row alone.
+void log_softmax(float *x, Int n) {
+  constexpr int N = 4;  // registers at once, so that no sum waits for the one before
+  V high[N], sum[N];
+  for (int v = 0; v < N; v++) high[v] = set(-INFINITY), sum[v] = set(0.f);
+  Int i = 0;
+  for (; i + N * W <= n; i += N * W)
+    for (int v = 0; v < N; v++) high[v] = most(whole(x + i + v * W), high[v]);
+  float top = largest(most(most(high[0], high[1]), most(high[2], high[3])));
+  for (; i < n; i++) top = x[i] > top ? x[i] : top;
+  const V peak = set(top);
+  for (i = 0; i + N * W <= n; i += N * W)
+    for (int v = 0; v < N; v++) sum[v] = add(sum[v], power(sub(whole(x + i + v * W), peak)));
+  float all = total(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+  for (; i < n; i += W) {
+    float rest[W];
+    const Int count = n - i < W ? n - i : W;
+    store(rest, lanes(W), power(sub(load(x + i, lanes(count)), peak)));
+    for (Int j = 0; j < count; j++) all += rest[j];
+  }
+  const V less = set(std::log(all));  // after the peak, or one of thousands would swallow it
+  for (i = 0; i < n; i += W) {
+    M m = lanes(n - i);
+    store(x + i, m, sub(sub(load(x + i, m), peak), less));
+  }
+}
+
+inline void predict_slab(const Predict &p, Int s) {
+  const Int first = p.rows * s / p.slabs, n = p.rows * (s + 1) / p.slabs - first;
+  float *logp = p.logp + first * p.classes;
+  dense(p.by, n, p.size, p.classes, p.x + first * p.size, p.size,
+        [&](Int r, Int u, M m, V y) { store(logp + r * p.classes + u, m, y); });
+  for (Int r = 0; r < n; r++) log_softmax(logp + r * p.classes, p.classes);
+}
+
+}  // namespace
+
+API Int weft_decoding_version() { return 1; }  // of the structs above, as __init__.py expects it
+API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
+API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

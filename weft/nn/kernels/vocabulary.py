@@ -1,0 +1,47 @@
+"""log softmax(W h + b) over a vocabulary without gradients: what every step of a search ends with.
+
+native   product, bias and softmax in compiled code, float32 on the CPU
+torch    its product, the rest in the same block of memory
+
+Nothing is measured: the first that can run does the least. Read next: heads/categorical.py, which calls it.
+"""
+
+from ctypes import byref
+
+import torch
+from torch import Tensor, nn
+
+from weft.nn.kernels import native
+from weft.nn.kernels.linear import linear
+from weft.nn.kernels.native import pointer
+from weft.nn.kernels.panels import kept, panels, usable
+
+
+def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """[.., D] to [.., V] in at least float32.
+
+    Args:
+        of: the module that the weights belong to; they are packed once for it, and again when they change.
+        h: [.., D].
+        weight: [V, D]; bias: [V].
+    """
+    if usable(h) and weight.dtype == bias.dtype == torch.float32:
+        return _native(of, h, weight, bias)
+    # In one block of memory: the bias's copy and a second block cost a quarter of a search step.
+    logits = linear(h, weight)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
+    return torch.log_softmax(logits, -1, out=logits)
+
+
+def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    packed = kept(of, [weight], lambda: panels(weight))
+    h, bias = h.contiguous(), bias.contiguous()
+    rows, (classes, size) = h.numel() // h.shape[-1], weight.shape
+    logp = h.new_empty(*h.shape[:-1], classes)
+    slabs = max(1, min(torch.get_num_threads(), rows))
+    job = native.Predict(
+        rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp)
+    )
+    library = native.decoding()
+    library.library.weft_predict(byref(job), library.start)
+    return logp
