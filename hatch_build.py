@@ -10,7 +10,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-NATIVE = "weft/nn/kernels/native"
+NATIVE = "weft/native"
 
 
 class Cells(BuildHookInterface):  # type: ignore[type-arg]

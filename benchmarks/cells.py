@@ -23,6 +23,7 @@ import cells_besides
 import torch
 from torch import Tensor, nn
 
+from weft import native
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.coupled import Coupled
 from weft.nn.cells.elman import Elman
@@ -31,7 +32,7 @@ from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.mingru import MinGRU
 from weft.nn.cells.peephole import Peephole
 from weft.nn.cells.sru import SRU
-from weft.nn.kernels import choice, native
+from weft.nn.kernels import choice
 
 SIZES = [
     (50, 32, 128, 128),

@@ -15,7 +15,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-GROUND = {"errors", "tree", "shapes", "masks", "probe", "randomness", "recompute", "rooms", "jsonfile"}
+GROUND = {
+    "errors",
+    "tree",
+    "shapes",
+    "masks",
+    "probe",
+    "randomness",
+    "recompute",
+    "rooms",
+    "jsonfile",
+    "native",
+}
 SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
     "nn",
@@ -48,6 +59,7 @@ ALLOWED |= {
     "probe": {"errors"},
     "randomness": set(),
     "jsonfile": set(),
+    "native": set(),
 }
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}, "recompute": {"probe", "randomness"}}
 

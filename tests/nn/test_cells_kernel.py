@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from weft import masks
+from weft import masks, native
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, layer, native, rows, written
+from weft.nn.kernels import choice, layer, rows, written
 from weft.nn.kernels.coupled import coupled
 from weft.nn.kernels.elman import CELLS, elman
 from weft.nn.kernels.gru import gru

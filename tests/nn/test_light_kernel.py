@@ -8,11 +8,12 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
+from weft import native
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.mingru import MinGRU
 from weft.nn.cells.sru import SRU
-from weft.nn.kernels import choice, native
+from weft.nn.kernels import choice
 from weft.nn.kernels.light import KINDS, light
 
 GATES = {"mingru": 2, "minlstm": 3, "ssru": 2, "sru": 3, "sru peeping": 3}

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.nn.kernels import native
-from weft.nn.kernels.native import build
+from weft import native
+from weft.native import build
 
 
 def test_without_a_compiler_nothing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,12 +54,13 @@ def _kernels(device: "torch.device") -> list[str]:
     """Which product and which recurrent layers run here, and why."""
     import torch as t
 
+    from weft import native
     from weft.nn.cells.coupled import Coupled
     from weft.nn.cells.elman import Elman
     from weft.nn.cells.gru import GRU
     from weft.nn.cells.lstm import LSTM
     from weft.nn.cells.peephole import Peephole
-    from weft.nn.kernels import choice, native, triton
+    from weft.nn.kernels import choice, triton
     from weft.nn.kernels.linear import product_for
 
     compiled = native.loaded()

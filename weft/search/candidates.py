@@ -6,15 +6,20 @@ each source are found among those maxima, and the best k tokens inside these k b
 approximate: had a token outside the chosen blocks been among the best k, each of the k chosen
 blocks would hold a token before it, its maximum.
 
+On the CPU compiled code does the same in one reading (native/choosing.cpp): the same numbers to the bit.
+
 The order is total, so that equal sums do not depend on the batch or on the machine's sort: larger
 sum first, then the earlier parent, then the lower token id. Read next: beam.py.
 """
 
 from collections.abc import Sequence
+from ctypes import byref
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from weft import native
 
 BLOCK = 64
 """Tokens a block: near sqrt(V / 2), where both stages cost alike for V of 4,000 to 16,000."""
@@ -43,6 +48,13 @@ def best_candidates(logp: Tensor, base: Tensor, count: int, banned: Sequence[int
         count: k; where W * V is less, the rest are impossible ones.
         banned: tokens never chosen.
     """
+    if _compiled(logp):
+        return _by_native(logp, base, count, banned)
+    return by_torch(logp, base, count, banned)
+
+
+def by_torch(logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = ()) -> Candidates:
+    """`best_candidates` by torch's operations."""
     sources, width = base.shape
     vocabulary = logp.shape[1]
     there = base > -INFINITY
@@ -83,6 +95,10 @@ def best_tokens(logp: Tensor, banned: Sequence[int] = ()) -> tuple[Tensor, Tenso
     Returns:
         Its log-probability [N], -inf where no token is possible, and its id [N].
     """
+    if _compiled(logp):
+        base = torch.zeros(len(logp), 1, dtype=torch.float64)
+        found = _by_native(logp, base, 1, banned)
+        return found.value[:, 0].to(logp.dtype), found.token[:, 0]
     vocabulary = logp.shape[1]
     block = _block_maxima(logp, banned).argmax(1, keepdim=True)  # the first of equal ones
     token = block * BLOCK + torch.arange(BLOCK, device=logp.device)  # [N, BLOCK]
@@ -93,6 +109,27 @@ def best_tokens(logp: Tensor, banned: Sequence[int] = ()) -> tuple[Tensor, Tenso
         value = value.masked_fill(token == number, -INFINITY)
     pick = value.argmax(1, keepdim=True)
     return value.gather(1, pick)[:, 0], token.gather(1, pick)[:, 0]
+
+
+def _compiled(logp: Tensor) -> bool:
+    """Whether compiled code can read them."""
+    plain = type(logp) is Tensor and logp.dtype == torch.float32 and logp.device.type == "cpu"
+    return plain and logp.stride(1) == 1 and not logp.requires_grad and native.choosing().library is not None
+
+
+def _by_native(logp: Tensor, base: Tensor, count: int, banned: Sequence[int]) -> Candidates:
+    sources, width = base.shape
+    base = base.contiguous()
+    value = base.new_empty(sources, count)
+    parent, token = torch.empty(2, sources, count, dtype=torch.int64)
+    left_out = torch.tensor([*sorted(banned), logp.shape[1]])
+    job = native.Choose(
+        sources, width, logp.shape[1], logp.stride(0), count, max(1, min(torch.get_num_threads(), sources)),
+        *map(native.pointer, (logp, base, left_out, value, parent, token)),
+    )  # fmt: skip
+    library = native.choosing()
+    library.library.weft_choose(byref(job), library.start)
+    return Candidates(value, parent, token)
 
 
 def _block_maxima(logp: Tensor, banned: Sequence[int]) -> Tensor:

@@ -126,7 +126,12 @@ class TransformerDecoder(Decoder):
             at = whole[:, past:]
         x = self.project(x)
         x = self.dropout(self.entry_norm(self.positions(x, at)))
-        if keep is None and not self.training and type(self.distance) is Distance and decoding.suits(x, self.num_heads):
+        if (
+            keep is None
+            and not self.training
+            and type(self.distance) is Distance
+            and decoding.suits(x, self.num_heads)
+        ):
             return self._compiled(x, state, path, past, width)
         order = self.distance(at, whole, x)
         seen = None  # one step sees everything, a first call of many is causal

@@ -1,4 +1,4 @@
-"""Recurrent layers by the compiled cells, float32 on the CPU. Read next: native/cells.cpp.
+"""Recurrent layers by the compiled cells, float32 on the CPU. Read next: ../../native/cells.cpp.
 
 Steps come first inside, [T, B, ..], and rows are sorted by length and dealt to the threads, so that padding
 is not computed and no thread waits for another. Its plain twin is the loop over a cell's `step`.
@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.nn.kernels import native
+from weft import native
+from weft.native import CELLS, GATES, pointer
 from weft.nn.kernels import steps as steps_
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.native import CELLS, GATES, pointer
 from weft.nn.kernels.rows import Sorted, sort
 
 ROWS = 4  # a slab of fewer is not worth a thread

@@ -1,4 +1,4 @@
-"""Recurrences without a matrix by compiled code, float32 on the CPU. Read next: native/light.cpp.
+"""Recurrences without a matrix by compiled code, float32 on the CPU. Read next: ../../native/light.cpp.
 
 Its plain twin is light.py's `by_torch`, which also serves where a gradient is derived again.
 """
@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.nn.kernels import native
+from weft import native
+from weft.native import LIGHT, pointer
 from weft.nn.kernels.compiled import ROWS
-from weft.nn.kernels.native import LIGHT, pointer
 
 
 def run(

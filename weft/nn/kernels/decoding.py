@@ -1,4 +1,4 @@
-"""A Transformer decoder's step of a search by compiled code, float32 on the CPU. Read next: native/decoding.cpp.
+"""A Transformer decoder's step of a search by compiled code (native/decoding.cpp), float32 on the CPU.
 
 Nothing is measured: it does what the modules do, without some hundred calls of small operations. Its plain
 twin is `Block.decode`, which also serves wherever `suits` says no. `WEFT_CELLS=torch` leaves it out.
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft.nn.kernels import native
-from weft.nn.kernels.native import ACTIVATIONS, NORMS, PRODUCTS, DecoderLayer, pointer
+from weft import native
+from weft.native import ACTIVATIONS, NORMS, PRODUCTS, DecoderLayer, pointer
 from weft.nn.kernels.panels import kept, panels, usable
 from weft.probe import changing, watching
 
@@ -20,7 +20,7 @@ MOST_REGISTERS = 8
 """A head may be as wide as so many registers: 128 features with AVX-512, 64 with AVX2."""
 
 Parts = Mapping[str, nn.Module]
-"""A layer's norms and products by the names in native/__init__.py; those of a source only where it looks into one."""
+"""A layer's norms and products by the names in weft/native; without a source, none of `look`."""
 
 
 class Form(NamedTuple):
@@ -33,7 +33,7 @@ class Form(NamedTuple):
 
 
 class Look(NamedTuple):
-    """The source: of each layer keys and values [B, H, S, K]; mask [B, S] bool, None where nothing is padding."""
+    """The source: of each layer keys and values [B, H, S, K]; mask [B, S] bool, None for no padding."""
 
     layers: Sequence[tuple[Tensor, Tensor]]
     mask: Tensor | None
@@ -63,7 +63,7 @@ def step(
     """All layers for one new position of every hypothesis; its keys and values are written into the caches.
 
     Args:
-        of: the module that all of this belongs to; weights are packed once for it, and again when they change.
+        of: the module that all this belongs to; weights are packed once for it, and when they change.
         form: sizes and kinds.
         layers: their modules.
         last: the norm after the last layer, or what is none.

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from weft import native
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, compiled, fused, native, steps, written
+from weft.nn.kernels import choice, compiled, fused, steps, written
 
 PROBE = 2e8  # multiplications of a probe's piece, some milliseconds
 STEPS = (16, 64)  # what is done once a call, packing weights for one, must not weigh more than in a long one

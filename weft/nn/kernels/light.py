@@ -11,9 +11,10 @@ Nothing is measured: the first that can run does the least. The plain twin is th
 import torch
 from torch import Tensor, nn
 
+from weft import native
 from weft.errors import ConfigError
 from weft.nn import scan
-from weft.nn.kernels import choice, native, triton
+from weft.nn.kernels import choice, triton
 
 KINDS = tuple(native.LIGHT)
 

@@ -1,6 +1,6 @@
 """Weights packed for the compiled products, once for each module and again when they change.
 
-Read next: decoding.py and vocabulary.py, which multiply by them; native/panels.h.
+Read next: decoding.py and vocabulary.py, which multiply by them; ../../native/panels.h.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,8 +10,9 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
-from weft.nn.kernels import choice, native
-from weft.nn.kernels.native import CELLS, pointer
+from weft import native
+from weft.native import CELLS, pointer
+from weft.nn.kernels import choice
 
 Packed = TypeVar("Packed")
 _kept: "WeakKeyDictionary[nn.Module, tuple[object, object]]" = WeakKeyDictionary()

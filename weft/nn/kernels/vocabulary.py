@@ -11,9 +11,9 @@ from ctypes import byref
 import torch
 from torch import Tensor, nn
 
-from weft.nn.kernels import native
+from weft import native
+from weft.native import pointer
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.native import pointer
 from weft.nn.kernels.panels import kept, panels, usable
 
 

@@ -1,6 +1,11 @@
-"""Loads what is compiled (cells.cpp, light.cpp, decoding.cpp) by ctypes: no header of torch or Python.
+"""Compiled code, loaded by ctypes: no header of torch or Python, so one library serves every version of both.
 
-Read next: ../compiled.py, ../compiled_light.py and ../decoding.py, which call it.
+cells.cpp     recurrent layers          nn/kernels/compiled.py
+light.cpp     those without a matrix    nn/kernels/compiled_light.py
+decoding.cpp  a step of a search        nn/kernels/decoding.py, nn/kernels/vocabulary.py
+choosing.cpp  the best continuations    search/candidates.py
+
+Every caller has a plain twin in torch, which serves where nothing was compiled. Read next: build.py.
 """
 
 import ctypes
@@ -78,7 +83,11 @@ class DecoderLayer(Structure):
         *((f"{name}_{part}", c_void_p) for name in PRODUCTS for part in ("panel", "bias")),
         *((name, c_void_p) for name in ["cache", "keys", "values"]),
         *((name, c_longlong) for name in ["cache_source", "cache_side", "cache_head"]),
-        *((f"{name}_{axis}", c_longlong) for name in ("keys", "values") for axis in ("source", "head", "place")),
+        *(
+            (f"{name}_{axis}", c_longlong)
+            for name in ("keys", "values")
+            for axis in ("source", "head", "place")
+        ),
     ]
 
 
@@ -99,6 +108,15 @@ class Predict(Structure):
     _fields_ = [
         *((name, c_longlong) for name in ["rows", "size", "classes", "slabs"]),
         *((name, c_void_p) for name in ["panel", "bias", "x", "logp"]),
+    ]
+
+
+class Choose(Structure):
+    """As struct Choose in choosing.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["sources", "beam", "classes", "apart", "count", "slabs"]),
+        *((name, c_void_p) for name in ["logp", "base", "banned", "value", "parent", "token"]),
     ]
 
 
@@ -127,6 +145,12 @@ def light() -> Loaded:
 def decoding() -> Loaded:
     """What a step of a search takes of compiled code, likewise."""
     return _load("decoding", _decoding)
+
+
+@functools.cache
+def choosing() -> Loaded:
+    """The compiled choice of a beam's continuations, likewise."""
+    return _load("choosing", _choosing)
 
 
 def _load(source: str, prepare: Callable[[Any], int]) -> Loaded:
@@ -176,6 +200,13 @@ def _decoding(library: Any) -> int:
     library.weft_decode.argtypes = [POINTER(Decode), c_void_p]
     library.weft_predict.argtypes = [POINTER(Predict), c_void_p]
     return int(library.weft_decoding_version() == VERSION)
+
+
+def _choosing(library: Any) -> int:
+    """1; 0 for a library that does not fit this file."""
+    library.weft_choosing_version.restype = c_longlong
+    library.weft_choose.argtypes = [POINTER(Choose), c_void_p]
+    return int(library.weft_choosing_version() == VERSION)
 
 
 def pointer(tensor: Tensor | None) -> int | None:

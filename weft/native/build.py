@@ -1,6 +1,6 @@
-"""Compiles cells.cpp, light.cpp and decoding.cpp for each instruction set; knows nothing but Python's standard library.
+"""Compiles the sources beside it for each instruction set; knows nothing but Python's standard library.
 
-The build of the package calls it (hatch_build.py); from a checkout:  python weft/nn/kernels/native/build.py
+The build of the package calls it (hatch_build.py); from a checkout:  python weft/native/build.py
 Without a compiler there is nothing to load and the other ways serve.
 """
 
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light", "decoding")
+SOURCES = ("cells", "light", "decoding", "choosing")
 COMMON = (HERE / "common.h", HERE / "panels.h")
 SETS = {
     "avx512": ["-mavx512f", "-mfma", "-mprefer-vector-width=512"],

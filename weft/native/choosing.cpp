@@ -1,0 +1,80 @@
+// The best continuations of a beam on the CPU: each row of log-probabilities is read once, and few numbers of it
+// reach the list of the best. Sums are taken in double, as candidates.py does, so both find the same in one order:
+// the larger sum, then the earlier parent, then the lower token.
+//
+// Plain C interface as in cells.cpp, compiled as it is.
+#include "common.h"
+
+#include <cmath>
+
+struct Choose {
+  Int sources, beam, classes, apart, count, slabs;  // apart: floats from a row to the next
+  const float *logp;            // [B W, V]
+  const double *base;           // [B, W]; -inf: the row is not there and is not read
+  const Int *banned;            // tokens in rising order, the last one V
+  double *value;                // [B, k], what goes out; -inf where there are not so many
+  Int *parent, *token;          // [B, k]
+};
+
+namespace {
+
+// Lanes above the bound, and those that are no numbers: a NaN counts as the largest.
+#if defined(__AVX512F__)
+inline unsigned above(V x, V bound) { return _mm512_cmp_ps_mask(x, bound, _CMP_NLE_UQ); }
+#else
+inline unsigned above(V x, V bound) { return _mm256_movemask_ps(_mm256_cmp_ps(x, bound, _CMP_NLE_UQ)); }
+#endif
+
+struct Best {
+  double *value;
+  Int *parent, *token, count, found;
+
+  double least() const { return found < count ? -INFINITY : value[count - 1]; }
+  static bool before(double a, double b) { return a > b || (a != a && b == b); }
+
+  void add(double sum, Int p, Int t) {
+    if (sum == -INFINITY || (found == count && !before(sum, value[count - 1]))) return;
+    Int at = found < count ? found++ : count - 1;
+    for (; at && before(sum, value[at - 1]); at--)
+      value[at] = value[at - 1], parent[at] = parent[at - 1], token[at] = token[at - 1];
+    value[at] = sum, parent[at] = p, token[at] = t;
+  }
+};
+
+// The float below which no sum with this base gets into the list.
+inline float bound_of(double least, double base) {
+  if (least != least) return INFINITY;  // all NaN already
+  double bound = least - base;
+  return bound != bound ? -INFINITY : std::nextafter((float)bound, -INFINITY);
+}
+
+inline void slab(const Choose &c, Int s) {
+  for (Int b = c.sources * s / c.slabs; b < c.sources * (s + 1) / c.slabs; b++) {
+    Best best = {c.value + b * c.count, c.parent + b * c.count, c.token + b * c.count, c.count, 0};
+    for (Int w = 0; w < c.beam; w++) {
+      const double base = c.base[b * c.beam + w];
+      if (base == -INFINITY) continue;
+      const float *x = c.logp + (b * c.beam + w) * c.apart;
+      const Int *banned = c.banned;
+      float bound = bound_of(best.least(), base);
+      for (Int v = 0; v < c.classes; v += W) {
+        const Int left = c.classes - v;
+        unsigned high = above(load(x + v, lanes(left)), set(bound));
+        if (left < W) high &= (1u << left) - 1;
+        if (!high) continue;
+        for (; high; high &= high - 1) {
+          const Int token = v + __builtin_ctz(high);
+          while (*banned < token) banned++;
+          if (*banned != token) best.add(base + (double)x[token], w, token);
+        }
+        bound = bound_of(best.least(), base);
+      }
+    }
+    for (Int i = best.found; i < c.count; i++) best.value[i] = -INFINITY, best.parent[i] = best.token[i] = 0;
+  }
+}
+
+}  // namespace
+
+API Int weft_choosing_version() { return 1; }  // of the struct above, as __init__.py expects it
+API void weft_choose(const Choose *work, Start start) { run<Choose, slab>(work, start); }
