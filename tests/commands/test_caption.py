@@ -1,6 +1,7 @@
 """Captioning from pictures to sentences, as a user types it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,34 @@ def test_attention_is_laid_over_the_pictures(run: Path, tmp_path: Path) -> None:
         "2.png",
         "2.svg",
     ]
+
+
+def test_records_with_splits_and_a_zip_are_trained_checked_and_answered(tmp_path: Path) -> None:
+    recipe = make(tmp_path / "toy")
+    folder, whole = recipe.parent, []
+    for name in ("train", "valid"):
+        for line in (folder / f"{name}.tsv").read_text().splitlines():
+            image, caption = line.split("\t")
+            whole.append(json.dumps({"image": image, "split": name, "captions": {"en": caption, "hr": "x"}}))
+    (folder / "captions.jsonl").write_text("\n".join(whole) + "\n")
+    shutil.make_archive(str(folder / "images"), "zip", folder, "pictures")  # below a folder, compressed
+    shutil.rmtree(folder / "pictures")
+    recipe.write_text(
+        RECIPE.replace("train.tsv", "captions.jsonl")
+        .replace("valid.tsv", "captions.jsonl")
+        .replace("images: pictures, ", "")
+    )
+    answer = train(recipe)
+    assert answer.code == 0, answer.err
+    assert "13 of 13 pictures" in answer.err
+    assert "captions.jsonl valid, 3 pictures" in weft("evaluate", folder / "run", "--split", "valid").out
+    answers = weft("predict", folder / "run", folder / "images.zip").lines
+    assert len(answers) == 16
+    assert weft("predict", folder / "run", folder / "captions.jsonl").lines == answers
+    one = weft("predict", folder / "run", stdin=f"{folder}/images.zip/pictures/03.png\n".encode())
+    assert one.lines == [answers[3]]
+    checked = weft("data", "check", folder / "captions.jsonl", "--task", "caption")
+    assert checked.code == 0 and "ready to train" in checked.out
 
 
 def test_a_corrupt_picture_a_missing_one_and_another_size_are_one_sentence_each(tmp_path: Path) -> None:

@@ -107,6 +107,31 @@ def test_a_bag_begins_as_naive_bayes(tmp_path: Path) -> None:
     assert drawn.code == 0, drawn.err
 
 
+def test_letters_tell_the_class_of_a_word_that_training_never_saw(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    stems = [f"{a}{b}" for a in ("bal", "dor", "kim", "lun", "pes") for b in ("a", "i", "o", "u")]
+    lines = [
+        f"__label__{'bad' if n % 2 else 'good'} {stem}{'ing' if n % 2 else 'est'} x\n"
+        for n, stem in enumerate(stem for stem in stems for _ in range(2))
+    ]
+    (tmp_path / "toy" / "train.txt").write_text("".join(lines))
+    new = "".join(
+        f"ver{vowel}{end}\t{label}\n" for vowel in "aeiou" for end, label in [("ing", "bad"), ("est", "good")]
+    )
+    (tmp_path / "toy" / "valid.tsv").write_text("text\tlabel\n" + new)
+    for letters, right in (("null", 0.5), ("[2, 4]", 1.0)):
+        bag = f"\n  bag: {{ngrams: 1, letters: {letters}, weight: tfidf}}\n  dropout: 0.0\n"
+        (tmp_path / "bag.yaml").write_text(recipe.read_text().replace("\n  dropout: 0.0\n", bag))
+        run = tmp_path / f"run{right}"
+        answer = weft("train", tmp_path / "bag.yaml", "--run", run)
+        assert answer.code == 0, answer.err
+        assert weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json").code == 0
+        assert json.loads((tmp_path / "all.json").read_text())["scores"]["accuracy"]["value"] == right
+    drawn = weft("predict", run, "--plot", tmp_path / "plots", stdin=b"x vering\n")
+    assert drawn.code == 0 and drawn.lines == ["bad"], drawn.err
+    assert "vering" in (tmp_path / "plots" / "1.svg").read_text("utf-8")
+
+
 def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) -> None:
     recipe = labelled.make_texts(tmp_path / "toy")
     vectors = tmp_path / "v.txt"

@@ -1,6 +1,8 @@
 """Pictures, clips and captions from files, and what is said of those that are wrong."""
 
 import json
+import shutil
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weft.data import captions, images, shapes
+from weft.data import archive, captions, images, shapes
 from weft.errors import DataError
 
 
@@ -166,3 +168,67 @@ def test_the_class_is_where_the_shape_of_the_still_ones_colour_goes():
         (way,) = (way for colour, way in found if colour == still and np.abs(way).max() > 1)
         wanted = shapes.DIRECTIONS[shapes.MOTIONS.index(label)]
         assert way @ np.array(wanted) > 2
+
+
+def zipped(folder: Path, names: list[str], top: str = "") -> Path:
+    """captions.jsonl and images.zip of pictures that are nowhere else; returns the first."""
+    pixels = [save(folder / "made" / name, seed=number) for number, name in enumerate(names)]
+    with zipfile.ZipFile(folder / "images.zip", "w") as file:
+        for name in names:
+            file.write(folder / "made" / name, f"{top}{name}")
+    shutil.rmtree(folder / "made")
+    records = [
+        {"image": name, "split": "val" if number else "train", "captions": {"en": f"picture {number}"}}
+        for number, name in enumerate(names)
+    ]
+    (folder / "captions.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    np.save(folder / "pixels.npy", np.stack(pixels))
+    return folder / "captions.jsonl"
+
+
+@pytest.mark.parametrize("top", ["", "all/"])
+@pytest.mark.parametrize("given", [None, "images.zip", "images.zip/all"])
+def test_pictures_are_read_from_within_a_zip(tmp_path, top, given):
+    path = zipped(tmp_path, ["a.png", "b.png", "c.png"], top)
+    images_ = None if given is None else tmp_path / given
+    if given == "images.zip/all" and not top:
+        with pytest.raises(
+            DataError, match=r"captions\.jsonl:1: there is no picture .*images\.zip/all/a\.png"
+        ):
+            captions.read_captions(path, images_, split="train")
+        return
+    found = captions.read_captions(path, images_, split="valid")
+    assert [one.captions for one in found] == [["picture 1"], ["picture 2"]]
+    pixels = np.load(tmp_path / "pixels.npy")
+    for one, want in zip(found, pixels[1:], strict=True):
+        np.testing.assert_array_equal(images.read_picture(one.path), want)
+    (first,) = captions.read_captions(path, images_, split="train")
+    assert first.path == tmp_path / "images.zip" / f"{top}a.png" and first.number == "a"
+    assert [each.name for each in archive.files(tmp_path / "images.zip")] == ["a.png", "b.png", "c.png"]
+
+
+def test_a_picture_on_the_disk_goes_before_the_one_in_the_zip(tmp_path):
+    path = zipped(tmp_path, ["a.png", "b.png"])
+    pixels = save(tmp_path / "a.png", seed=9)
+    (found,) = captions.read_captions(path, split="train")
+    assert found.path == tmp_path / "a.png"
+    np.testing.assert_array_equal(images.read_picture(found.path), pixels)
+
+
+def test_what_is_wrong_with_a_zip_is_one_sentence(tmp_path, monkeypatch):
+    path = zipped(tmp_path, ["a.png", "b.png"])
+    kept = (tmp_path / "images.zip").read_bytes()
+    with pytest.raises(DataError, match=r"images\.zip/gone\.png: no such file in the archive"):
+        images.read_picture(tmp_path / "images.zip" / "gone.png")
+    with pytest.raises(DataError, match=r"x\.npy: arrays are not read from within a \.zip"):
+        images.read_array(tmp_path / "images.zip" / "x.npy")
+    with monkeypatch.context() as patch:
+        patch.setattr(archive, "LARGEST", 50)
+        with pytest.raises(DataError, match=r"a\.png: larger than 0 MiB; unpack the archive"):
+            images.read_picture(tmp_path / "images.zip" / "a.png")
+    (tmp_path / "images.zip").write_bytes(kept.replace(b"IDAT", b"IDXT"))
+    with pytest.raises(DataError, match=r"images\.zip/a\.png: damaged"):
+        images.read_picture(tmp_path / "images.zip" / "a.png")
+    (tmp_path / "images.zip").write_bytes(kept[:40])
+    with pytest.raises(DataError, match=r"images\.zip: damaged, or no \.zip"):
+        captions.read_captions(path, split="train")

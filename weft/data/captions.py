@@ -4,11 +4,12 @@ A .tsv with a picture's name and a caption a line, a .jsonl with a record a pict
 Read next: images.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft import jsonfile
+from weft.data import archive
 from weft.data.lines import read_lines
 from weft.errors import DataError
 
@@ -37,22 +38,21 @@ def read_captions(
 
     Args:
         path: .tsv, .jsonl or COCO's .json.
-        images: folder of the pictures; by default the one the file is in.
+        images: folder or .zip of the pictures; by default the folder the file is in, or images.zip there.
         split: where records say theirs, those of this one alone.
         language: where a record has captions by language, this one.
 
     Raises:
         DataError: names file and line; a caption whose picture is missing is one of the mistakes.
     """
-    folder = path.parent if images is None else images
+    where = folders(path, images)
     readers = {".json": _coco, ".jsonl": _records}
     found: dict[str, Captioned] = {}
     for name, captions, place, number in readers.get(path.suffix.lower(), _table)(path, split, language):
-        file = folder / name
-        if len(name) > LONGEST_NAME or not file.is_file():
-            raise DataError(
-                f"{place}: there is no picture {str(file)[:300]}; mend the name or remove the caption"
-            )
+        file = located(name, where)
+        if file is None:
+            missing = str(where[0] / name)[:300]
+            raise DataError(f"{place}: there is no picture {missing}; mend the name or remove the caption")
         if not all(caption.strip() for caption in captions):
             raise DataError(f"{place}: the caption is empty; write one or remove it")
         found.setdefault(name, Captioned(file, [], place, number)).captions.extend(captions)
@@ -60,6 +60,20 @@ def read_captions(
     if not whole:
         raise DataError(f"{path}: there is no caption in it{f' for {split}' if split else ''}; give some")
     return whole
+
+
+def folders(path: Path, images: Path | None = None) -> list[Path]:
+    """Where the pictures that a file names are looked for; see `read_captions`."""
+    if images is None:
+        return [path.parent, *archive.folders(path.parent / "images.zip")]
+    return archive.folders(images) or [images]
+
+
+def located(name: str, where: Sequence[Path]) -> Path | None:
+    """The first of these folders' files of a name; None where there is none."""
+    if len(name) > LONGEST_NAME:
+        return None
+    return next((folder / name for folder in where if archive.is_file(folder / name)), None)
 
 
 def _table(path: Path, split: str | None, language: str) -> Iterator[_Row]:

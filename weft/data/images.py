@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageSequence, UnidentifiedImageError
 
+from weft.data import archive
 from weft.errors import DataError
 
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
@@ -36,7 +37,7 @@ def read_picture(path: Path, size: int | None = None) -> np.ndarray:
     """A picture as [height, width, 3] uint8; what is transparent becomes white.
 
     Args:
-        path: anything that Pillow reads.
+        path: anything that Pillow reads, also within a .zip (photos.zip/cat.png).
         size: scale to a square of this many pixels a side; None leaves it as it is.
 
     Raises:
@@ -143,7 +144,8 @@ def _opened(path: Path) -> Iterator[Image.Image]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with Image.open(path) as file:
+            found = archive.inside(path)
+            with Image.open(path if found is None else io.BytesIO(archive.read(*found))) as file:
                 yield file
     except DataError:  # which is a ValueError, as a decoder's may be
         raise
@@ -210,6 +212,8 @@ def _broken(path: Path, error: BaseException, what: str = "picture") -> DataErro
         return DataError(f"{path}: no such file; check the name and the directory")
     if isinstance(error, IsADirectoryError):
         return DataError(f"{path}: a directory; name a file in it")
+    if isinstance(error, NotADirectoryError) and archive.inside(path):
+        return DataError(f"{path}: arrays are not read from within a .zip; unpack it")
     again = "with numpy.save" if what == "array" else "as PNG or JPEG"
     return DataError(f"{path}: damaged, or no {what}; save it again {again}, or remove it")
 

@@ -263,7 +263,9 @@ class Classify(Task):
         if isinstance(table, GramTable):
             if bag is None or not bag.naive_bayes:
                 return
-            bags = [self.reader.counted(row) for row in self._rows]
+            bags = [
+                self.reader.counted(row, text) for row, text in zip(self._rows, self._train[0], strict=True)
+            ]
             bayes = NaiveBayes(bags, self._train[1], alpha=bag.alpha)
             logp = np.zeros((self.reader.num_items, len(bayes.classes)))
             logp[[int(str(number)) for number in bayes.items]] = bayes.logp

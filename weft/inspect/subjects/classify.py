@@ -33,7 +33,7 @@ class ClassifySubject(Kind):
         order = decided.probs.argsort()[::-1][:12]
         others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
         pieces = reader.vocabulary.pieces(rows[0])
-        vectors, ordered = None, reader.bag is None
+        vectors, ordered = None, reader.items is None
         table = table_of(model.embed, len(reader.vocabulary)) if ordered else None  # type: ignore[arg-type]
         if table is not None and rows[0]:
 

@@ -3,7 +3,7 @@
 Read next: ../../inspect/looks/classify.py, which draws where it looked.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -12,7 +12,9 @@ import torch
 
 from weft.models import Predictor
 from weft.probe import probe
+from weft.tasks.labels.items import Items
 from weft.tasks.labels.reader import Reader
+from weft.text.vocabulary import Word
 
 WINDOW = 2048  # texts that are sorted by length together
 TOKENS = 8192  # of a batch, padding counted
@@ -107,23 +109,14 @@ class Classifier:
         else:
             weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
         positions = weights.detach().float().cpu().numpy().astype(np.float64)
-        if self.reader.bag is not None:
-            positions = self._of_tokens(rows[0], positions)
         found = self.reader.vocabulary.words(rows[0], text)
+        if self.reader.items is not None:
+            positions = _of_tokens(
+                self.reader.items, self.reader.counted(rows[0], text), rows[0], found, positions
+            )
         words = [word.text for word in found]
         sums = np.array([positions[word.positions].sum() for word in found])
         return Looked(words, sums / max(float(sums.sum()), 1e-12), decided, shown)
-
-    def _of_tokens(self, tokens: Sequence[int], weights: np.ndarray) -> np.ndarray:
-        """The weight of each item of a bag given to the tokens it is made of, in equal parts."""
-        share = np.zeros(max(1, len(tokens)))
-        counted = self.reader.counted(tokens)
-        for (number, count), weight in zip(counted.items(), weights, strict=False):
-            item = self.reader.items[number - 1]
-            for at in range(len(tokens) - len(item) + 1):
-                if tuple(tokens[at : at + len(item)]) == item:
-                    share[at : at + len(item)] += weight / (count * len(item))
-        return share
 
     def _batch(self, rows: list[list[int]], texts: list[str]) -> list[Decided]:
         device = next(self.model.parameters()).device
@@ -131,3 +124,26 @@ class Classifier:
         with torch.inference_mode():
             probs = self.model(source.to(device), mask.to(device))[:, 0].exp().float().cpu().numpy()
         return [Decided(self.reader.classes[int(row.argmax())], row) for row in probs]
+
+
+def _of_tokens(
+    items: Items,
+    counted: Mapping[int, int],
+    tokens: Sequence[int],
+    words: Sequence[Word],
+    weights: np.ndarray,
+) -> np.ndarray:
+    """The weight of each item of a bag given to the tokens it is made of, in equal parts.
+
+    A run of letters gives its weight to the tokens of the words that hold it.
+    """
+    share = np.zeros(max(1, len(tokens)))
+    weight = {number: each / counted[number] for number, each in zip(counted, weights, strict=False)}
+    for size in range(1, items.bag.ngrams + 1):
+        for at in range(len(tokens) - size + 1):
+            number = items.number(tuple(tokens[at : at + size]))
+            share[at : at + size] += weight.get(number, 0.0) / size
+    for word in words:
+        whole = sum(weight.get(number, 0.0) for number in items.of_word(word.text))
+        share[word.positions] += whole / len(word.positions)
+    return share

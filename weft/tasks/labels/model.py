@@ -56,13 +56,17 @@ class Embedding:
 
 @dataclass(frozen=True, kw_only=True)
 class Bag:
-    """A linear model of the words or word n-grams that a text holds, whatever their order.
+    """A linear model of the words, word n-grams and letter n-grams that a text holds, whatever their order.
 
     Args:
-        ngrams: the longest n-grams; 1 for words alone.
+        ngrams: the longest n-grams of words; 1 for words alone.
         size: the most frequent ones that are kept; 0 for all.
+        letters: also the runs of so many letters within a word between spaces, the shortest and the longest,
+            its begin and its end counting as a letter each (so "cat" has "<ca"); null for none.
+        letters_size: the most frequent of these that are kept; 0 for all.
         min_count: texts that must hold one.
-        weight: presence (1), count, or frequency (the share of the text's items).
+        weight: presence (1), count, frequency (the share of the text's items), or tfidf: (1 + log count)
+            times the item's rarity, a text's words and its letters each a vector of length 1.
         naive_bayes: begin as naive Bayes and scale by its log-ratios (Wang & Manning 2012), instead of
             plain logistic regression from zero.
         alpha: added to the counts of naive Bayes.
@@ -70,15 +74,22 @@ class Bag:
 
     ngrams: int = 2
     size: int = 0
+    letters: tuple[int, int] | None = None
+    letters_size: int = 200_000
     min_count: int = 1
-    weight: Literal["presence", "count", "frequency"] = "presence"
+    weight: Literal["presence", "count", "frequency", "tfidf"] = "presence"
     naive_bayes: bool = False
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, least in (("ngrams", 1), ("size", 0), ("min_count", 1)):
+        for name, least in (("ngrams", 1), ("size", 0), ("letters_size", 0), ("min_count", 1)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if self.letters is not None and not 2 <= self.letters[0] <= self.letters[1]:
+            raise ConfigError(
+                f"letters: {list(self.letters)} came; give the shortest run, of 2 letters or more, and the "
+                "longest, such as [2, 5]"
+            )
         if not self.alpha > 0:
             raise ConfigError(f"alpha: {self.alpha} came, a number above 0 is needed")
 

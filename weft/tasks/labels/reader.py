@@ -1,10 +1,10 @@
 """Texts become what a classifier reads: tokens, or the items of a bag; classes become numbers.
 
-Read next: classifier.py, which uses it.
+Read next: items.py, what a bag counts; classifier.py, which uses it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ from torch import Tensor
 
 from weft import jsonfile
 from weft.errors import CheckpointError
-from weft.metrics.naive_bayes import grams
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import Grams
 from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.items import Items
 from weft.tasks.labels.model import Bag
 from weft.tasks.pairs.batch import pad
+from weft.text.normalise import words_of
 from weft.text.saved import write
 from weft.text.vocabulary import Vocabulary
 
@@ -30,9 +31,8 @@ class Reader:
     Args:
         vocabulary: of tokens.
         classes: in the order of their numbers.
-        bag: how the items of a bag are counted; None for a model that reads tokens in order.
-        items: the n-grams of the bag, tuples of token numbers.
-        max_length: tokens that are read of a text.
+        items: what a bag knows; None for a model that reads tokens in order.
+        max_length: tokens that are read of a text, and words whose letters are.
 
     Attributes:
         context: spells sentences for a model of words in context, if there is one.
@@ -43,18 +43,15 @@ class Reader:
         vocabulary: Vocabulary,
         classes: Sequence[str],
         *,
-        bag: Bag | None,
-        items: Sequence[tuple[Hashable, ...]] = (),
+        items: Items | None,
         max_length: int,
     ) -> None:
         self.vocabulary = vocabulary
         self.classes = list(classes)
-        self.bag = bag
-        self.items = list(items)
+        self.items = items
         self.max_length = max_length
         self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
         self._class = {label: number for number, label in enumerate(self.classes)}
-        self._item = {item: number for number, item in enumerate(self.items, 1)}  # 0 is padding
 
     @classmethod
     def learn(
@@ -67,53 +64,48 @@ class Reader:
         max_length: int,
     ) -> "Reader":
         """Which classes there are, and which items; of equally frequent ones those seen first."""
-        items: list[tuple[Hashable, ...]] = []
+        reader = cls(vocabulary, sorted(set(labels)), items=None, max_length=max_length)
         if bag is not None:
-            counts: Counter[tuple[Hashable, ...]] = Counter()
-            for tokens in vocabulary.encode_batch(texts):
-                counts.update(dict.fromkeys(grams(tokens[:max_length], bag.ngrams)).keys())
-            kept = [(item, count) for item, count in counts.items() if count >= bag.min_count]
-            kept.sort(key=lambda each: -each[1])
-            items = [item for item, _ in kept[: bag.size or None]]
-        return cls(vocabulary, sorted(set(labels)), bag=bag, items=items, max_length=max_length)
+            reader.items = Items.learn(bag, reader.encode(texts), map(reader.split, texts))
+        return reader
 
     @property
     def num_items(self) -> int:
         """Rows of the model's table."""
-        return len(self.items) + 1 if self.bag is not None else len(self.vocabulary)
+        return len(self.vocabulary) if self.items is None else len(self.items.kept) + 1
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text that are read."""
         return [tokens[: self.max_length] for tokens in self.vocabulary.encode_batch(texts)]
 
+    def split(self, text: str) -> list[str]:
+        """The words between spaces whose letters are read, as the vocabulary normalises them."""
+        form, lowercase = self.vocabulary.form, self.vocabulary.lowercase
+        return words_of(text, form=form, lowercase=lowercase)[: self.max_length]
+
     def number(self, label: str) -> int:
         """Of a class; -1 of one that training never saw."""
         return self._class.get(label, -1)
 
-    def counted(self, tokens: Sequence[int]) -> Counter[int]:
-        """How often each known item stands in a text."""
-        assert self.bag is not None
-        found = (self._item.get(item) for item in grams(tokens, self.bag.ngrams))
-        return Counter(number for number in found if number is not None)
+    def counted(self, tokens: Sequence[int], text: str) -> Counter[int]:
+        """How often each known item of the bag stands in a text, given its tokens too."""
+        assert self.items is not None
+        words = self.split(text) if self.items.bag.letters is not None else ()
+        return self.items.counted(tokens, words)
 
     def source(self, rows: Sequence[Sequence[int]], texts: Sequence[str]) -> tuple[Any, Tensor]:
         """Tokens of texts, and these texts, to what the model reads, and its mask."""
-        if self.bag is None:
+        if self.items is None:
             tokens, mask = pad(rows)
             if self.context is None:
                 return tokens, mask
             words = [self.vocabulary.written(text)[: self.max_length] or [" "] for text in texts]
             return Twice(tokens, self.context(words), mask), mask
-        counted = [self.counted(row) for row in rows]
+        counted = [self.counted(row, text) for row, text in zip(rows, texts, strict=True)]
         numbers, mask = pad([list(counts) for counts in counted])
         weights = np.zeros(numbers.shape, dtype=np.float32)
         for row, counts in enumerate(counted):
-            values = np.array(list(counts.values()), dtype=np.float32)
-            if self.bag.weight == "presence":
-                values = np.ones_like(values)
-            elif self.bag.weight == "frequency":
-                values = values / max(1.0, float(values.sum()))
-            weights[row, : len(values)] = values
+            weights[row, : len(counts)] = self.items.weighed(counts)
         return Grams(numbers, torch.from_numpy(weights)), mask
 
     def batch(
@@ -125,7 +117,12 @@ class Reader:
 
     def save(self, run: Path) -> None:
         """Keep classes and items in the run; the vocabulary is kept beside them."""
-        write(run / "tokenizer.classes.json", {"classes": self.classes, "items": self.items})
+        plain: dict[str, Any] = {"classes": self.classes, "items": []}
+        if self.items is not None:
+            plain["items"] = self.items.kept
+            if self.items.bag.weight == "tfidf":
+                plain |= {"documents": self.items.documents, "texts": self.items.total}
+        write(run / "tokenizer.classes.json", plain)
 
     @classmethod
     def load(cls, run: Path, *, bag: Bag | None, max_length: int) -> "Reader":
@@ -137,14 +134,18 @@ class Reader:
         path = run / "tokenizer.classes.json"
         try:
             plain = jsonfile.read(path)
-            classes, items = (
-                [str(label) for label in plain["classes"]],
-                [tuple(item) for item in plain["items"]],
-            )
+            classes = [str(label) for label in plain["classes"]]
+            items = None
+            if bag is not None:
+                kept, rare = [tuple(item) for item in plain["items"]], bag.weight == "tfidf"
+                documents, total = (plain["documents"], plain["texts"]) if rare else ((), 0)
+                if rare and len(documents) != len(kept):
+                    raise ValueError("documents")
+                items = Items(bag, kept, [int(count) for count in documents], int(total))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{path}: is missing or damaged ({type(error).__name__}); this is no run of a classifier, or "
                 "training has not begun"
             ) from None
         vocabulary = Vocabulary.load(run / "tokenizer.json")
-        return cls(vocabulary, classes, bag=bag, items=items, max_length=max_length)
+        return cls(vocabulary, classes, items=items, max_length=max_length)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from weft.data.captions import read_captions
+from weft.data.captions import folders, located, read_captions
 from weft.data.check import Report
 from weft.data.images import CLIPS, PICTURES, is_clip, read_clip
 from weft.data.lines import read_lines
@@ -87,6 +87,7 @@ def _picture(
 def _table(path: Path) -> tuple[list[tuple[str, Path]], list[Finding]]:
     """A .tsv line by line, past whatever is wrong."""
     found, wrong = [], []
+    where = folders(path)
     for number, line in enumerate(read_lines(path), 1):
         cells = [cell.strip() for cell in line.split("\t")]
         if number == 1 and [cell.lower() for cell in cells] == ["image", "caption"]:
@@ -97,11 +98,11 @@ def _table(path: Path) -> tuple[list[tuple[str, Path]], list[Finding]]:
             )
         elif not cells[1]:
             wrong.append(Finding(str(path), number, "unlabelled", "the caption is empty; write one"))
-        elif not (path.parent / cells[0]).is_file():
+        elif (picture := located(cells[0], where)) is None:
             what = f"there is no picture {path.parent / cells[0]}; mend the name or remove the line"
             wrong.append(Finding(str(path), number, "file", what))
         else:
-            found.append((f"{path}:{number}", path.parent / cells[0]))
+            found.append((f"{path}:{number}", picture))
     return found, wrong
 
 

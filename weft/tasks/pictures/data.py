@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from weft.data import archive
 from weft.data.captions import Captioned, read_captions
 from weft.data.images import PICTURES, read_array, read_picture, stack
 from weft.data.shapes import shapes
@@ -37,9 +38,11 @@ class CaptionData:
     Args:
         generated: "shapes" instead of files: "a red circle at the top left".
         train, valid, test: .tsv (IMAGE TAB CAPTION), .jsonl (records with image and captions) or COCO's
-            .json. A picture may also be a .npy of features, of regions [S, F] or a grid [H, W, F].
+            .json; a .jsonl whose records say their split may stand for all three. A picture may also be a
+            .npy of features, of regions [S, F] or a grid [H, W, F].
         folder: where they are; the current one by default.
-        images: folder of the pictures, within `folder`; where the captions are by default.
+        images: folder or .zip of the pictures, within `folder`; by default where the captions are, or
+            images.zip there.
         size: pixels of a side that pictures are scaled to; null where all have one size already.
         language: which captions are read where a record has several languages.
         examples, valid_examples, test_examples: how many are generated.
@@ -154,15 +157,16 @@ def read(path: Path, size: int | None) -> np.ndarray:
 
 
 def asked(path: Path) -> list[Path] | None:
-    """The pictures of a folder, or the one picture that a path is; None where it is a list of names."""
-    if path.is_dir():
-        found = [
-            each for each in sorted(path.iterdir()) if each.suffix.lower() in (*PICTURES, ".npy", ".gif")
-        ]
+    """The pictures of a folder or .zip, or the one that a path is; None where it is a list of names."""
+    known = (*PICTURES, ".npy", ".gif")
+    zipped = path.suffix.lower() == ".zip" and path.is_file()
+    if path.is_dir() or zipped:
+        every = archive.files(path) if zipped else sorted(path.iterdir())
+        found = [each for each in every if each.suffix.lower() in known]
         if not found:
             raise DataError(f"{path}: there is no picture in it; give a folder with some")
         return found
-    return [path] if path.suffix.lower() in (*PICTURES, ".npy", ".gif") else None
+    return [path] if path.suffix.lower() in known else None
 
 
 @dataclass(frozen=True, kw_only=True)
