@@ -1,5 +1,6 @@
 """Batches side by side give the update that they give one after the other, to the bit."""
 
+import threading
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from torch import nn
 
 from weft.nn.heads.head import Loss
 from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
 from weft.train.optimisers.adamw import AdamW
 from weft.train.position import Group, Position
 from weft.train.settings import Settings
@@ -75,6 +77,50 @@ def test_side_by_side_equals_one_after_the_other() -> None:
     for got, want in zip(updates(side_by_side), updates(Workers(1, 3, cpu)), strict=True):
         assert torch.equal(got, want)
     assert torch.get_num_threads() == 2
+
+
+class Recurrent(nn.Module):
+    """A weight that serves at every step and is read as a table; where asked, one batch ends within another.
+
+    The batch of one row stops after half of its steps until the other batch has gone backward.
+    """
+
+    def __init__(self, *, within: bool) -> None:
+        super().__init__()
+        self.step, self.within = Linear(7, 7), within
+        self.half, self.ended = threading.Event(), threading.Event()
+
+    def loss(self, batch: Batch) -> Loss:
+        h = batch.x + self.step.weight[:1]
+        for at in range(8):
+            if at == 4 and self.within and len(batch.x) == 1:
+                self.half.set()
+                assert self.ended.wait(20)
+            if at == 4 and self.within and len(batch.x) > 1:
+                assert self.half.wait(20)
+            h = torch.tanh(self.step(h).float())
+        total = h.square().sum()
+        if self.within and len(batch.x) > 1:
+            total.register_hook(lambda gradient: self.ended.set())
+        return Loss(total, torch.tensor(len(batch.x)))
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_in_bfloat16_a_batch_does_not_see_that_another_ends_within_it() -> None:
+    # torch's own store of weights in bfloat16 belongs to all threads, and is emptied when any of them ends.
+    found = []
+    for within, at_a_time in ((True, 2), (False, 1)):
+        torch.manual_seed(3)
+        model = Recurrent(within=within)
+        settings = Settings(max_updates=1, accumulate=2, clip_norm=0.0, precision="bfloat16")
+        numbers = [np.array([1]), np.array([3, 5])]
+        group = Group(epoch=0, index=0, numbers=numbers, next_epoch=0, next_index=2, batches=2)
+        with Workers(at_a_time, 2, torch.device("cpu")) as workers:
+            optimiser = settings.optimiser.build(model)
+            update(Task(), model, optimiser, group, Position(), 0.0, settings, workers)
+        found.append([parameter.grad for parameter in model.parameters()])
+    for side_by_side, alone in zip(*found, strict=True):
+        assert torch.equal(side_by_side, alone)
 
 
 def test_there_are_no_more_workers_than_threads_or_batches_and_one_on_a_gpu() -> None:

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 
 from weft.errors import ConfigError
+from weft.nn.kernels.lowered import autocast_on_cpu
 
 
 def choose(name: str) -> torch.device:
@@ -54,7 +55,9 @@ def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"], device: tor
 
 def autocast(bfloat16: bool, device: torch.device) -> AbstractContextManager[object]:
     """The block in which losses are computed: products in bfloat16, or nothing."""
-    return torch.autocast(device.type, torch.bfloat16) if bfloat16 else nullcontext()
+    if not bfloat16:
+        return nullcontext()
+    return autocast_on_cpu() if device.type == "cpu" else torch.autocast(device.type, torch.bfloat16)
 
 
 def _asks(name: str) -> bool:

@@ -12,6 +12,7 @@ from torch import Tensor
 from weft.nn.kernels.choice import Cells
 from weft.nn.kernels.held import hold_last
 from weft.nn.kernels.layer import Given, run
+from weft.nn.kernels.lowered import lowered
 from weft.nn.kernels.written import ACTIVATIONS
 
 CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
@@ -59,7 +60,7 @@ def operation(
 ) -> tuple[Tensor, Tensor, None]:
     """`elman` by torch's own operation."""
     function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
-    weights = [weight_x, weight_h, bias, torch.zeros_like(bias)]
+    weights = [weight_x, lowered(weight_h), bias, torch.zeros_like(bias)]
     y, last = function(x, h[None], weights, True, 1, 0.0, False, False, True)
     if mask is None:
         return y, last[0], None

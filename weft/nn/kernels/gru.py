@@ -10,6 +10,7 @@ from torch import Tensor
 from weft.nn.kernels.choice import Cells
 from weft.nn.kernels.held import hold_last, pad_feature
 from weft.nn.kernels.layer import Given, run
+from weft.nn.kernels.lowered import lowered
 
 HOLD = 1e4
 
@@ -58,7 +59,8 @@ def operation(
     if mask is not None:
         x, weight_x = pad_feature(x, weight_x, mask, (0.0, HOLD, 0.0), size)
     inner = torch.cat([torch.zeros_like(bias[: 2 * size]), bias_n])
-    y, last = torch.gru(x, h[None], [weight_x, weight_h, bias, inner], True, 1, 0.0, False, False, True)
+    weights = [weight_x, lowered(weight_h), bias, inner]  # a product a step
+    y, last = torch.gru(x, h[None], weights, True, 1, 0.0, False, False, True)
     last = last[0]
     if mask is not None:
         y, last = hold_last(y, h, mask)

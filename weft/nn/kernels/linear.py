@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
+from weft.nn.kernels.lowered import lowered
 
 SMALL = 1 << 20  # multiplications below which a call costs more than the product
 LARGE = 1 << 25
@@ -33,6 +34,9 @@ def linear(
     Raises:
         ConfigError: oneDNN is forced and not there.
     """
+    if torch.compiler.is_compiling():  # with nothing that would ask for its sizes
+        return F.linear(x, weight, bias)
+    weight, bias = lowered(weight), None if bias is None else lowered(bias)
     if backend is None and x.numel() * weight.shape[0] < SMALL:
         return F.linear(x, weight, bias)
     way = backend or choice.forced("linear")
