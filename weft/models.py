@@ -16,7 +16,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.head import Head, Loss
 from weft.nn.pools.pool import Pool
-from weft.randomness import open_generator
+from weft.randomness import for_rows, open_generator
 from weft.shapes import check_choice
 from weft.tree import State, at_step, detach, join_steps
 
@@ -185,8 +185,8 @@ class Generator(nn.Module):
         """Where the true token is fed, [B, T]."""
         tokens = batch.target_in
         columns = 1 if per_sequence else tokens.shape[1]
-        draw = torch.rand(len(tokens), columns, generator=open_generator()).to(tokens.device)
-        return (draw < feeding).expand(tokens.shape)
+        draw = for_rows(lambda shape: torch.rand(shape, generator=open_generator()), (len(tokens), columns))
+        return (draw.to(tokens.device) < feeding).expand(tokens.shape)
 
     def _guessed_words(self, batch: SequencePair, true: Tensor) -> Any:
         tokens = batch.target_in

@@ -15,7 +15,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 from weft.probe import watching
-from weft.randomness import drawing, open_generator
+from weft.randomness import Rows, drawing, open_generator, open_rows, part_of_batch
 
 _wanted: ContextVar[bool] = ContextVar("weft_recomputing", default=False)
 
@@ -47,17 +47,17 @@ def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
     if not _wanted.get() or not torch.is_grad_enabled() or watching():
         return function(*arguments)
     own = open_generator()
-    state = None if own is None else own.get_state()
+    state, rows = None if own is None else own.get_state(), open_rows()
 
     def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        return recomputing(False), _again(state)
+        return recomputing(False), _again(state, rows)
 
     return checkpoint(function, *arguments, use_reentrant=False, context_fn=contexts)
 
 
 @contextmanager
-def _again(state: torch.Tensor | None) -> Iterator[None]:
+def _again(state: torch.Tensor | None, rows: Rows | None) -> Iterator[None]:
     # A generator of its own: whoever asks for gradients may be drawing from the open one.
     own = None if state is None else torch.Generator().set_state(state)
-    with drawing(own), recomputing(False):
+    with drawing(own), part_of_batch(rows), recomputing(False):
         yield

@@ -13,15 +13,19 @@ from torch import nn
 
 from tests.commands import corpus
 from tests.commands.shell import weft
+from tests.train.several import Pairs
 from tests.train.test_update import ROWS, Broken, fresh, step
 from tests.train.toy import Model, Notes, Task, Validation, quiet, settings
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
 from weft.nn.kernels import choice
 from weft.train import seeds
+from weft.train.feeding.constant import Constant as Half
 from weft.train.guard import NonFinite
 from weft.train.loop import train
 from weft.train.optimisers.sgd import SGD
+from weft.train.position import Group, Position
+from weft.train.update import update
 
 
 class Small(Model):
@@ -50,6 +54,46 @@ def test_a_batch_that_does_not_fit_is_split_with_the_same_gradient(rows: int, sp
     assert (taken.count, taken.tokens) == (whole.count, whole.tokens)
     assert taken.total == pytest.approx(whole.total, abs=1e-12)
     for one, other in zip(moved, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+class Tight(nn.Module):
+    """A model of pairs whose device has memory for so many rows."""
+
+    def __init__(self, inner: nn.Module, rows: int) -> None:
+        super().__init__()
+        self.inner, self.most = inner, rows
+
+    def loss(self, batch: Any, **feeding: Any) -> Loss:
+        if len(batch.source) > self.most:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return self.inner.loss(batch, **feeding)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("kind", ["transformer", "recurrent", "lookback"])
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("rows", [3, 1])
+def test_its_parts_draw_the_dropout_and_the_true_words_of_the_whole(
+    kind: str, again: bool, rows: int
+) -> None:
+    task = Pairs(kind, 4, 0.4, torch.float64)
+    found = []
+    for most in (rows, len(ROWS)):
+        torch.manual_seed(5)
+        model = Tight(task.model(), most).train()
+        feeding = {} if kind == "transformer" else {"feeding": Half(p=0.5)}
+        chosen = settings(
+            optimiser=SGD(lr=1.0), clip_norm=0.0, accumulate=1, checkpoint_activations=again, **feeding
+        )
+        before = [p.detach().clone() for p in model.parameters()]
+        group = Group(0, 0, [ROWS], 1, 1, 0)
+        taken = update(task, model, chosen.optimiser.build(model), group, Position(), 1.0, chosen)
+        moved = [p.detach() - old for p, old in zip(model.parameters(), before, strict=True)]
+        found.append((taken.split, taken.total, taken.tokens, moved))
+    (split, total, tokens, parts), (once, expected, all_tokens, whole) = found
+    assert (split, once, tokens) == (1, 0, all_tokens)
+    assert total == pytest.approx(expected, abs=1e-10)
+    for one, other in zip(parts, whole, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 

@@ -157,7 +157,11 @@ class Task(ABC):
 
     @abstractmethod
     def collate(self, numbers: np.ndarray) -> Any:
-        """The training examples of these numbers as a batch with `to(device)` and `target_tokens`."""
+        """The training examples of these numbers as a batch with `to(device)` and `target_tokens`.
+
+        With `rows(slice)` too, which gives some of its rows padded as they are (None where it cannot), a
+        batch that does not fit into memory is computed in parts with the dropout of the whole.
+        """
 
     @abstractmethod
     def validate(self, model: nn.Module) -> Validation:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
-from weft.randomness import drawing
+from weft.randomness import Rows, drawing, part_of_batch
 from weft.recompute import recomputing
 from weft.train import devices, seeds
 from weft.train.objectives.objective import Criterion
@@ -58,37 +58,47 @@ class Pass:
     alone: bool
     sharded: bool
 
-    def __call__(self, share: Share) -> Part:
+    def __call__(self, share: Share, rows: Rows | None = None) -> Part:
         """One batch, or its halves one after the other where the device has no memory for it.
 
-        The sum of the halves' gradients is that of the batch; dropout and fed words are drawn for each half.
+        The sum of the halves' gradients is that of the batch, with its dropout and true words too where a
+        batch can give some of its rows (tasks/task.py); else, and for words that are drawn, each half draws
+        its own.
+
+        Args:
+            share: the batch.
+            rows: of it; all unless given.
         """
+        rows = rows or Rows(0, len(share.numbers), len(share.numbers))
+        count = rows.end - rows.begin
         try:
-            return self._one(share)
+            return self._one(share, rows)
         except torch.OutOfMemoryError as error:
             # Sharded, all processes would have to halve theirs: each pass is a collective one.
-            if len(share.numbers) < 2 or getattr(self.task, "streams", False) or self.sharded:
+            if count < 2 or getattr(self.task, "streams", False) or self.sharded:
                 raise ConfigError(
-                    f"the device has no memory for a batch of {len(share.numbers)} "
+                    f"the device has no memory for a batch of {count} "
                     f"({str(error).splitlines()[0][:90]}); make batches smaller in the section data, or the "
                     "model in the section model, or set training.checkpoint_activations: true"
                 ) from None
         # Outside of the except block: the error holds on to all that the batch had made.
         if next(self.criterion.model.parameters()).device.type == "cuda":
             torch.cuda.empty_cache()
-        middle = len(share.numbers) // 2
-        halves = (slice(None, middle), slice(middle, None))
-        return _sum(*[self(share._replace(numbers=share.numbers[half])) for half in halves])
+        middle = rows.begin + count // 2
+        halves = rows._replace(end=middle), rows._replace(begin=middle)
+        return _sum(*[self(share, half) for half in halves])
 
-    def loss(self, share: Share) -> tuple[Loss, int, State]:
-        """The loss of a batch, its target tokens, and the state after it."""
+    def loss(self, share: Share, rows: Rows | None = None) -> tuple[Loss, int, State]:
+        """The loss of a batch or of some rows of it, its target tokens, and the state after it."""
         device = next(self.criterion.model.parameters()).device
         bfloat16 = devices.uses_bfloat16(self.settings.precision, device)
         feeding, how = self.feeding, self.settings.feeding
         # At 1 a model may take its parallel path, and one that knows no feeding is not asked about it.
         forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": how.per_sequence}
         forced |= {"parallel": True} if forced and how.parallel else {}
-        batch = self.task.collate(share.numbers).to(device)
+        rows = rows or Rows(0, len(share.numbers), len(share.numbers))
+        batch, rows = self._made(share, rows)
+        batch = batch.to(device)
         number = seeds.derive(self.settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
         if self.alone:  # torch's own generators belong to all threads; who draws from them needs one worker
             seeds.settle(number, device)
@@ -96,6 +106,7 @@ class Pass:
         after = None
         with (
             drawing(own),
+            part_of_batch(rows),
             recomputing(self.settings.checkpoint_activations),
             devices.autocast(bfloat16, device),
         ):
@@ -106,15 +117,27 @@ class Pass:
                 loss = self.criterion.loss(batch, **forced)
         return loss, int(batch.target_tokens), after
 
-    def _one(self, share: Share) -> Part:
-        loss, tokens, after = self.loss(share)
+    def _made(self, share: Share, rows: Rows) -> tuple[Any, Rows]:
+        """A batch of these rows, and which rows of the whole it has; all, where it cannot be had so."""
+        if rows.whole:
+            return self.task.collate(share.numbers), rows
+        chosen = slice(rows.begin, rows.end)
+        whole = self.task.collate(share.numbers)
+        part = whole.rows(chosen) if hasattr(whole, "rows") else None
+        if part is not None:
+            return part, rows
+        count = rows.end - rows.begin
+        return self.task.collate(share.numbers[chosen]), Rows(0, count, count)
+
+    def _one(self, share: Share, rows: Rows) -> Part:
+        loss, tokens, after = self.loss(share, rows)
         kept = Loss(loss.total.detach(), loss.count.detach())
         if not self.sharded:
             gradients = torch.autograd.grad(loss.total, self.parameters, allow_unused=True)
-            return Part(kept, gradients, tokens, len(share.numbers), after)
+            return Part(kept, gradients, tokens, rows.end - rows.begin, after)
         if share.counts:
             loss.total.backward()
-            return Part(kept, (), tokens, len(share.numbers), after)
+            return Part(kept, (), tokens, rows.end - rows.begin, after)
         (0 * loss.total).backward()  # another's batch: it is here because all processes pass equally often
         return Part(Loss(0 * kept.total, 0 * kept.count), (), 0, 0, None)
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.randomness import open_generator
+from weft.randomness import for_rows, open_generator
 
 LEAST = 1e-6
 """Power of a band that counts as silence; the logarithm of 0 would be no number."""
@@ -147,7 +147,10 @@ class Frames(nn.Module):
 
 def _stretches(rows: int, places: int, most: int, like: Tensor) -> Tensor:
     """[rows, places] bool: in each row one stretch of 0 to `most` places is True."""
-    drawn = torch.rand(2, rows, 1, generator=open_generator())
+    drawn = for_rows(
+        lambda shape: torch.rand(2, *shape, generator=open_generator()).transpose(0, 1), (rows, 1)
+    )
+    drawn = drawn.transpose(0, 1)  # [2, rows, 1]
     width = (drawn[0] * (most + 1)).floor()
     begin = (drawn[1] * (places - width + 1)).floor()
     place = torch.arange(places)

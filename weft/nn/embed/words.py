@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weft.nn.embed.characters import Characters
 from weft.nn.kernels.dropout import Dropout
-from weft.randomness import open_generator
+from weft.randomness import for_rows, open_generator
 
 
 class Spelled(NamedTuple):
@@ -86,5 +86,6 @@ class Words(nn.Module):
         if not self.training or not self.replaced:
             return words
         chance = self.replaced / (self.replaced + self.get_buffer("counts")[words])
-        drawn = torch.rand(words.shape, generator=open_generator()).to(words.device)
+        drawn = for_rows(lambda shape: torch.rand(shape, generator=open_generator()), words.shape)
+        drawn = drawn.to(words.device)
         return words.masked_fill(drawn < chance, self.unknown)

@@ -1,15 +1,18 @@
 """Dropout from 16 random bits an element: torch's on the CPU draws one by one and takes 18 ms for 2.5 M.
 
 Here one 64-bit draw serves four elements and the backward pass is one product. Its plain twin is
-torch.nn.functional.dropout, which also serves every other device; the two draw different numbers.
+torch.nn.functional.dropout, which also serves every other device and what torch.compile writes (there no
+generator can be handed in; torch's own begins each batch anew); the two draw different numbers.
 """
+
+import math
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.randomness import open_generator
+from weft.randomness import for_rows, open_generator, open_rows
 
 LEVELS = 1 << 16
 
@@ -24,13 +27,23 @@ def dropout(x: Tensor, share: float, *, training: bool) -> Tensor:
     """
     if not training or share <= 0.0:
         return x
-    if x.device.type != "cpu" or share >= 1.0:
+    if torch.compiler.is_compiling():
         return F.dropout(x, share)
+    if x.device.type != "cpu" or share >= 1.0:
+        if open_rows() is None:
+            return F.dropout(x, share)
+        return x * for_rows(lambda shape: F.dropout(x.new_ones(shape), share), x.shape)
     dropped = min(LEVELS - 1, max(1, round(share * LEVELS)))
-    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
+    kept = for_rows(lambda shape: _kept(shape, dropped), x.shape)
+    return x * kept.to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
+
+
+def _kept(shape: tuple[int, ...], dropped: int) -> Tensor:
+    """Which elements stay, bool; `dropped` of 65536 do not."""
+    count = math.prod(shape)
+    bits = torch.empty((count + 3) // 4, dtype=torch.int64)
     bits = bits.random_(-(2**63), None, generator=open_generator()).view(torch.int16)
-    kept = bits[: x.numel()] >= dropped - LEVELS // 2
-    return x * kept.view(x.shape).to(x.dtype).mul_(LEVELS / (LEVELS - dropped))
+    return (bits[:count] >= dropped - LEVELS // 2).view(shape)
 
 
 class Dropout(nn.Module):

@@ -19,3 +19,12 @@ class LabelBatch(NamedTuple):
         return LabelBatch(
             self.source.to(device), self.source_mask.to(device), self.target.to(device), self.target_tokens
         )
+
+    def rows(self, chosen: slice) -> "LabelBatch | None":
+        """Some rows, padded as they are in the batch; None where what is read is more than a tensor."""
+        if not isinstance(self.source, Tensor):
+            return None
+        mask, target = self.source_mask[chosen], self.target[chosen]
+        return LabelBatch(
+            self.source[chosen], mask, target, int(mask.sum()) if target.dim() > 1 else len(target)
+        )

@@ -25,6 +25,12 @@ class PairBatch(NamedTuple):
         tensors = [part.to(device) for part in self[:5]]
         return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
 
+    def rows(self, chosen: slice) -> "PairBatch":
+        """Some rows, padded as they are in the batch."""
+        tensors = [part[chosen] for part in self[:5]]
+        count = int(tensors[4].sum())
+        return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
+
 
 def pad(rows: Sequence[Sequence[int] | np.ndarray], width: int | None = None) -> tuple[Tensor, Tensor]:
     """Token lists to [B, S] int64 and their mask [B, S].

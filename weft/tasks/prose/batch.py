@@ -35,6 +35,11 @@ class ProseBatch(NamedTuple):
         first, second, third = (part.to(device) for part in self[:3])
         return ProseBatch(first, second, third, self.target_tokens, self.continues)
 
+    def rows(self, chosen: slice) -> "ProseBatch":
+        """Some rows, padded as they are in the batch."""
+        first, second, third = (part[chosen] for part in self[:3])
+        return ProseBatch(first, second, third, int(third.sum()), self.continues)
+
 
 def cut(tokens: np.ndarray, starts: np.ndarray, length: int, *, continues: bool = False) -> ProseBatch:
     """Pieces of one length.

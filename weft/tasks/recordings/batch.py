@@ -26,6 +26,12 @@ class RecordingBatch(NamedTuple):
         tensors = [part.to(device) for part in self[:5]]
         return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
 
+    def rows(self, chosen: slice) -> "RecordingBatch":
+        """Some rows, padded as they are in the batch."""
+        tensors = [part[chosen] for part in self[:5]]
+        count = int(tensors[4].sum())
+        return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
+
 
 def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
     """Frames [S_i, F] of each recording to [B, S, F] float32 and their mask [B, S].

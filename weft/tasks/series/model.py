@@ -12,7 +12,7 @@ from weft.nn.forecasters.forecaster import Forecaster, Past
 from weft.nn.forecasters.segments import SegmentForecaster
 from weft.nn.heads.head import Head, Loss, RealHead
 from weft.nn.heads.point import Point
-from weft.randomness import open_generator
+from weft.randomness import for_rows, open_generator
 
 Normalise = Literal["last", "mean", "mean_std", "none"]
 
@@ -29,6 +29,12 @@ class SeriesBatch(NamedTuple):
         """The same batch on a device."""
         past = Past(*(part.to(device) for part in self.past))
         return SeriesBatch(past, self.future.to(device), self.mask.to(device), self.target_tokens)
+
+    def rows(self, chosen: slice) -> "SeriesBatch":
+        """Some windows, as they are in the batch."""
+        mask = self.mask[chosen]
+        past = Past(*(part[chosen] for part in self.past))
+        return SeriesBatch(past, self.future[chosen], mask, int(mask.sum()))
 
 
 class Forecast(nn.Module):
@@ -85,7 +91,10 @@ class Forecast(nn.Module):
         true = None
         if feeding < 1:
             columns = 1 if per_sequence else batch.future.shape[1]
-            draw = torch.rand(len(batch.future), columns, generator=open_generator()) < feeding
+            drawn = for_rows(
+                lambda shape: torch.rand(shape, generator=open_generator()), (len(batch.future), columns)
+            )
+            draw = drawn < feeding
             true = draw.to(batch.future.device).expand(batch.future.shape)
         h, level, scale = self.features(batch.past, batch.future, true)
         return self.head.loss(h, (batch.future - level) / scale, batch.mask)
