@@ -120,7 +120,7 @@ def test_letters_tell_the_class_of_a_word_that_training_never_saw(tmp_path: Path
     )
     (tmp_path / "toy" / "valid.tsv").write_text("text\tlabel\n" + new)
     for letters, right in (("null", 0.5), ("[2, 4]", 1.0)):
-        bag = f"\n  bag: {{ngrams: 1, letters: {letters}, weight: tfidf}}\n  dropout: 0.0\n"
+        bag = f"\n  bag: {{ngrams: 1, edges: true, letters: {letters}, weight: tfidf}}\n  dropout: 0.0\n"
         (tmp_path / "bag.yaml").write_text(recipe.read_text().replace("\n  dropout: 0.0\n", bag))
         run = tmp_path / f"run{right}"
         answer = weft("train", tmp_path / "bag.yaml", "--run", run)

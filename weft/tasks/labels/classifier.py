@@ -14,7 +14,7 @@ from weft.models import Predictor
 from weft.probe import probe
 from weft.tasks.labels.items import Items
 from weft.tasks.labels.reader import Reader
-from weft.text.vocabulary import Word
+from weft.text.vocabulary import EOS, SOS, Word
 
 WINDOW = 2048  # texts that are sorted by length together
 TOKENS = 8192  # of a batch, padding counted
@@ -139,10 +139,13 @@ def _of_tokens(
     """
     share = np.zeros(max(1, len(tokens)))
     weight = {number: each / counted[number] for number, each in zip(counted, weights, strict=False)}
+    padded = [SOS, *tokens, EOS] if items.bag.edges else list(tokens)
+    first = int(items.bag.edges)  # place of the first token
     for size in range(1, items.bag.ngrams + 1):
-        for at in range(len(tokens) - size + 1):
-            number = items.number(tuple(tokens[at : at + size]))
-            share[at : at + size] += weight.get(number, 0.0) / size
+        for at in range(len(padded) - size + 1):
+            number = items.number(tuple(padded[at : at + size]))
+            begin, end = max(0, at - first), min(len(tokens), at + size - first)
+            share[begin:end] += weight.get(number, 0.0) / max(1, end - begin)
     for word in words:
         whole = sum(weight.get(number, 0.0) for number in items.of_word(word.text))
         share[word.positions] += whole / len(word.positions)

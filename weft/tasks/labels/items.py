@@ -13,6 +13,7 @@ from weft.metrics.naive_bayes import grams
 from weft.nn.embed.subwords import ngrams
 from weft.nn.embed.weighted import idf
 from weft.tasks.labels.model import Bag
+from weft.text.vocabulary import EOS, SOS
 
 Item = tuple[Hashable, ...]
 """Numbers of neighbouring tokens, or letters alone: ("<qu",) is how a word may begin."""
@@ -56,7 +57,7 @@ class Items:
         total = 0
         for row, split in zip(rows, words, strict=True):
             total += 1
-            runs.update(dict.fromkeys(grams(row, bag.ngrams)).keys())
+            runs.update(dict.fromkeys(_runs(row, bag)).keys())
             if bag.letters is not None:
                 here = dict.fromkeys(gram for word in dict.fromkeys(split) for gram in _spelled(word, bag))
                 letters.update(here.keys())
@@ -71,7 +72,7 @@ class Items:
     def counted(self, tokens: Sequence[int], words: Sequence[str]) -> Counter[int]:
         """How often each known item stands in a text, given its tokens and its words between spaces."""
         known = self._number
-        found = Counter(known[item] for item in grams(tokens, self.bag.ngrams) if item in known)
+        found = Counter(known[item] for item in _runs(tokens, self.bag) if item in known)
         if self.bag.letters is not None:
             for word in words:
                 found.update(self.of_word(word))
@@ -109,6 +110,13 @@ class Items:
             for part in (numbers < self._letters, numbers >= self._letters):
                 values[part] /= max(1e-12, float(np.sqrt(np.square(values[part]).sum())))
         return values.astype(np.float32)
+
+
+def _runs(tokens: Sequence[int], bag: Bag) -> list[Item]:
+    """Of tokens; with edges SOS stands before them and EOS behind, and no run is one of these alone."""
+    if not bag.edges:
+        return grams(tokens, bag.ngrams)
+    return [item for item in grams([SOS, *tokens, EOS], bag.ngrams) if item not in ((SOS,), (EOS,))]
 
 
 def _spelled(word: str, bag: Bag) -> list[Item]:

@@ -60,6 +60,8 @@ class Bag:
 
     Args:
         ngrams: the longest n-grams of words; 1 for words alone.
+        edges: the begin and the end of a text stand in n-grams too, so that "what" as the first word is an
+            item of its own.
         size: the most frequent ones that are kept; 0 for all.
         letters: also the runs of so many letters within a word between spaces, the shortest and the longest,
             its begin and its end counting as a letter each (so "cat" has "<ca"); null for none.
@@ -73,6 +75,7 @@ class Bag:
     """
 
     ngrams: int = 2
+    edges: bool = False
     size: int = 0
     letters: tuple[int, int] | None = None
     letters_size: int = 200_000
