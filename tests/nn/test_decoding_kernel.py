@@ -12,6 +12,7 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
+from weft.nn.kernels.energies import additive
 from weft.probe import editing, probe
 from weft.tree import fan, keep_sources, reorder
 
@@ -108,6 +109,19 @@ def test_changed_weights_are_packed_anew() -> None:
         close(mine, plain, 1e-5)
 
 
+@pytest.mark.parametrize("fused", [True, False])
+def test_an_optimiser_s_step_is_seen(fused: bool) -> None:
+    model = decoder()
+    before = searched(model, "native")
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1, fused=fused)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    optimiser.step()
+    after = searched(model, "native")
+    close(tuple(after), tuple(searched(model, "torch")), 1e-5)
+    assert not torch.allclose(before[-1], after[-1], atol=1e-2)
+
+
 def test_whoever_looks_inside_or_changes_something_gets_the_modules() -> None:
     model = decoder()
     with probe() as seen:
@@ -127,6 +141,16 @@ def test_a_state_may_be_continued_twice() -> None:
         model(normal(2, 1, FEATURES, seed=3, dtype=torch.float32), state)
         again, _ = model(normal(2, 1, FEATURES, seed=2, dtype=torch.float32), state)
     assert torch.equal(first, again)
+
+
+@pytest.mark.parametrize("size", [1, 16, 37])
+@torch.no_grad()
+def test_additive_energies_are_those_of_float64(size: int) -> None:
+    query, keys, weight = normal(3, 4, size), normal(3, 9, 2 * size, seed=2), normal(1, size, seed=3)
+    exact = ((query[:, :, None] + keys[:, None, :, :size]).tanh() * weight).sum(-1)
+    with choice.use(cells="native"):
+        found = additive(query.float(), keys.float()[..., :size], weight.float())
+    close(found.double(), exact, 1e-5)
 
 
 @pytest.mark.parametrize(("rows", "size", "classes"), [(1, 8, 5), (7, 130, 64), (33, 16, 203), (6, 300, 999)])

@@ -2,7 +2,7 @@
 
 cells.cpp     recurrent layers          nn/kernels/compiled.py
 light.cpp     those without a matrix    nn/kernels/compiled_light.py
-decoding.cpp  a step of a search        nn/kernels/decoding.py, nn/kernels/vocabulary.py
+decoding.cpp  a step of a search        nn/kernels/decoding.py, vocabulary.py, energies.py
 choosing.cpp  the best continuations    search/candidates.py
 
 Every caller has a plain twin in torch, which serves where nothing was compiled. Read next: build.py.
@@ -111,6 +111,16 @@ class Predict(Structure):
     ]
 
 
+class Energies(Structure):
+    """As struct Energies in decoding.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["sources", "queries", "places", "size"]),
+        *((name, c_longlong) for name in ["keys_source", "keys_place", "slabs"]),
+        *((name, c_void_p) for name in ["query", "keys", "weight", "energy"]),
+    ]
+
+
 class Choose(Structure):
     """As struct Choose in choosing.cpp."""
 
@@ -199,6 +209,7 @@ def _decoding(library: Any) -> int:
     library.weft_decoding_version.restype = c_longlong
     library.weft_decode.argtypes = [POINTER(Decode), c_void_p]
     library.weft_predict.argtypes = [POINTER(Predict), c_void_p]
+    library.weft_energies.argtypes = [POINTER(Energies), c_void_p]
     return int(library.weft_decoding_version() == VERSION)
 
 

@@ -1,4 +1,5 @@
-// One step of a search on the CPU, float32: all layers of a Transformer decoder in one call, and an output layer.
+// One step of a search on the CPU, float32: all layers of a Transformer decoder in one call; an output layer; additive
+// attention's energies.
 //
 // A step is some thirty small products and twice as many smaller things; called one by one, each costs more than
 // it computes. Here a row's numbers stay in the nearest cache from its first norm to its last. A hypothesis reads
@@ -72,8 +73,8 @@ template <int KIND> inline V activated(V x) {
   return mul(x, sigmoid(x));
 }
 
-// A piece of a panel fits into the nearest cache while a group of rows is multiplied by it.
-constexpr Int PIECE = 128, GROUP = 48;
+// A piece of a panel and a group of rows fit into the nearest cache; the panel after this one is fetched meanwhile.
+constexpr Int PIECE = 64, GROUP = 48;
 
 // Calls done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs.
 template <class F> inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, const F &done) {
@@ -95,6 +96,9 @@ template <class F> inline void dense(const Dense &w, Int n, Int K, Int O, const 
         tiles<max_rows(NV)>(group, end, [&](auto height, Int row) {
           constexpr int MR = decltype(height)::value;
           V acc[MR][NV];
+          const Int next = K * NV * W * row / n, end = K * NV * W * (row + MR) / n;  // its share of the next panel
+          if (!k)
+            for (Int i = next; i < end; i += 16) _mm_prefetch((const char *)(panel + K * NV * W + i), _MM_HINT_T1);
           float *sum = sums + (row - group) * NV * W;
           for (int r = 0; r < MR; r++)
             for (int v = 0; v < NV; v++) acc[r][v] = k ? whole(sum + (r * NV + v) * W) : bias[v];
@@ -333,6 +337,36 @@ inline void predict_slab(const Predict &p, Int s) {
 
 }  // namespace
 
+// Additive energies, w^T tanh(q + k) of every query of a source with every key (scores/additive.py).
+struct Energies {
+  Int sources, queries, places, size, keys_source, keys_place, slabs;
+  const float *query;   // [B, Q, A]
+  const float *keys;    // [B, S, A] by its strides
+  const float *weight;  // [A]
+  float *energy;        // [B, Q, S]
+};
+
+namespace {
+
+inline void energies_slab(const Energies &e, Int s) {
+  const Int first = e.sources * e.queries * s / e.slabs, last = e.sources * e.queries * (s + 1) / e.slabs;
+  for (Int n = first; n < last; n++) {
+    const float *q = e.query + n * e.size, *keys = e.keys + n / e.queries * e.keys_source;
+    for (Int p = 0; p < e.places; p++) {
+      const float *k = keys + p * e.keys_place;
+      V sum = set(0.f);
+      for (Int u = 0; u < e.size; u += W) {
+        M m = lanes(e.size - u);  // beyond the end the weight is zero
+        sum = fma(load(e.weight + u, m), tangent(add(load(q + u, m), load(k + u, m))), sum);
+      }
+      e.energy[n * e.places + p] = total(sum);
+    }
+  }
+}
+
+}  // namespace
+
 API Int weft_decoding_version() { return 1; }  // of the structs above, as __init__.py expects it
+API void weft_energies(const Energies *work, Start start) { run<Energies, energies_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from weft import native
 from weft.native import CELLS, pointer
@@ -31,17 +32,33 @@ def usable(x: Tensor) -> bool:
 
 
 def kept(of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[], Packed]) -> Packed:
-    """What `pack` makes of a module's parameters; made anew when one of them has changed since.
+    """What `pack` makes of a module's parameters; made anew when one of them may have changed since.
 
-    torch counts a tensor's changes, but for tensors made in inference mode: those are packed every time.
+    torch counts the changes of a tensor, but for those by fused optimisers, whose steps are counted here, and
+    of tensors made in inference mode, which are packed every time. Changes through `.data` are not seen.
     """
     if any(p.is_inference() for p in parameters):
         return pack()
-    stamp = tuple((p.data_ptr(), p._version) for p in parameters)
+    stamp = (_optimised(), *((p.data_ptr(), p._version) for p in parameters))
     found = _kept.get(of)
     if found is None or found[0] != stamp:
         found = _kept[of] = (stamp, pack())
     return found[1]  # type: ignore[return-value]
+
+
+_steps: list[int] = []
+
+
+def _optimised() -> int:
+    """Steps that any optimiser of this process has taken since this was first asked."""
+    if not _steps:
+        _steps.append(0)
+        register_optimizer_step_post_hook(_step)
+    return _steps[0]
+
+
+def _step(*_: object) -> None:
+    _steps[0] += 1
 
 
 def panels(weight: Tensor) -> Tensor:

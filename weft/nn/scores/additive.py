@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from weft.nn.kernels.linear import Linear, linear
+from weft.nn.kernels.energies import additive
+from weft.nn.kernels.linear import Linear
 from weft.nn.scores.score import Score
 
 
@@ -29,5 +30,4 @@ class Additive(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, A] to [B, T, S]."""
-        hidden = (self.query(query)[:, :, None] + keys[:, None]).tanh_()  # [B, T, S, A]
-        return linear(hidden, self.weight.weight).squeeze(-1)
+        return additive(self.query(query), keys, self.weight.weight)
