@@ -29,19 +29,31 @@ def parts(room: ModuleType, contract: type) -> dict[str, type]:
     return {name: part for name, part in found.items() if part is not None}
 
 
+def get(room: ModuleType, contract: type, name: str) -> type | None:
+    """The part of that name, if there is one; no other file of the room is read.
+
+    Raises:
+        TypeError: its file holds two parts.
+    """
+    if all(entry.name != name for entry in pkgutil.iter_modules(room.__path__)):
+        return None
+    return _part(importlib.import_module(f"{room.__name__}.{name}"), contract)
+
+
 def find(room: ModuleType, contract: type, name: str) -> type:
     """The part of that name.
 
     Raises:
         ConfigError: no such part; names the nearest one.
     """
-    found = parts(room, contract)
-    if name not in found:
+    found = get(room, contract, name)
+    if found is None:
+        known = parts(room, contract)
         kind = contract.__name__.lower()
-        near = difflib.get_close_matches(name, found, 1)
-        hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(sorted(found))
+        near = difflib.get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(sorted(known))
         raise ConfigError(f"no {kind} is called {name!r}; {hint}")
-    return found[name]
+    return found
 
 
 def _part(module: ModuleType, contract: type) -> type | None:

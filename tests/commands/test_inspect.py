@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.tree import TreeView
 from weft.run import open_run
 
+ROOT = Path(__file__).resolve().parents[2]
 TEXT = "alpha beta gamma delta eta"
 
 
@@ -163,6 +165,15 @@ def test_any_text_makes_a_page_that_parses(trained: Path, tmp_path: Path, text: 
     assert answer.code == 0, answer.err
     page = (tmp_path / "page.html").read_text("utf-8")
     assert titles(page) and page.count("</script>") == 2
+
+
+def test_a_page_is_made_without_the_library_of_pictures(trained: Path, tmp_path: Path) -> None:
+    script = "import sys\nfrom weft.cli import main\ntry:\n    main(sys.argv[1:])\n"
+    script += "except SystemExit as end:\n    assert not end.code\nassert 'matplotlib' not in sys.modules"
+    page = tmp_path / "page.html"
+    command = [sys.executable, "-c", script, "inspect", str(trained), TEXT, "--output", str(page)]
+    subprocess.run(command, check=True, cwd=ROOT)
+    assert len(titles(page.read_text("utf-8"))) == 7
 
 
 @pytest.fixture

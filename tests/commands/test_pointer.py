@@ -1,5 +1,6 @@
 """A pointer as a user trains it: words that the vocabulary lacks are found in the text and written."""
 
+import csv
 import json
 import random
 from pathlib import Path
@@ -73,10 +74,18 @@ def test_evaluate_scores_copied_words_and_beats_the_lead(run: Path, tmp_path: Pa
 
 
 def test_a_model_of_one_text_is_drawn_with_its_own_words(run: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    answer = weft("inspect", run, "beta gamma . It is kokomila alpha .", "--output", page)
+    page, text = tmp_path / "page.html", "beta gamma . It is kokomila alpha ."
+    answer = weft("inspect", run, text, "--output", page, "--views", tmp_path / "views")
     assert answer.code == 0, answer.err
-    assert "kokomila" in page.read_text()
+    assert "Alignment, Copied words, " in answer.out
+    rows = list(csv.reader((tmp_path / "views" / "copied-words.csv").read_text("utf-8").splitlines()))[1:]
+    assert [word for _, word, _ in rows] == ["▁kokomila", "<eos>"]
+    assert float(rows[0][2]) > 0.99 and float(rows[1][2]) < 0.01  # it has no other way to say the name
+    looked = list(csv.DictReader((tmp_path / "views" / "alignment.csv").read_text("utf-8").splitlines()))
+    first = [one for one in looked if one["hypothesis"] == "1" and one["target"] == "▁kokomila"]
+    assert [one["source"] for one in first] == [f"▁{word}" for word in text.split()]
+    assert max(first, key=lambda one: float(one["weight"]))["source"] == "▁kokomila"
+    assert sum(float(one["weight"]) for one in first) == pytest.approx(1, abs=1e-4)
 
 
 def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Path) -> None:

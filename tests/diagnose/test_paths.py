@@ -123,6 +123,20 @@ def test_spectra_are_numpy_s_gate_by_gate() -> None:
     np.testing.assert_allclose(spectral_radius(matrices).numpy(), radius, rtol=1e-10)
 
 
+@pytest.mark.parametrize("shape", [(5, 5), (3, 7), (7, 3)])
+@pytest.mark.parametrize("scale", [1e-35, 1e-20, 1.0, 1e20, 1e35])
+def test_the_largest_singular_value_is_right_at_any_scale(shape: tuple[int, int], scale: float) -> None:
+    matrices = torch.randn(2, *shape, generator=torch.Generator().manual_seed(3)) * scale
+    expected = [norm(one.double().numpy()) for one in matrices]
+    np.testing.assert_allclose(sigma_max(matrices).numpy(), expected, rtol=1e-6)
+
+
+def test_the_largest_singular_value_of_nothing_is_0_and_of_what_overflowed_infinite() -> None:
+    matrices = torch.stack([torch.zeros(2, 2), torch.eye(2), torch.full((2, 2), torch.inf)])
+    matrices[1, 0, 1] = torch.nan
+    assert sigma_max(matrices).tolist() == [0, torch.inf, torch.inf]
+
+
 def test_entropy_is_numpy_s_and_zero_at_masked_positions() -> None:
     weights = np.random.default_rng(3).dirichlet(np.ones(7), size=(2, 5))
     expected = -(weights * np.log(weights)).sum(-1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from weft.inspect import fonts
+from weft.inspect import fonts, letters
 from weft.inspect.alignment import heat_map
 from weft.inspect.picture import png, svg
 
@@ -88,4 +88,4 @@ def test_a_font_that_has_the_letters_is_used_after_the_base(monkeypatch):
     ("piece", "shown"), [("", "␣"), ("  ", "␣"), ("a\x0bb", "aU+000Bb"), ("\n", "U+000A"), ("▁né", "▁né")]
 )
 def test_what_cannot_be_seen_is_made_visible(piece, shown):
-    assert fonts.printable(piece) == shown
+    assert letters.printable(piece) == shown

@@ -9,6 +9,7 @@ import torch
 
 from tests.laws.members import ready
 from weft import masks, tree
+from weft.diagnose.copying import copied
 from weft.models import Generator
 from weft.nn.decoders.pointer import PointerDecoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
@@ -63,8 +64,11 @@ def softmax(energy: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum()
 
 
-def equation(it: Generator, given: Batch, row: int) -> tuple[np.ndarray, float]:
-    """p [T, V + S] of a row and its coverage loss; s_t and h_i are the LSTMs' own (law 6 elsewhere)."""
+def equation(it: Generator, given: Batch, row: int) -> tuple[np.ndarray, float, np.ndarray]:
+    """p [T, V + S] of a row, its coverage loss, and what of p is copied.
+
+    s_t and h_i are the LSTMs' own (law 6 elsewhere).
+    """
     size, steps = len(SOURCES[row]), len(TARGETS[row])
     one = Batch(*(part[row : row + 1, : size if n < 2 else steps] for n, part in enumerate(given)))
     with torch.no_grad():
@@ -77,7 +81,7 @@ def equation(it: Generator, given: Batch, row: int) -> tuple[np.ndarray, float]:
     def linear(name: str, y: np.ndarray) -> np.ndarray:
         return y @ p[f"{name}.weight"].T + p.get(f"{name}.bias", 0)
 
-    covered, lost, every = np.zeros(size), 0.0, []
+    covered, lost, every, copies = np.zeros(size), 0.0, [], []
     for t in range(steps):
         w_c = p.get("decoder.cover", np.zeros(1))
         if isinstance(it.decoder.attention.score, Dot):
@@ -94,14 +98,15 @@ def equation(it: Generator, given: Batch, row: int) -> tuple[np.ndarray, float]:
         y = linear("decoder.readout", np.concatenate([s[t], context]))
         gate = linear("decoder.gate", np.concatenate([context, s[t], x[t]]))[0]
         p_gen = 1 / (1 + np.exp(-gate))
-        said = np.zeros(V + size)
+        said, again = np.zeros(V + size), np.zeros(V + size)
         said[:V] = p_gen * softmax(y @ p["head.words.weight"].T + p["head.words.bias"])
         for place, token in enumerate(SOURCES[row]):
-            said[token] += (1 - p_gen) * a[place]
-        every.append(said)
+            again[token] += (1 - p_gen) * a[place]
+        every.append(said + again)
+        copies.append(again)
         lost += np.minimum(a, covered).sum()
         covered = covered + a
-    return np.stack(every), lost
+    return np.stack(every), lost, np.stack(copies)
 
 
 @pytest.mark.parametrize("score", [None, Dot], ids=["additive", "dot"])
@@ -113,12 +118,16 @@ def test_a_pointer_generator_is_its_equation(coverage: float | None, score: type
         plain = it.loss(given).total.item()
         trained = it.train().loss(given).total.item()
     wanted = lost = 0.0
+    shares = copied(it.eval(), given)
+    assert shares is not None
     for row, target in enumerate(TARGETS):
-        p, again = equation(it, given, row)
+        p, again, copies = equation(it, given, row)
+        places = np.arange(len(target)), target
+        np.testing.assert_allclose(shares[row, : len(target)].numpy(), copies[places] / p[places], atol=1e-10)
         np.testing.assert_allclose(np.exp(logp[row, : len(target), : p.shape[1]]), p, atol=1e-10)
         assert np.isneginf(logp[row, : len(target), p.shape[1] :]).all()  # words that only others lend
         np.testing.assert_allclose(p.sum(1), 1, atol=1e-12)
-        wanted -= np.log(p[np.arange(len(target)), target]).sum()
+        wanted -= np.log(p[places]).sum()
         lost += again
     assert plain == pytest.approx(wanted, abs=1e-9)
     assert trained == pytest.approx(wanted + (coverage or 0) * lost, abs=1e-9)

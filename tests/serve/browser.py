@@ -120,6 +120,12 @@ class Browser:
         for name in ("mousePressed", "mouseReleased") if click else ():
             self.send("Input.dispatchMouseEvent", type=name, button="left", clickCount=1, **where)
 
+    def upload(self, selector: str, path: Path) -> None:
+        """Choose a file, as a visitor does in the dialogue that a browser opens."""
+        root = self.send("DOM.getDocument")["root"]["nodeId"]
+        node = self.send("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.send("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
+
     def screen(self, width: int, height: int, *, dark: bool = False, phone: bool = False) -> None:
         """Another size, or the dark."""
         self.send(

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from tests.commands import corpus, labelled
 from tests.commands.shell import weft
 from tests.commands.test_language import RECIPE, RECURRENT, write
+from tests.serve.browser import Browser, found
 
 
 @pytest.fixture(scope="session")
@@ -58,15 +60,32 @@ def serving(library: None, runs: Path) -> Any:
 @pytest.fixture(scope="session")
 def address(serving: Any) -> Iterator[str]:
     """Where the server listens, without a slash at the end."""
+    with listening(serving) as where:
+        yield where
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A Chromium; skipped, and said so, where there is none."""
+    if found() is None:
+        pytest.skip("no Chromium on this machine: apt install chromium")
+    one = Browser(tmp_path_factory.mktemp("browser"))
+    yield one
+    one.close()
+
+
+@contextmanager
+def listening(serving: Any) -> Iterator[str]:
+    """A server in a thread, drained at the end."""
     from weft.serve.server import Server, bound
 
-    listening = bound("127.0.0.1", 0)
+    place = bound("127.0.0.1", 0)
     server = Server(serving)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    yield f"http://127.0.0.1:{place.getsockname()[1]}"
     serving.drain()
     server.should_exit = True
     thread.join(20)

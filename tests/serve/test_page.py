@@ -1,20 +1,10 @@
 """The page in a real browser: typed into, clicked, driven by keys, on a phone, in the dark."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.serve.browser import Browser, found
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if found() is None:
-        pytest.skip("no Chromium on this machine: apt install chromium")
-    one = Browser(tmp_path_factory.mktemp("browser"))
-    yield one
-    one.close()
+from tests.serve.browser import Browser
 
 
 def choose(browser: Browser, first: str, second: str = "") -> None:
@@ -42,6 +32,7 @@ def words(browser: Browser, panel: str = ".panel") -> list[str]:
 @pytest.fixture
 def page(browser: Browser, address: str) -> Browser:
     browser.screen(1000, 800)
+    browser.events.clear()  # of pages that other tests opened
     browser.open(f"{address}/")
     browser.wait("document.querySelectorAll('#first option').length === 5")
     return browser

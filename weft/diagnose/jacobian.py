@@ -110,6 +110,11 @@ def products(trace: Trace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 @torch.enable_grad()
 def _pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
+    """Each of the K rows goes back through a copy of the step.
+
+    What is derived is one number, the sum of rows times outputs: given gradients of outputs, torch imports a
+    library of symbols first, which takes half a second; its vmap would import a compiler, which takes one.
+    """
     count = rows.shape[1]
     repeated = tree_map(lambda leaf: leaf.detach().repeat_interleave(count, 0), state)
     numbers = flat(repeated).requires_grad_()
@@ -117,7 +122,7 @@ def _pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
     out = flat(after)
     if not out.requires_grad:
         return torch.zeros_like(rows)
-    (pulled,) = torch.autograd.grad(out, numbers, rows.flatten(0, 1), materialize_grads=True)
+    (pulled,) = torch.autograd.grad((out * rows.flatten(0, 1)).sum(), numbers, materialize_grads=True)
     return pulled.view_as(rows)
 
 

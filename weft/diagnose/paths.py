@@ -13,6 +13,7 @@ from torch import Tensor
 from weft import masks
 from weft.diagnose.jacobian import blocks, flat, products, pull_back
 from weft.diagnose.recorded import Place, Trace
+from weft.diagnose.spectrum import sigma_max
 from weft.errors import ConfigError
 from weft.tree import State
 
@@ -49,9 +50,9 @@ def paths(steps: Trace) -> Paths:
     norms = torch.full((5, *steps.mask.shape), torch.nan, dtype=steps.x.dtype, device=steps.x.device)
     for t, product in products(steps, eye):
         found = [product[:, to, of] for to in (h, c) for of in (h, c)]
-        norms[1:, :, t] = torch.stack([torch.linalg.matrix_norm(block, ord=2) for block in found])
+        norms[1:, :, t] = torch.stack([sigma_max(block) for block in found])
     for t, product in _direct(steps, eye[:, c], c):
-        norms[0, :, t] = torch.linalg.matrix_norm(product, ord=2)
+        norms[0, :, t] = sigma_max(product)
     norms = norms.masked_fill(~steps.mask, torch.nan)
     if steps.place.backward:
         norms = torch.stack([masks.reverse(one[..., None], steps.mask)[..., 0] for one in norms])

@@ -14,6 +14,7 @@ from torch.nn.utils import parametrize
 from weft import masks
 from weft.diagnose.jacobian import flat, products, shown_block
 from weft.diagnose.recorded import Place, Run, Trace, trace, watch
+from weft.diagnose.spectrum import sigma_max
 from weft.tree import leaves
 
 LAGS = (1, 2, 5, 10, 20, 50)
@@ -99,7 +100,7 @@ def _norms(steps: Trace, wanted: Collection[int]) -> list[tuple[int, Tensor]]:
     found = []
     for t, product in products(steps, rows.expand(len(numbers), -1, -1)):
         if t in wanted:
-            found.append((t, torch.linalg.matrix_norm(product[..., h], ord=2)))
+            found.append((t, sigma_max(product[..., h])))
         if t <= min(wanted):
             break
     return found

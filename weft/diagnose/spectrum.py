@@ -18,13 +18,22 @@ def recurrent_matrices(cell: Cell) -> Tensor | None:
 
 
 def sigma_max(weights: Tensor) -> Tensor:
-    """λ₁, the largest singular value of [.., H, H] matrices: what a step can stretch a vector by at most.
+    """λ₁, the largest singular value of [.., M, N] matrices: what a step can stretch a vector by at most.
+
+    It is the root of the largest eigenvalue of W Wᵀ, which is found several times faster than all singular
+    values. Small ones would lose half of their digits so, the largest one loses none; matrices are scaled
+    first, so that squares neither vanish nor overflow. Infinite where a number of the matrix is not finite.
 
     Example:
         >>> sigma_max(torch.tensor([[0.0, 3.0], [0.0, 0.0]])).item()
         3.0
     """
-    return torch.linalg.matrix_norm(weights, ord=2)
+    largest = weights.abs().amax((-2, -1), keepdim=True)
+    scale = torch.where((largest > 0) & largest.isfinite(), largest, 1.0)
+    unit = torch.nan_to_num(weights / scale)  # [.., M, N]
+    square = unit @ unit.mT if unit.shape[-2] <= unit.shape[-1] else unit.mT @ unit
+    found = torch.linalg.eigvalsh(square)[..., -1].clamp_min(0).sqrt() * scale[..., 0, 0]
+    return torch.where(largest[..., 0, 0].isfinite(), found, torch.inf)
 
 
 def spectral_radius(weights: Tensor) -> Tensor:

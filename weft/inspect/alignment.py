@@ -21,7 +21,8 @@ from matplotlib.text import Text
 
 from weft.errors import ShapeError
 from weft.inspect.colours import FAINT, GRID, INK, weight_colours
-from weft.inspect.fonts import printable, readable
+from weft.inspect.fonts import readable
+from weft.inspect.letters import printable
 from weft.inspect.picture import save
 
 __all__ = ["heat_map", "save"]

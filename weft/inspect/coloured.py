@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 
 from weft.errors import ShapeError
 from weft.inspect.colours import FAINT, INK, weight_colours
-from weft.inspect.fonts import printable, readable
+from weft.inspect.fonts import readable
+from weft.inspect.letters import printable
 
 WIDE = 8.0  # inches
 LINE = 0.36
@@ -21,13 +22,16 @@ MOST = 300
 """Words that are drawn."""
 
 
-def coloured_text(words: Sequence[str], weights: np.ndarray, *, title: str, note: str = "") -> Figure:
+def coloured_text(
+    words: Sequence[str], weights: np.ndarray, *, title: str, note: str = "", top: float | None = None
+) -> Figure:
     """Words in lines, each on its colour, the weight in per cent below those that hold a tenth or more.
 
     Args:
         words: in order.
-        weights: [words], not negative; the largest has the darkest colour.
+        weights: [words], not negative.
         title: stands above; note: below, small.
+        top: the weight that has the darkest colour, the largest one where None.
 
     Raises:
         ShapeError: unequal counts, or weights that cannot be.
@@ -46,7 +50,7 @@ def coloured_text(words: Sequence[str], weights: np.ndarray, *, title: str, note
     places, lines = _places(shown)
     high = LINE * (2 * lines) + 0.75
     figure = Figure(figsize=(WIDE, high), facecolor="white", dpi=100)
-    scale = Normalize(0, max(float(weights.max()), 1e-9))
+    scale = Normalize(0, max(float(weights.max()), 1e-9) if top is None else top)
     colours = ScalarMappable(scale, weight_colours())
     figure.text(0.01, 1 - 0.12 / high, printable(title), fontsize=12, color=INK, va="top", parse_math=False)
     for word, weight, (left, line) in zip(shown, weights.tolist(), places, strict=False):

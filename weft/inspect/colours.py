@@ -5,8 +5,12 @@ distances to the eye, with lightness falling all the way; so it survives a grey 
 Read next: alignment.py.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.colors import ListedColormap
+
+if TYPE_CHECKING:
+    from matplotlib.colors import ListedColormap
 
 INK = "#1f2733"
 FAINT = "#8a94a3"
@@ -31,8 +35,10 @@ _TO_LAB = np.array(
 )
 
 
-def weight_colours(steps: int = 256) -> ListedColormap:
+def weight_colours(steps: int = 256) -> "ListedColormap":
     """White to dark blue in steps that look equal."""
+    from matplotlib.colors import ListedColormap  # here, since most of those who want a colour draw nothing
+
     anchors = to_oklab(_ANCHORS)
     distance = np.linalg.norm(np.diff(anchors, axis=0), axis=1)
     place = np.concatenate([[0], distance.cumsum() / distance.sum()])

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from weft.errors import ShapeError
 from weft.inspect.colours import FAINT, INK, weight_colours
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 
 MOST = 40
 """Classes that are drawn, the most frequent ones; the counts stand in the cells of up to 20."""

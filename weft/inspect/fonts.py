@@ -3,7 +3,7 @@
 A PNG can only show letters that some installed font has: the fonts are looked up letter by letter, and a
 letter that none has is written as its code point (U+4E2D) with one warning that says what to install. An
 SVG keeps its text as text, so the browser finds the fonts and shapes the script, right-to-left included.
-Read next: picture.py, which saves.
+Read next: letters.py, what may be shown at all; picture.py, which saves.
 """
 
 import unicodedata
@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontEntry
 from matplotlib.ft2font import FT2Font
 from matplotlib.text import Text
+
+from weft.inspect.letters import code_point
 
 BASE = "DejaVu Sans"
 """Comes with matplotlib, so it is always there: Latin, Cyrillic, Greek, Arabic, Hebrew and more."""
@@ -51,14 +53,6 @@ def families(text: Iterable[str]) -> tuple[list[str], set[str]]:
     for entry in _candidates(fresh=True):  # installed since matplotlib wrote its list of fonts
         found, missing = _use(entry, found, missing)
     return found, missing
-
-
-def printable(text: str) -> str:
-    """The text without what no font shows and no XML may hold: control characters as code points."""
-    shown = "".join(
-        _code(letter) if unicodedata.category(letter) in ("Cc", "Cs", "Cn") else letter for letter in text
-    )
-    return shown if shown.strip() else "␣"
 
 
 @contextmanager
@@ -137,13 +131,9 @@ def _invisible(letter: str) -> bool:
     return unicodedata.category(letter) == "Cf" or "\ufe00" <= letter <= "\ufe0f"
 
 
-def _code(letter: str) -> str:
-    return f"U+{ord(letter):04X}"
-
-
 def _spelt(text: str, missing: set[str]) -> str:
     """Letters in `missing` as code points, set off from their neighbours."""
-    parts = [f" {_code(letter)} " if letter in missing else letter for letter in text]
+    parts = [f" {code_point(letter)} " if letter in missing else letter for letter in text]
     return "".join(parts).replace("  ", " ").strip(" ")
 
 

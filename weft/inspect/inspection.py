@@ -14,7 +14,6 @@ import weft.inspect.subjects
 import weft.inspect.views
 from weft import __version__, rooms
 from weft.inspect.page.html import Head, page
-from weft.inspect.picture import png, svg
 from weft.inspect.subjects.subject import Kind, Subject, checked
 from weft.inspect.views.view import View
 from weft.run import Opened
@@ -28,10 +27,9 @@ def subject_of(opened: Opened, text: str | None) -> Subject:
     Raises:
         DataError: the text is empty, too long, or nothing that the model can read.
     """
-    kinds = rooms.parts(weft.inspect.subjects, Kind)
-    if opened.name not in kinds:  # a task that nobody wrote a subject for: the run's own views are left
+    kind: Any = rooms.get(weft.inspect.subjects, Kind, opened.name)
+    if kind is None:  # a task that nobody wrote a subject for: the run's own views are left
         return Subject(opened=opened, text="" if text is None else checked(text), answer="")
-    kind: Any = kinds[opened.name]
     return kind().read(opened, text)  # type: ignore[no-any-return]
 
 
@@ -63,10 +61,10 @@ def name_of(view: View) -> str:
 
 def file_of(view: View, form: Format) -> bytes:
     """A view as the bytes of a file."""
-    if form == "svg":
-        return svg(view.figure()).encode()
-    if form == "png":
-        return png(view.figure())
+    if form in ("svg", "png"):
+        from weft.inspect.picture import png, svg
+
+        return svg(view.figure()).encode() if form == "svg" else png(view.figure())
     if form == "json":
         whole = {"view": view.title, "blocks": view.json()}
         return (json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "replace")

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from weft.inspect.colours import BARS, FAINT, GRID, INK, weight_colours
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 from weft.tasks.prose.evaluation import Bucket
 from weft.tasks.prose.writer import Scored
 

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from weft.errors import DataError
 from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 from weft.inspect.picture import save
 from weft.metrics.bylength import LengthRow
 from weft.metrics.metric import Score

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from weft.diagnose.copying import copied
 from weft.inspect.subjects.subject import Choice, Hypothesis, Looks, Searched, choices_of
 from weft.models import Generator
 from weft.probe import probe
@@ -40,6 +42,7 @@ class Written(NamedTuple):
     hypotheses: list[Hypothesis]
     searched: Searched | None
     choices: list[Choice]
+    copied: np.ndarray | None  # [T] share of each token of the best, the end symbol too
 
 
 class Called:
@@ -114,7 +117,9 @@ def written(
         different = sorted({one.token for one in trace.candidates})
         named = dict(zip(different, names.pieces(different), strict=True))
         searched = Searched(trace, named, [row[:length] for row, length in rows if length])
-    return Written(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices)
+    share = copied(model, first)
+    own = None if share is None else share[0].float().cpu().numpy()
+    return Written(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own)
 
 
 def looked(model: Generator, batch: Any, width: int) -> tuple[list[Looks], Tensor]:

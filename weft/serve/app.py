@@ -50,7 +50,7 @@ class Serving:
             _route("/api/runs", pages.listed),
             _route("/api/curves", pages.curves),
             _route("/api/watch", pages.watch, ["POST"]),
-            _route("/inspect", pages.inside),
+            _route("/inspect", pages.inside, both),
             _route("/predict", pages.predict, ["POST"]),
             _route("/translate", translation.translate, both),
             _route("/detect", translation.detect, both),

@@ -51,6 +51,15 @@ def description(limits: Limits) -> dict[str, Any]:
         "looks": {**pairs, "description": "Attention that is moved: [step from 1, source word from 0]."},
         "beam": {"type": "integer", "minimum": 1, "maximum": limits.beam},
     }
+    look = {
+        "run": TEXT,
+        "text": TEXT,
+        "target": TEXT,
+        "inputs": {
+            "type": "string",
+            "description": "A picture or a recording as base64, in place of a text.",
+        },
+    }
     forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
     name = {"name": "name", "in": "path", "required": True, "schema": TEXT}
     run = {"name": "run", "in": "query", "schema": TEXT}
@@ -80,7 +89,8 @@ def description(limits: Limits) -> dict[str, Any]:
             "/api/runs": {"get": _get("The runs that are served.")},
             "/api/curves": {"get": {**_get("Curves of a run's training."), "parameters": [run]}},
             "/inspect": {
-                "get": {**_get("The page of weft inspect.", kind="text/html"), "parameters": [run, text]}
+                "get": {**_get("The page of weft inspect.", kind="text/html"), "parameters": [run, text]},
+                "post": _post("The same, of a file too.", look, [], forms, kind="text/html"),
             },
             "/api/watch": {"post": _post("An answer as it comes.", watch, ["text"], forms[:1])},
         },
@@ -92,14 +102,18 @@ def _get(summary: str, kind: str = "application/json") -> dict[str, Any]:
 
 
 def _post(
-    summary: str, fields: dict[str, Any], required: list[str], kinds: tuple[str, ...]
+    summary: str,
+    fields: dict[str, Any],
+    required: list[str],
+    kinds: tuple[str, ...],
+    kind: str = "application/json",
 ) -> dict[str, Any]:
     schema = {"type": "object", "properties": fields, "required": required}
     content = {kind: {"schema": schema} for kind in kinds}
     return {
         "summary": summary,
         "requestBody": {"required": True, "content": content},
-        "responses": _responses("application/json"),
+        "responses": _responses(kind),
     }
 
 

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from weft.serve.batcher import Batcher, Job, Stopped
 from weft.serve.edits import cells_of, edits_of
 from weft.serve.forms import Json, answered, fields
+from weft.serve.inside import inside
 from weft.serve.limits import Limits, Refusal, real, whole
 from weft.serve.predicting import PREDICTED, inputs_of, predicting
 from weft.serve.served import Served, find
@@ -20,7 +21,8 @@ from weft.serve.watching import watch
 FILES = {"index.html": "text/html", "page.css": "text/css"}
 FILES |= dict.fromkeys(("page.js", "draw.js", "edits.js"), "text/javascript")
 SAFE = {
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; media-src data:; "
+    "frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
@@ -109,18 +111,11 @@ class Pages:
         )
 
     async def inside(self, request: Request) -> Response:
-        """The page of `weft inspect` for a run and a text: gates, gradients, heads and the like."""
-        run = find(self.runs, request.query_params.get("run"))
+        """The page of `weft inspect` for a run and what it is given: gates, gradients, heads and the like."""
+        given = await fields(request, self.limits)
+        run = find(self.runs, given.get("run"))
         _answering(run)
-        text = self.limits.text(request.query_params.get("text", ""), "text")
-
-        def work(items: Any, stopped: Stopped) -> list[Any]:
-            from weft.inspect.inspection import page_of, subject_of, views_of
-
-            subject = subject_of(run.opened, items[0] or None)
-            return [page_of(subject, views_of(subject))]
-
-        job = Job(object(), work, [text], self.limits.deadline_seconds)
+        job = Job(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
         return HTMLResponse((await answered(request, self.streams, job))[0])
 
     def _about(self, run: Served) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from weft.diagnose.copying import copied
 from weft.errors import ConfigError
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
@@ -22,6 +23,7 @@ from weft.serve.continuing import Ask, How, go_on, spaced
 from weft.serve.edits import moved, without
 from weft.serve.limits import Refusal
 from weft.serve.served import Served
+from weft.tasks.pairs.batch import collate_pairs
 from weft.tasks.pairs.searching import looked
 from weft.tasks.pairs.translator import Translator
 from weft.text.vocabulary import EOS, SOS, Word
@@ -146,6 +148,13 @@ def _looked(
         "words": [word.text for word in target_words],
         "begins": [word.positions[0] for word in target_words],  # the step that begins each word
     }
+    batch = collate_pairs([source], [target]).to(found._device)
+    share = None if stepwise else copied(found.model, batch)
+    if share is not None:
+        each = share[0].tolist()
+        words["copied"] = _rounded(
+            [sum(each[n] for n in word.positions) / len(word.positions) for word in target_words]
+        )
     try:
         if stepwise:
             weights, shown = _stepped(found, source, target), "as it was moved"
@@ -268,6 +277,6 @@ def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) 
     )
 
 
-def _rounded(row: Tensor | np.ndarray) -> list[float]:
+def _rounded(row: Tensor | np.ndarray | list[float]) -> list[float]:
     values = row.tolist() if isinstance(row, torch.Tensor | np.ndarray) else list(row)
     return [round(float(value), 4) for value in values]

@@ -27,7 +27,7 @@ from weft.metrics.metric import Score
 from weft.run import Opened
 from weft.train import files
 
-VERSION = 1
+VERSION = 2
 """Of the facts; older ones are measured anew."""
 
 
@@ -54,6 +54,7 @@ class Measured(NamedTuple):
     metric: str  # of the paired test
     statistics: list[list[float]]
     fingerprint: str
+    example: str = ""  # whose gradient reach was measured
 
 
 def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measured:
@@ -143,7 +144,7 @@ def _measure(opened: Opened, name: str, text: str | None) -> Measured:
             proof = evidence(opened, evaluation)
         except WeftError as error:
             tested = f"not tested: {error}"
-    reach, verdicts, saved = _reach(opened, text)
+    reach, verdicts, saved, example = _reach(opened, text)
     update, valid = events["update"], events["validation"]
     by_length = [
         [
@@ -174,24 +175,27 @@ def _measure(opened: Opened, name: str, text: str | None) -> Measured:
         metric=proof.metric.name if proof else "",
         statistics=proof.statistics.tolist() if proof else [],
         fingerprint="",
+        example=example,
     )
 
 
-def _reach(opened: Opened, text: str | None) -> tuple[dict[str, list[list[float]]], list[str], int | None]:
-    """By lag, for each cell; what is said of each; and what the example's loss keeps in memory."""
+def _reach(
+    opened: Opened, text: str | None
+) -> tuple[dict[str, list[list[float]]], list[str], int | None, str]:
+    """By lag, for each cell; what is said of each; what the example's loss keeps in memory; the example."""
     try:
         subject = subject_of(opened, text)
     except WeftError:  # no example of its own, or none that this task can read
-        return {}, [], None
+        return {}, [], None, ""
     saved, view = saved_bytes(opened, subject), GradientsView.collect(subject)
     if view is None:
-        return {}, [], saved
+        return {}, [], saved, subject.text
     found: dict[str, list[list[float]]] = {}
     for chart in view.charts:
         norms = np.asarray(chart["series"][0]["y"])
         norms = norms if "backward" in chart["title"] else norms[::-1]
         found[chart["title"]] = [[float(lag) for lag in range(len(norms))], norms.tolist()]
-    return found, [words[0] for words in view.words], saved
+    return found, [words[0] for words in view.words], saved, subject.text
 
 
 def _median(points: list[tuple[float, float]]) -> float | None:

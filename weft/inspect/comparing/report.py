@@ -16,9 +16,16 @@ from weft.inspect.page.html import Head, document
 from weft.inspect.views.view import Block, chart, said, series
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bleu import Bleu
-from weft.metrics.bootstrap import compare_statistics
+from weft.metrics.bootstrap import RESAMPLES, compare_statistics
 from weft.metrics.metric import Metric
 from weft.metrics.tags import TagAccuracy
+
+PAIRED = (
+    f"The best run against each other one by paired bootstrap, {RESAMPLES:,} resamples of the test items "
+    "(Koehn 2004). p is how often chance alone would give a difference as large; from 0.05 on, the better "
+    "number may be luck."
+)
+TESTED = ["verdict", "metric", "best minus the other", "p"]
 
 
 class Column(NamedTuple):
@@ -129,7 +136,8 @@ def charts(runs: Sequence[Measured]) -> list[tuple[str, list[Block]]]:
     if reach:
         words = [said(f"{run.name}: {sentence}") for run in runs for sentence in run.verdicts]
         head = said(
-            "How much of a gradient comes back from the last state, on the same example (weft inspect)."
+            "How much of a gradient comes back from the last state, as weft inspect shows it"
+            + (f", on the example: {example}" if (example := runs[0].example) else ".")
         )
         found.append(("Gradient reach", [head, *reach, *words]))
     return found
@@ -159,8 +167,7 @@ def page(runs: Sequence[Measured], title: str) -> str:
     sections = [("Scores", first)]
     if tested:
         rows = [[one.words, one.metric, _number(one.difference), _number(one.p_value)] for one in tested]
-        head = ["paired bootstrap, 1,000 resamples", "metric", "difference", "p"]
-        sections.append(("Significance", [{"kind": "table", "head": head, "rows": rows}]))
+        sections.append(("Significance", [said(PAIRED), {"kind": "table", "head": TESTED, "rows": rows}]))
     sections += charts(runs)
     sections.append(
         (
@@ -181,7 +188,7 @@ def markdown(runs: Sequence[Measured], title: str) -> str:
     tested = significance(runs)
     if tested:
         rows = [[one.words, one.metric, _number(one.difference), _number(one.p_value)] for one in tested]
-        lines += ["", "## Significance", "", *_table(["paired bootstrap", "metric", "difference", "p"], rows)]
+        lines += ["", "## Significance", "", PAIRED, "", *_table(TESTED, rows)]
     lengths = [run for run in runs if run.by_length]
     if lengths:
         head = ["run", *(f"{row[0]} words (n = {row[1]})" for row in lengths[0].by_length)]

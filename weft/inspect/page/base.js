@@ -106,7 +106,7 @@ weft.blocks.export = (box, data) => {
 
 weft.blocks.words = (box, data) => {
   const line = weft.element('p', {class: 'words', dir: 'auto'});
-  const top = Math.max(...data.weights, 1e-9);
+  const top = data.top || Math.max(...data.weights, 1e-9);
   weft.redraw(() => {
     line.replaceChildren(...data.words.flatMap((word, n) => {
       const colour = weft.colour(data.weights[n], 0, top);

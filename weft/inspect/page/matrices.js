@@ -33,9 +33,9 @@ weft.blocks.matrices = (box, data) => {
     canvas.setAttribute('aria-label', `${one.name}: ${matrix.rows} rows, ${matrix.columns} columns; arrow keys walk through the cells`);
     const context = canvas.getContext('2d'), font = "'DejaVu Sans','Noto Sans',sans-serif";
     const room = Math.max(260, box.clientWidth - 8), dense = matrix.rows > 40;
-    context.font = `12px ${font}`;
+    context.font = `12.5px ${font}`; // the largest that a row is written in
     const names = one.rows.slice(0, 400).map(name => context.measureText(name).width);
-    const left = Math.min(170, Math.max(36, Math.max(...names, 0) + 12));
+    const left = Math.min(170, Math.max(36, Math.max(...names, 0) + 14));
     const tall = Math.min(120, Math.max(20, ...one.columns.slice(0, 400).map(name => context.measureText(name).width))) ;
     const wide = Math.max(data.lines ? 4 : 5, Math.min(44, (room - left - 40) / matrix.columns));
     const high = data.lines && dense ? Math.max(3, Math.min(12, 420 / matrix.rows)) : Math.min(30, Math.max(dense ? 5 : 15, wide));

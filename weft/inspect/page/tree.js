@@ -2,7 +2,7 @@
 weft.blocks.tree = (box, data) => {
   const count = data.time.length, steps = Math.max(...data.time), ranks = Math.max(...data.rank) + 1;
   const wide = 104, high = 34, top = 26;
-  let now = steps, lit = 0, playing = null;
+  let now = steps, lit = 0, playing = null, at = -1;
   const slots = new Map();
   for (let n = 0; n < count; n++) if (data.slot[n] >= 0) slots.set(data.time[n] + ':' + data.slot[n], n);
   const parent = n => slots.get((data.time[n] - 1) + ':' + data.parent[n]);
@@ -23,7 +23,7 @@ weft.blocks.tree = (box, data) => {
   }}, 'Play');
   box.append(list, weft.element('div', {class: 'bar'}, play, weft.element('label', {}, 'step', slider), said));
   const legend = weft.element('div', {class: 'legend'});
-  const scroll = weft.element('div', {class: 'scroll', tabindex: 0, 'aria-label': 'search tree, scroll sideways'});
+  const scroll = weft.element('div', {class: 'scroll', tabindex: 0, 'aria-label': 'search tree, arrow keys walk through the candidates'});
   box.append(legend, scroll);
 
   const svg = weft.svg('svg', {width: steps * wide + 10, height: top + ranks * high + 8, role: 'img', style: 'max-width:none', 'aria-label': `search tree of ${steps} steps and ${count} candidates`});
@@ -32,6 +32,7 @@ weft.blocks.tree = (box, data) => {
   scroll.append(svg);
   const x = n => (data.time[n] - 1) * wide + 8, y = n => top + data.rank[n] * high;
   const drawn = [];
+  const told = n => `${data.pieces[data.token[n]]}\nstep ${data.time[n]}, rank ${data.rank[n] + 1}: ${data.fates[data.fate[n]]}\nlog-probability ${weft.number(data.logp[n])} (${(100 * Math.exp(data.logp[n])).toFixed(1)} %)\ncumulative ${weft.number(data.cumulative[n])}\nnormalised ${weft.number(data.score[n])}`;
   for (let time = 1; time <= steps; time++) svg.append(weft.svg('text', {x: (time - 1) * wide + 48, y: 15, 'text-anchor': 'middle', class: 'faint'}, time));
   for (let n = 0; n < count; n++) {
     const from = parent(n);
@@ -46,7 +47,7 @@ weft.blocks.tree = (box, data) => {
     const name = data.pieces[data.token[n]];
     const text = weft.svg('text', {x: 40, y: 16.5, 'text-anchor': 'middle'}, name.length > 10 ? name.slice(0, 9) + '…' : name);
     node.append(frame, text);
-    node.addEventListener('mousemove', event => weft.tip(event, `${name}\nstep ${data.time[n]}, rank ${data.rank[n] + 1}: ${data.fates[data.fate[n]]}\nlog-probability ${weft.number(data.logp[n])} (${(100 * Math.exp(data.logp[n])).toFixed(1)} %)\ncumulative ${weft.number(data.cumulative[n])}\nnormalised ${weft.number(data.score[n])}`));
+    node.addEventListener('mousemove', event => weft.tip(event, told(n)));
     node.addEventListener('mouseleave', event => weft.tip(event));
     boxes.append(node);
     drawn.push({node, frame, text, edge, fate: data.fates[data.fate[n]]});
@@ -77,5 +78,25 @@ weft.blocks.tree = (box, data) => {
     legend.replaceChildren(...[...new Set(drawn.map(one => one.fate))].map(name => weft.element('span', {}, weft.element('i', {style: `border-color:${weft.css(colours[name])}`}), name)));
     if (follow) scroll.scrollLeft = (now + 1) * wide - scroll.clientWidth;
   };
+  // Arrow keys walk from candidate to candidate: up and down in a step, to the parent and to the step after.
+  const closest = (time, rank) => drawn.map((_, n) => n).filter(n => data.time[n] === time)
+    .sort((a, b) => Math.abs(data.rank[a] - rank) - Math.abs(data.rank[b] - rank))[0];
+  const walk = {
+    ArrowUp: n => closest(data.time[n], data.rank[n] - 1), ArrowDown: n => closest(data.time[n], data.rank[n] + 1),
+    ArrowLeft: n => parent(n) ?? closest(data.time[n] - 1, data.rank[n]), ArrowRight: n => closest(data.time[n] + 1, data.rank[n])};
+  scroll.addEventListener('keydown', event => {
+    if (!walk[event.key]) return;
+    event.preventDefault();
+    const next = at < 0 ? closest(1, 0) : walk[event.key](at);
+    if (next === undefined) return;
+    at = next;
+    if (data.time[at] > now) { now = data.time[at]; show(); }
+    const {node} = drawn[at];
+    node.scrollIntoView({block: 'nearest', inline: 'nearest'});
+    const place = node.getBoundingClientRect();
+    weft.tip({clientX: place.right, clientY: place.bottom}, told(at));
+    drawn.forEach((one, n) => one.frame.setAttribute('stroke-dasharray', n === at ? '4 2' : ''));
+  });
+  scroll.addEventListener('blur', event => { weft.tip(event); drawn.forEach(one => one.frame.removeAttribute('stroke-dasharray')); });
   weft.redraw(() => show());
 };

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +21,9 @@ from weft.inspect.context import Around
 from weft.probe import probe
 from weft.run import Opened
 from weft.search.trace import Trace
-from weft.tasks.recordings.transcriber import Heard
+
+if TYPE_CHECKING:
+    from weft.tasks.recordings.transcriber import Heard
 
 LONGEST = 4000
 """Characters of an input: a page of more could not be read."""
@@ -103,6 +105,7 @@ class Subject:
         forecast: what weft/inspect/looks/forecast.py draws from.
         picture: that was read or drawn.
         heard: a recording and where it was listened to.
+        copied: [T] how much of each piece of the best hypothesis was copied, of a model that can copy.
     """
 
     opened: Opened
@@ -119,7 +122,8 @@ class Subject:
     weights: tuple[list[str], np.ndarray, str] | None = None
     forecast: Any = None
     picture: Pictured | None = None
-    heard: Heard | None = None
+    heard: "Heard | None" = None
+    copied: np.ndarray | None = None
 
 
 class Kind(ABC):

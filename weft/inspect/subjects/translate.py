@@ -67,6 +67,7 @@ def of(opened: Opened, translator: Translator, text: str, data: PairData) -> Sub
         choices=said.choices,
         chosen_what="each token of the best answer, given those before it",
         vectors=_vectors(translator, known, source, text, data),
+        copied=said.copied,
     )
 
 

@@ -1,12 +1,13 @@
 """Where each hypothesis looked: source x target, heads and layers to choose from."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
-from weft.inspect.alignment import heat_map
 from weft.inspect.subjects.subject import Hypothesis, Subject
 from weft.inspect.views.view import Block, View, matrix, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def soft_alignments(number: int, one: Hypothesis, source: Sequence[str], text: str) -> str:
@@ -81,8 +82,10 @@ class AlignmentView(View):
                     for s, weight in enumerate(row):
                         yield number, look.name, t + 1, one.pieces[t], s + 1, self.source[s], weight
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The best hypothesis."""
+        from weft.inspect.alignment import heat_map
+
         best = self.hypotheses[0]
         look = best.looks[0]
         title = f"{self.text}\n{best.text}" + ("" if look.name == "attention" else f"\n({look.name})")

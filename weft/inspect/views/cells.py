@@ -5,23 +5,23 @@ The states are those that the fast path gave the cells to begin with, the steps 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch.nn.utils import parametrize
 
 from weft.diagnose.gates import KEEPING, half_life, saturation
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import Place, Run, Trace, title_of, trace
-from weft.inspect.alignment import save
 from weft.inspect.colours import GRID, INK
+from weft.inspect.letters import printable
 from weft.inspect.subjects.subject import Subject
-from weft.inspect.views.view import Block, View, chart, matrix, said, series
+from weft.inspect.views.view import Block, View, blank, chart, matrix, said, series
 from weft.probe import probe
 
-__all__ = ["CellsView", "save"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNITS = 96
 """Units of a layer on the page, those that move most; CSV and JSON hold all."""
@@ -144,11 +144,11 @@ class CellsView(View):
                             value,
                         )
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The first cell: one heat map for each of its quantities."""
         one = self.layers[0]
         count = len(one.values)
-        figure = Figure(figsize=(8.4, 1.7 * count + 0.8), dpi=100, facecolor="white", layout="constrained")
+        figure = blank(8.4, 1.7 * count + 0.8)
         for number, (name, values) in enumerate(one.values.items()):
             axes = figure.add_subplot(count, 1, number + 1)
             low, high = _scale(name, values)
@@ -161,7 +161,8 @@ class CellsView(View):
             axes.spines[:].set_color(GRID)
             figure.colorbar(drawn, ax=axes, pad=0.01).ax.tick_params(labelsize=7)
         if len(one.labels) <= 60:
-            axes.set_xticks(range(len(one.labels)), one.labels, rotation=60, ha="right", fontsize=8)
+            labels = [printable(label) for label in one.labels]
+            axes.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
             for label in axes.get_xticklabels():
                 label.set_parse_math(False)
         figure.suptitle(title_of(one.place, self.both), fontsize=12, color=INK)

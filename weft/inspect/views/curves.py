@@ -6,13 +6,14 @@ All of it out of RUN/metrics.jsonl. Read next: ../../train/monitors.py, which me
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from weft import jsonfile
 from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Points = dict[str, list[tuple[float, float]]]
 
@@ -72,7 +73,7 @@ class CurvesView(View):
         """A row for each point."""
         return rows_of_lines(self.charts)
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The first four charts."""
         return picture_of_lines(self.charts[:4])
 

@@ -1,14 +1,17 @@
 """A map of the embeddings: the words of the input with their nearest neighbours, and the input in context."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from weft.inspect.colours import BARS, FAINT, INK
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 from weft.inspect.subjects.subject import Subject, Vectors
-from weft.inspect.views.view import Block, View, matrix, said
+from weft.inspect.views.view import Block, View, blank, matrix, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEIGHBOURS = 6
 
@@ -205,9 +208,9 @@ class EmbeddingView(View):
                 sentence = around.sentences[around.where[other]]
                 yield piece, "in context", rank, around.words[other], cosine, sentence
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The static map."""
-        figure = Figure(figsize=(8, 6), dpi=100, facecolor="white")
+        figure = blank(8, 6, layout=None)
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.9))
         given = set(self.rows)
         for row, (x, y) in zip(self.shown, self.flat.tolist(), strict=True):

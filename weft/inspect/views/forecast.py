@@ -1,14 +1,15 @@
 """A forecast after its past, with quantiles."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from weft.inspect.looks.forecast import draw
 from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, chart, series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class ForecastView(View):
@@ -52,6 +53,8 @@ class ForecastView(View):
             quantiles = look.quantiles[n].tolist() if look.quantiles is not None else []
             yield str(time), "", float(look.best[n]), *quantiles
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The picture of `weft predict --plot`."""
+        from weft.inspect.looks.forecast import draw
+
         return draw(self.look)

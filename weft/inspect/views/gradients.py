@@ -4,10 +4,10 @@ Read next: ../../diagnose/reach.py, which measures; ../../diagnose/bound.py; ../
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch.nn.utils import parametrize
 
 from weft.diagnose.bound import STEEPEST, bound
@@ -21,6 +21,9 @@ from weft.inspect.views.cells import labels_of, longest_runs, steps_of, title_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, said, series
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 OPERATIONS = 4e10
 """That all measures of a page may take; of longer sequences in wider cells the last steps are measured."""
@@ -75,7 +78,7 @@ class GradientsView(View):
         """A row for each point."""
         return rows_of_lines(self.charts)
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """Every cell, one below the other."""
         return picture_of_lines(self.charts[:6])
 

@@ -1,13 +1,15 @@
 """Self-attention: every head of every layer, and how spread each one is."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from weft.inspect.alignment import heat_map
 from weft.inspect.subjects.subject import Looks, Subject, self_attention
 from weft.inspect.views.view import Block, View, matrix, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
@@ -84,8 +86,10 @@ class HeadsView(View):
                 for s, weight in enumerate(row):
                     yield head.name, t + 1, names[t], s + 1, names[s], weight
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The head that is least spread."""
+        from weft.inspect.alignment import heat_map
+
         spreads = [float(entropy(head.weights).mean()) for head in self.heads]
         best = int(np.argmin(spreads))
         head, names = self.heads[best], self.labels[best]

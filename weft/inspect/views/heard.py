@@ -1,14 +1,16 @@
 """A recording: its bands over time, and where each character listened."""
 
 from collections.abc import Iterable, Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from weft.inspect.colours import INK
-from weft.inspect.looks.speech import listened
 from weft.inspect.subjects.subject import Subject
-from weft.inspect.views.view import Block, View, matrix, said
-from weft.tasks.recordings.transcriber import Heard
+from weft.inspect.views.view import Block, View, blank, matrix, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from weft.tasks.recordings.transcriber import Heard
 
 
 class HeardView(View):
@@ -22,7 +24,7 @@ class HeardView(View):
     title = "Recording"
     order = 7
 
-    def __init__(self, heard: Heard, text: str) -> None:
+    def __init__(self, heard: "Heard", text: str) -> None:
         self.heard, self.text = heard, text
 
     @classmethod
@@ -59,11 +61,13 @@ class HeardView(View):
             for band, value in enumerate(frame, 1):
                 yield round(n * self.heard.hop, 4), band, value
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """Spectrogram, characters and attention."""
         if self.heard.pieces:
+            from weft.inspect.looks.speech import listened
+
             return listened(self.heard, title=self.text)
-        figure = Figure(figsize=(8, 3), dpi=100, facecolor="white", layout="constrained")
+        figure = blank(8, 3)
         axes = figure.subplots()
         seconds = len(self.heard.frames) * self.heard.hop
         extent = (0, seconds, 0, self.heard.frames.shape[1])

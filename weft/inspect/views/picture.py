@@ -4,15 +4,18 @@ Read next: ../page/picture.js; ../pictured.py, which makes the weights.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from weft.data.images import data_uri
 from weft.inspect.colours import INK
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 from weft.inspect.subjects.subject import Pictured, Subject
-from weft.inspect.views.view import Block, View, said
+from weft.inspect.views.view import Block, View, blank, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DARKEST = 0.75
 """Of what is not looked at: the picture stays visible everywhere."""
@@ -68,7 +71,7 @@ class PictureView(View):
             for (row, column), weight in np.ndenumerate(weights):
                 yield number, name, row + 1, column + 1, float(weight)
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The picture, and beside it the picture as each look has it."""
         shown = self.looks[:DRAWN]
         count = 1 + len(shown)
@@ -76,7 +79,7 @@ class PictureView(View):
         columns = 1 if wide else min(COLUMNS, count)
         rows = -(-count // columns)
         size = (8.0, 1.7 * rows) if wide else (1.7 * columns, 1.95 * rows + 0.4)
-        figure = Figure(figsize=size, dpi=100, facecolor="white", layout="constrained")
+        figure = blank(*size)
         places = np.ravel(figure.subplots(rows, columns, squeeze=False))
         for place in places:
             place.set_axis_off()

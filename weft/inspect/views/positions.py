@@ -4,16 +4,19 @@ Read next: ../../nn/positions.py, ../../nn/distances.py.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from matplotlib.figure import Figure
 from torch import nn
 
 from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, Matrix, View, chart, matrix, picture_of_lines, said, series
 from weft.nn.distances import Alibi, Relative, Rotary
 from weft.nn.positions import Concatenated, Learned, Sinusoidal, sinusoid
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COUNT = 64
 """Positions that are compared."""
@@ -70,7 +73,7 @@ class PositionsView(View):
                 for s, value in enumerate(row):
                     yield one["name"], t, s, value
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The lines."""
         return picture_of_lines([self._lines()])
 

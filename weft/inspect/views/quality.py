@@ -1,16 +1,18 @@
 """A score for short and long inputs, on the test split; only on request, since it scores all of it."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from weft.errors import ConfigError
-from weft.inspect.quality import quality_by_length
 from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, chart, said, series
 from weft.metrics.bylength import LengthRow
 from weft.run import Opened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class QualityView(View):
@@ -58,8 +60,10 @@ class QualityView(View):
             numbers = ("", "", "") if score is None else (score.value, score.low, score.high)
             yield row.label, row.sentences, *numbers
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """Bars."""
+        from weft.inspect.quality import quality_by_length
+
         return quality_by_length({self.name: self.rows}, title=self.tested)
 
 

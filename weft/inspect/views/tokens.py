@@ -1,14 +1,17 @@
 """What was chosen at each position, how sure the model was, and what else it could have been."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 from weft.inspect.subjects.subject import Choice, Subject
-from weft.inspect.views.view import Block, View, said
+from weft.inspect.views.view import Block, View, blank, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class TokensView(View):
@@ -50,16 +53,14 @@ class TokensView(View):
             for rank, (name, prob) in enumerate(one.others, 1):
                 yield place, one.given, one.taken, one.prob, rank, name, prob
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """Bars: of what was taken, position by position; of one choice, its alternatives."""
         if len(self.choices) == 1:
             names, probs = zip(*self.choices[0].others, strict=True)
         else:
             names = tuple(f"{one.given} {one.taken}".strip() for one in self.choices[:60])
             probs = tuple(one.prob for one in self.choices[:60])
-        figure = Figure(
-            figsize=(max(5.0, 0.32 * len(names)), 3.4), dpi=100, facecolor="white", layout="constrained"
-        )
+        figure = blank(max(5.0, 0.32 * len(names)), 3.4)
         axes = figure.add_subplot()
         axes.bar(np.arange(len(names)), probs, color=BARS[0], width=0.75)
         labels = [printable(name)[:18] for name in names]

@@ -1,14 +1,16 @@
 """The search tree: every candidate of every step, its rank, numbers and fate, the n best lit."""
 
 from collections.abc import Iterable, Sequence
-
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 from weft.inspect.subjects.subject import Searched, Subject
-from weft.inspect.views.view import Block, View, said
+from weft.inspect.views.view import Block, View, blank, said
 from weft.search.trace import FATES, Candidate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLOURS = dict(
     zip(
@@ -17,6 +19,10 @@ COLOURS = dict(
         strict=True,
     )
 )
+
+
+LONGEST = 12
+"""Letters of a piece in the picture."""
 
 
 class TreeView(View):
@@ -110,11 +116,11 @@ class TreeView(View):
             piece = self.searched.pieces[one.token]
             yield one.time, one.rank, one.parent, piece, *one[3:4], *one[5:]
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The first steps; kept candidates joined to their parents."""
         shown = [one for one in self.candidates if one.time <= 16]
         steps, ranks = max(one.time for one in shown), max(one.rank for one in shown) + 1
-        figure = Figure(figsize=(max(5.0, 1.05 * steps), max(2.5, 0.34 * ranks)), dpi=100, facecolor="white")
+        figure = blank(max(6.0, 1.2 * steps), max(2.5, 0.34 * ranks), layout=None)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-0.1, steps + 0.2), ylim=(ranks - 0.3, -0.9), xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
@@ -132,7 +138,8 @@ class TreeView(View):
                 axes.plot([parent.time - 0.12, one.time - 0.92], [parent.rank, one.rank], zorder=0, **ways)  # type: ignore[arg-type]
             box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": COLOURS[one.fate]}
             box["linewidth"] = 1.8 if number in best else 0.8  # type: ignore[assignment]
-            label = printable(self.searched.pieces[one.token])[:9]
+            label = printable(self.searched.pieces[one.token])
+            label = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
             shade = FAINT if one.fate == "pruned" else INK
             axes.text(
                 one.time - 0.52,
@@ -146,7 +153,15 @@ class TreeView(View):
                 parse_math=False,
             )
         for time in range(1, steps + 1):
-            axes.text(time - 0.52, -0.7, str(time), ha="center", fontsize=8, color=FAINT)
+            words = f"step {time}" if time == 1 else str(time)
+            axes.text(time - 0.52, -0.7, words, ha="center", fontsize=8, color=FAINT)
+        fates = {one.fate: COLOURS[one.fate] for one in shown}
+        signs = [
+            axes.plot([], [], color=colour, linewidth=1.5, label=fate)[0] for fate, colour in fates.items()
+        ]
+        signs += axes.plot([], [], color=BARS[0], linewidth=3, label="the best answer")
+        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": len(signs), "frameon": False}
+        axes.legend(handles=signs, fontsize=9, labelcolor=INK, **below)
         return figure
 
     def _way(self, end: int, by_slot: dict[tuple[int, int], int]) -> list[int]:

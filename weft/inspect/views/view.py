@@ -7,15 +7,17 @@ one; ../page/html.py.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.fonts import printable
+from weft.inspect.letters import printable
 from weft.inspect.subjects.subject import Subject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Block = dict[str, Any]
 """What one renderer draws: `kind` names it, numbers are arrays."""
@@ -48,7 +50,7 @@ class View(ABC):
         """Every number as rows, the names of the columns first."""
 
     @abstractmethod
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """One picture for a slide."""
 
     def json(self) -> Any:
@@ -116,7 +118,14 @@ def said(words: str) -> Block:
     return {"kind": "text", "text": words}
 
 
-def draw_lines(axes: Axes, block: Block) -> None:
+def blank(width: float, height: float, *, layout: Literal["constrained"] | None = "constrained") -> "Figure":
+    """An empty picture of so many inches."""
+    from matplotlib.figure import Figure  # takes 0.3 s, and a page needs none of it
+
+    return Figure(figsize=(width, height), dpi=100, facecolor="white", layout=layout)
+
+
+def draw_lines(axes: "Axes", block: Block) -> None:
     """A block of lines on axes of a picture."""
     for number, one in enumerate(block["series"]):
         style = "--" if one.get("dashed") else "-"
@@ -153,10 +162,10 @@ def draw_lines(axes: Axes, block: Block) -> None:
             text.set_parse_math(False)
 
 
-def picture_of_lines(blocks: Sequence[Block]) -> Figure:
+def picture_of_lines(blocks: Sequence[Block]) -> "Figure":
     """One above the other."""
     count = len(blocks)
-    figure = Figure(figsize=(8.4, 3.4 * count), dpi=100, facecolor="white", layout="constrained")
+    figure = blank(8.4, 3.4 * count)
     for number, block in enumerate(blocks):
         draw_lines(figure.add_subplot(count, 1, number + 1), block)
     return figure

@@ -1,13 +1,15 @@
 """How much each word weighed in a decision about the whole text."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from weft.inspect.coloured import coloured_text
 from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, said
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class WordsView(View):
@@ -49,6 +51,8 @@ class WordsView(View):
         for place, (word, weight) in enumerate(zip(self.words, self.weights.tolist(), strict=True), 1):
             yield place, word, weight
 
-    def figure(self) -> Figure:
+    def figure(self) -> "Figure":
         """The coloured text."""
+        from weft.inspect.coloured import coloured_text
+
         return coloured_text(self.words, self.weights, title=f"{self.answer} ({self.shown})")

@@ -11,6 +11,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss
 from weft.nn.kernels.linear import linear
 from weft.nn.pointed import Pointed
+from weft.probe import record, watching
 
 
 class Pointer(Head):
@@ -47,6 +48,8 @@ class Pointer(Head):
         copied = torch.zeros(*said.shape[:-1], size + places, dtype=said.dtype, device=said.device)
         copied = copied.scatter_add(-1, tokens.expand(h.weights.shape), h.weights.to(said.dtype))
         gate = h.gate.to(said.dtype)
+        if watching():
+            record("copied", copied * torch.sigmoid(-gate))  # of each symbol's probability
         from_words = F.pad(said + F.logsigmoid(gate), (0, places), value=-float("inf"))
         return torch.logaddexp(from_words, copied.log() + F.logsigmoid(-gate))
 

@@ -12,6 +12,10 @@ const DRAW = {
     const words = make("div", { className: "words target", dir: "auto" });
     done.words.forEach((word, number) => {
       const button = make("button", { type: "button", className: "word", textContent: word });
+      if (done.copied && done.copied[number] > 0.5) {
+        button.classList.add("copied");
+        button.title = `${percent(done.copied[number])} of its probability was copied from the source`;
+      }
       const look = (on) => {
         button.classList.toggle("on", on);
         [...source.children].forEach((node, place) => {
@@ -30,12 +34,13 @@ const DRAW = {
     });
     const note = done.weights.length ? `Hover or focus a word to see where the model looked (${done.shown}); click it to force another.`
       : "This model has no attention to show; click a word to force another.";
+    const copies = done.copied ? " Dotted words were copied from the source." : "";
     words.addEventListener("keydown", walk);
-    panel.append(words, source, make("p", { className: "hint", textContent: note }));
+    panel.append(words, source, make("p", { className: "hint", textContent: note + copies }));
     const others = make("ol", { className: "others" }, ...done.others.map((other) =>
       make("li", { dir: "auto" }, other.text, make("span", { className: "hint", textContent: `  ${other.score.toFixed(3)}` }))));
     panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best` }), others));
-    panel.append(tree(done), inside(one));
+    panel.append(tree(done));
   },
   language(panel, shown, done, one) {
     shown.hidden = true;
@@ -49,7 +54,7 @@ const DRAW = {
     });
     words.addEventListener("keydown", walk);
     if (!done.steps.length) words.append("(the line ends here)");
-    panel.append(words, make("p", { className: "hint", textContent: "The darker, the less the model expected it; click a word for what else it considered." }), inside(one));
+    panel.append(words, make("p", { className: "hint", textContent: "The darker, the less the model expected it; click a word for what else it considered." }));
   },
   classify(panel, shown, done, one) {
     const most = Math.max(...done.weights[0], 1e-9);
@@ -61,7 +66,6 @@ const DRAW = {
     }));
     panel.append(words, make("p", { className: "hint", textContent: `How much each word weighed: ${done.shown}.` }));
     bars(panel, Object.entries(done.probs));
-    panel.append(inside(one));
   },
   tag(panel, shown, found) {
     shown.hidden = true;
@@ -79,23 +83,20 @@ const DRAW = {
       panel.append(make("h3", { textContent: `Gap ${number + 1}` }));
       bars(panel, gap.map((each) => [each.piece, each.prob]));
     });
-    panel.append(inside(one));
   },
   embeddings(panel, shown, found, one) {
     shown.textContent = found.map((each) => each.word).join("  ");
     bars(panel, found.map((each) => [each.word, each.cosine]), (cosine) => cosine.toFixed(3));
-    panel.append(inside(one));
   },
   elmo(panel, shown, found, one) {
     if (found.cosines) {
       shown.textContent = `${found.word}: how alike it is in the two sentences, layer by layer`;
       bars(panel, found.cosines.map((cosine, layer) => [`layer ${layer}`, cosine]), (cosine) => cosine.toFixed(3));
     } else shown.textContent = `${found.words.length} words, a vector of ${found.vectors[0].length} numbers each`;
-    panel.append(inside(one));
   },
   draw(panel, shown, found, one) {
     shown.hidden = true;
-    panel.append(make("img", { className: "picture", src: found, alt: at("text").value }), inside(one));
+    panel.append(make("img", { className: "picture", src: found, alt: at("text").value }));
   },
   images(panel, shown, found, one, file) {
     shown.textContent = `${found.label} (${percent(found.prob)})`;
@@ -106,7 +107,10 @@ const DRAW = {
     shown.textContent = found.text;
     panel.append(make("img", { className: "picture", src: file, alt: "the picture that was sent" }));
   },
-  speech(panel, shown, found) { shown.textContent = found.text; },
+  speech(panel, shown, found, one, file) {
+    shown.textContent = found.text;
+    panel.append(make("audio", { controls: true, src: file }));
+  },
   other(panel, shown, found) { shown.textContent = typeof found === "string" ? found : JSON.stringify(found); },
 };
 
@@ -163,7 +167,18 @@ function tree(done) {
     make("p", { className: "hint", textContent: "Each column is a step, the best on top; faint ones were pruned, green ones ended, bold words are those of the answer." }), box);
 }
 
-function inside(one) {
-  const where = `/inspect?run=${encodeURIComponent(one.name)}&text=${encodeURIComponent(at("text").value)}`;
-  return make("p", {}, make("a", { href: where, target: "_blank", rel: "noopener", textContent: "Look inside: gates, gradients, heads" }));
+// The page of `weft inspect` for what was asked: a link for a text, a form that sends a file.
+function inside(one, asked) {
+  const words = { target: "_blank", rel: "noopener" }, said = "Look inside: gates, gradients, heads";
+  if (!READS_FILES[one.task]) {
+    const about = new URLSearchParams({ run: one.name });
+    if (one.task !== "forecast") about.set("text", asked.text ?? asked.inputs);
+    if (asked.target) about.set("target", asked.target);
+    return make("p", {}, make("a", { ...words, href: `/inspect?${about}`,
+      textContent: one.task === "forecast" ? "Look inside, at the newest rows of the run's own series" : said }));
+  }
+  const form = make("form", { ...words, method: "post", action: "/inspect", enctype: "multipart/form-data" });
+  for (const [name, value] of Object.entries(asked)) form.append(make("input", { type: "hidden", name, value }));
+  form.append(make("button", { type: "submit", className: "link", textContent: said }));
+  return form;
 }

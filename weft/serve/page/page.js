@@ -100,6 +100,7 @@ async function answer(one, panel, prefix, signal) {
     const found = await reply(one, { ...asked, ...(prefix ? { prefix } : {}), ...wanted(one) }, signal, told);
     shown.className = "answer";
     (DRAW[one.task] || DRAW.other)(panel, shown, found, one, asked.inputs);
+    panel.append(inside(one, asked));
     if (before) compare(panel, one, before, found);
     panel.append(workshop(one, asked));
   } catch (error) {
@@ -198,5 +199,6 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape" && 
 at("stop").addEventListener("click", () => asking && asking.abort());
 at("first").addEventListener("change", choose);
 at("second").addEventListener("change", choose);
+at("file").addEventListener("change", () => { if (at("file").files.length) ask(); });
 setInterval(() => { if (chosen().some((one) => !one.ready)) list(); else if (!document.hidden) draw_curves(); }, 5000);
 list().then(() => say(`${runs.length} run${runs.length === 1 ? "" : "s"}`), () => say("the server does not answer", true));

@@ -1,0 +1,171 @@
+"""Files chosen on the page and sent to be looked into; and no name of a file on the server is ever opened."""
+
+import base64
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.commands import test_caption, test_images, test_pointer, test_speech
+from tests.commands.shell import weft
+from tests.serve.browser import Browser
+from tests.serve.client import ask, post
+from tests.serve.conftest import listening
+from weft.data.shapes import shapes
+
+MAKERS = {"caption": test_caption.make, "images": test_images.make, "speech": test_speech.make}
+SHORT = ("training.max_updates=2", "training.validate_every=2", "training.device=cpu")
+WAVES = """task: forecast
+data: {generated: waves, lookback: 24, horizon: 5}
+model: {forecaster: {use: recurrent, cell: gru, sizes: [7]}}
+training: {max_updates: 2, validate_every: 2, metric: mse}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(library: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of pictures and recordings after two updates, one of series, and a pointer that has learnt."""
+    place = tmp_path_factory.mktemp("files")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE", str(place / "cache"))
+        for name, make in MAKERS.items():
+            recipe = make(place / f"{name}-data")
+            changes = [f"data.folder={recipe.parent}", *SHORT]
+            assert weft("train", recipe, "--run", place / name, *changes).code == 0
+        (place / "waves.yaml").write_text(WAVES)
+        assert weft("train", place / "waves.yaml", "--run", place / "waves").code == 0
+        recipe = test_pointer.make(place / "pointer-data")
+        assert weft("train", recipe, "--run", place / "pointer").code == 0
+    pixels, _ = shapes([7], range(1), 12)
+    Image.fromarray(pixels[0]).save(place / "shape.png")
+    test_speech.sing(place / "song.wav", ["do", "so"])
+    return place
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path) -> Iterator[str]:
+    from weft.serve.app import Serving
+    from weft.serve.limits import Limits
+    from weft.serve.served import named
+
+    paths = [folder / name for name in (*MAKERS, "waves", "pointer")]
+    with listening(Serving(named(paths, "cpu", ()), Limits())) as where:
+        yield where
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Browser:
+    browser.screen(1000, 900)
+    browser.events.clear()
+    browser.open(f"{address}/")
+    browser.wait("document.querySelectorAll('#first option').length === 5")
+    return browser
+
+
+def choose(page: Browser, name: str) -> None:
+    page.run(
+        f"(() => {{ const box = document.getElementById('first'); box.value = '{name}';"
+        "box.dispatchEvent(new Event('change')); })()"
+    )
+
+
+def settled(page: Browser) -> None:
+    page.wait("/ all after|: \\d+ ms/.test(document.getElementById('status').textContent)")
+
+
+def coded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "shown"),
+    [
+        ("images", "shape.png", "img.picture"),
+        ("caption", "shape.png", "img.picture"),
+        ("speech", "song.wav", "audio"),
+    ],
+)
+def test_a_file_is_chosen_answered_and_shown(
+    page: Browser, address: str, folder: Path, name: str, file: str, shown: str
+) -> None:
+    choose(page, name)
+    assert page.run("document.getElementById('text-label').hidden")
+    assert not page.run("document.getElementById('file-label').hidden")
+    page.point("#go", click=True)
+    page.wait("document.querySelector('.panel .error')?.textContent === 'choose a file first'")
+    page.upload("#file", folder / file)  # choosing is asking
+    settled(page)
+    found = post(f"{address}/predict", {"run": name, "inputs": coded(folder / file)}).body["outputs"][0]
+    said = f"{found['label']} ({100 * found['prob']:.1f} %)" if name == "images" else found["text"]
+    assert page.run("document.querySelector('.panel .answer').textContent") == said
+    assert page.run(f"document.querySelector('.panel {shown}').src.startsWith('data:')")
+    if shown != "audio":
+        page.wait(f"document.querySelector('.panel {shown}').naturalWidth === 12")
+    assert page.complaints() == []
+
+
+def test_what_a_file_looks_like_inside_is_a_click_away(page: Browser, folder: Path) -> None:
+    choose(page, "images")
+    page.upload("#file", folder / "shape.png")
+    settled(page)
+    page.run("document.querySelector('.panel form').target = '_self'")
+    page.point(".panel button.link", click=True)
+    page.wait("document.documentElement?.dataset.ready === 'yes'")
+    assert page.run("document.title") == "weft inspect images"
+    titles = page.run("[...document.querySelectorAll('section h2')].map((one) => one.textContent)")
+    assert titles == ["Picture", "Probabilities", "Training"]
+    assert page.complaints() == []
+
+
+def test_a_file_of_another_kind_is_refused_and_the_page_lives_on(page: Browser, folder: Path) -> None:
+    choose(page, "images")
+    page.upload("#file", folder / "song.wav")
+    page.wait("document.querySelector('.panel .error')?.textContent.includes('a file of another kind came')")
+    page.upload("#file", folder / "shape.png")
+    settled(page)
+    assert page.run("Boolean(document.querySelector('.panel img'))")
+
+
+def test_copied_words_are_told_apart(page: Browser) -> None:
+    choose(page, "pointer")
+    page.run("document.getElementById('text').focus()")
+    page.type("beta gamma . It is kokomila alpha .")
+    page.press("Enter", 13, "\r")
+    settled(page)
+    words = page.run("[...document.querySelectorAll('.target .word')].map((one) => one.textContent)")
+    assert words == ["kokomila"]
+    assert page.run("document.querySelectorAll('.target .word.copied').length") == 1
+    assert "% of its probability was copied" in page.run("document.querySelector('.word.copied').title")
+    page.point(".target .word")
+    page.wait("document.querySelector('.source .word[title]:not([title=\"\"])')")
+    looked = page.run("[...document.querySelectorAll('.source .word')].map((one) => parseFloat(one.title))")
+    assert looked.index(max(looked)) == 5
+
+
+@pytest.mark.parametrize("name", [*MAKERS, "waves"])
+def test_no_name_of_a_file_is_opened_for_a_client(address: str, folder: Path, name: str) -> None:
+    file = {"waves": "waves.yaml", "speech": "song.wav"}.get(name, "shape.png")
+    reply = ask(f"{address}/inspect?run={name}&text={folder / file}")
+    assert reply.status == 400 and "reads no text" in reply.body["error"]
+    own = ask(f"{address}/inspect?run={name}")
+    assert own.status == 200 and 'id="data"' in own.body
+
+
+def test_a_file_is_looked_into_and_what_is_none_is_refused(address: str, folder: Path) -> None:
+    where = f"{address}/inspect"
+    for name, file in (("images", "shape.png"), ("caption", "shape.png"), ("speech", "song.wav")):
+        reply = post(where, {"run": name, "inputs": coded(folder / file)})
+        assert reply.status == 200 and '"Training"' in reply.body, reply
+    for given, sentence in (
+        ({"run": "pointer", "inputs": coded(folder / "shape.png")}, "reads no file; send a text"),
+        ({"run": "images", "inputs": "***"}, "is no base64"),
+        ({"run": "images", "inputs": [coded(folder / "shape.png")] * 2}, "2 files came, one is looked into"),
+        ({"run": "speech", "inputs": coded(folder / "shape.png")}, "wav files are read"),
+        ({"run": "images", "inputs": coded(folder / "song.wav")[:80]}, "another kind came"),
+    ):
+        reply = post(where, given)
+        assert reply.status == 400 and sentence in reply.body["error"], reply
+    cut = base64.b64encode((folder / "shape.png").read_bytes()[:40]).decode()
+    said = post(where, {"run": "images", "inputs": cut}).body["error"]
+    assert "the file" in said and str(folder.anchor) not in said

@@ -1,0 +1,32 @@
+"""What a pointer copied: the share of each word's probability that came from the source.
+
+Read next: ../nn/heads/pointer.py, which mixes both ways of saying a word.
+"""
+
+import torch
+from torch import Tensor
+
+from weft.models import Generator, SequencePair
+from weft.probe import probe
+
+
+@torch.no_grad()
+def copied(model: Generator, batch: SequencePair) -> Tensor | None:
+    """(1 - p_gen) sum_{i: w_i = w} a_i / p(w) of each target w: 1 where it was copied.
+
+    Args:
+        model: in evaluation mode.
+        batch: sources, and what was written of them.
+
+    Returns:
+        [B, T] from 0 to 1; None of a model that cannot copy.
+
+    Source: See, Liu & Manning 2017, eq. 9, whose second term is what is copied.
+    """
+    if not model.head.copies:
+        return None
+    with probe() as seen:
+        logp = model.head(model.features(batch))  # [B, T, V + S]
+    target = batch.target_out[..., None]
+    share = seen["copied"][-1].gather(-1, target) / logp.gather(-1, target).exp()
+    return share[..., 0].nan_to_num(0.0).clamp(0.0, 1.0)

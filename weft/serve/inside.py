@@ -1,0 +1,70 @@
+"""The page of `weft inspect` over HTTP: of a text, of a file that came along, or of the run's own example.
+
+On the command line a forecaster and a model of pictures or recordings is given the name of a file. Here no
+name is ever opened: whoever asks sends the file itself. Read next: files.py; ../inspect/inspection.py.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from weft.errors import DataError
+from weft.serve.batcher import Stopped, Work
+from weft.serve.files import kept, limited
+from weft.serve.limits import Limits, Refusal
+from weft.serve.predicting import FILES
+from weft.serve.served import Served
+
+
+def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
+    """Make the page.
+
+    Args:
+        run: with a model.
+        given: text; or inputs, a file as base64, for models of pictures and recordings; target, of a model of
+            many languages. Without any of them an example that the run was validated on is taken.
+        limits: of every request.
+
+    Raises:
+        Refusal: a text where a file is needed, or the other way round, or more than one.
+    """
+    text = limits.text(given.get("text", ""), "text")
+    sent = given.get("inputs")
+    if run.kind in (*FILES, "forecast") and text:
+        send = "send a file as base64 in inputs, by POST" if run.kind in FILES else "leave the text out"
+        raise Refusal(
+            400, f"text: a run of the kind {run.kind} reads no text; {send}, or see its own example"
+        )
+    if sent and run.kind not in FILES:
+        raise Refusal(400, f"inputs: a run of the kind {run.kind} reads no file; send a text")
+    files = limited(sent, run.kind, limits) if sent else []
+    if len(files) > 1:
+        raise Refusal(400, f"inputs: {len(files)} files came, one is looked into at a time")
+    wanted = _asked(run, text, given.get("target"))
+
+    def work(items: list[Any], stopped: Stopped) -> list[Any]:
+        if files:
+            with kept(files[0]) as path:
+                return [_page(run, str(path))]
+        try:
+            return [_page(run, wanted or None)]
+        except DataError as error:  # nobody outside needs to know where a run lies
+            raise Refusal(400, str(error).replace(str(run.path), run.name)) from None
+
+    return work
+
+
+def _page(run: Served, text: str | None) -> str:
+    from weft.inspect.inspection import page_of, subject_of, views_of
+
+    subject = subject_of(run.opened, text)
+    return page_of(subject, views_of(subject))
+
+
+def _asked(run: Served, text: str, target: Any) -> str:
+    """What was typed on the page as `weft inspect` reads it."""
+    if run.kind == "elmo" and text.count("\t") == 2:  # a word and two sentences
+        return "\n".join(text.split("\t")[1:])
+    pairs = [pair for pair in run.directions() if pair[1] == target]
+    if run.kind == "multilingual" and pairs and text.strip():
+        return f"{'-'.join(pairs[0])}: {text}"
+    return text
