@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tests.commands.test_masked import make as make_masked
 from tests.commands.test_speech import make as make_speech
-from tests.commands.test_summarise import make as make_summaries
 from tests.tasks.every import KINDS
 from weft.inspect.inspection import subject_of, views_of
 from weft.inspect.subjects.subject import Subject
@@ -21,7 +20,6 @@ MADE: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
 MADE |= {
     "masked": (make_masked, []),
     "speech": (make_speech, []),
-    "summarise": (make_summaries, []),
 }
 
 
