@@ -117,7 +117,7 @@ def written(
         different = sorted({one.token for one in trace.candidates})
         named = dict(zip(different, names.pieces(different), strict=True))
         searched = Searched(trace, named, [row[:length] for row, length in rows if length])
-    share = copied(model, first)
+    share = copied(model, batch_of(every[0]))
     own = None if share is None else share[0].float().cpu().numpy()
     return Written(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own)
 

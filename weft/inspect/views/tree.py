@@ -160,8 +160,15 @@ class TreeView(View):
             axes.plot([], [], color=colour, linewidth=1.5, label=fate)[0] for fate, colour in fates.items()
         ]
         signs += axes.plot([], [], color=BARS[0], linewidth=3, label="the best answer")
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "ncols": len(signs), "frameon": False}
-        axes.legend(handles=signs, fontsize=9, labelcolor=INK, **below)
+        axes.legend(
+            handles=signs,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            ncols=len(signs),
+            frameon=False,
+            fontsize=9,
+            labelcolor=INK,
+        )
         return figure
 
     def _way(self, end: int, by_slot: dict[tuple[int, int], int]) -> list[int]:
