@@ -150,7 +150,10 @@ def test_additive_energies_are_those_of_float64(size: int) -> None:
     exact = ((query[:, :, None] + keys[:, None, :, :size]).tanh() * weight).sum(-1)
     with choice.use(cells="native"):
         found = additive(query.float(), keys.float()[..., :size], weight.float())
+        rounded = additive(query.bfloat16(), keys.bfloat16()[..., :size], weight.bfloat16())
     close(found.double(), exact, 1e-5)
+    assert rounded.dtype == torch.bfloat16
+    close(rounded.double(), exact, 0.1)
 
 
 @pytest.mark.parametrize(("rows", "size", "classes"), [(1, 8, 5), (7, 130, 64), (33, 16, 203), (6, 300, 999)])
@@ -165,6 +168,13 @@ def test_log_probabilities_are_those_of_float64(rows: int, size: int, classes: i
         found = head(h)
     close(found.double(), exact, 1e-5)
     close(found.double().exp().sum(-1), torch.ones(rows, dtype=torch.float64), 1e-6)
+    lower = head.to(torch.bfloat16)
+    with choice.use(cells="native"):
+        found = lower(h.bfloat16())
+    with choice.use(cells="torch"):
+        plain = lower(h.bfloat16())
+    assert found.dtype == torch.float32
+    close(found, plain, 1e-5)
 
 
 @torch.no_grad()

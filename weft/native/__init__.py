@@ -111,6 +111,15 @@ class Predict(Structure):
     ]
 
 
+class Soften(Structure):
+    """As struct Soften in decoding.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "classes", "slabs"]),
+        *((name, c_void_p) for name in ["logits", "bias", "logp"]),
+    ]
+
+
 class Energies(Structure):
     """As struct Energies in decoding.cpp."""
 
@@ -209,6 +218,7 @@ def _decoding(library: Any) -> int:
     library.weft_decoding_version.restype = c_longlong
     library.weft_decode.argtypes = [POINTER(Decode), c_void_p]
     library.weft_predict.argtypes = [POINTER(Predict), c_void_p]
+    library.weft_soften.argtypes = [POINTER(Soften), c_void_p]
     library.weft_energies.argtypes = [POINTER(Energies), c_void_p]
     return int(library.weft_decoding_version() == VERSION)
 

@@ -1,5 +1,5 @@
-// One step of a search on the CPU, float32: all layers of a Transformer decoder in one call; an output layer; additive
-// attention's energies.
+// One step of a search on the CPU: all layers of a Transformer decoder in one call; an output layer; additive
+// attention's energies. In float32; of bfloat16 the products are torch's, and what follows them is here.
 //
 // A step is some thirty small products and twice as many smaller things; called one by one, each costs more than
 // it computes. Here a row's numbers stay in the nearest cache from its first norm to its last. A hypothesis reads
@@ -337,6 +337,34 @@ inline void predict_slab(const Predict &p, Int s) {
 
 }  // namespace
 
+// log softmax(z + b) of logits z in bfloat16: read once, kept in the nearest cache as floats until they are done.
+struct Soften {
+  Int rows, classes, slabs;
+  const unsigned short *logits;  // [N, V]
+  const float *bias;             // [V]
+  float *logp;                   // [N, V]
+};
+
+namespace {
+
+inline float widened(unsigned short half) {
+  unsigned bits = (unsigned)half << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+inline void soften_slab(const Soften &p, Int s) {
+  for (Int r = p.rows * s / p.slabs; r < p.rows * (s + 1) / p.slabs; r++) {
+    const unsigned short *z = p.logits + r * p.classes;
+    float *logp = p.logp + r * p.classes;
+    for (Int i = 0; i < p.classes; i++) logp[i] = widened(z[i]) + p.bias[i];
+    log_softmax(logp, p.classes);
+  }
+}
+
+}  // namespace
+
 // Additive energies, w^T tanh(q + k) of every query of a source with every key (scores/additive.py).
 struct Energies {
   Int sources, queries, places, size, keys_source, keys_place, slabs;
@@ -368,5 +396,6 @@ inline void energies_slab(const Energies &e, Int s) {
 
 API Int weft_decoding_version() { return 1; }  // of the structs above, as __init__.py expects it
 API void weft_energies(const Energies *work, Start start) { run<Energies, energies_slab>(work, start); }
+API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

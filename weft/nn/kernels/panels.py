@@ -19,11 +19,11 @@ Packed = TypeVar("Packed")
 _kept: "WeakKeyDictionary[nn.Module, tuple[object, object]]" = WeakKeyDictionary()
 
 
-def usable(x: Tensor) -> bool:
-    """Whether compiled products of a search may serve: plain float32 on the CPU, without gradients."""
+def usable(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether compiled code of a search may serve: a plain tensor of this dtype on the CPU, no gradients."""
     return (
         x.device.type == "cpu"
-        and x.dtype == torch.float32
+        and x.dtype == dtype
         and type(x) is Tensor
         and choice.forced("cells") in ("auto", "native")
         and not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or choice.traced())

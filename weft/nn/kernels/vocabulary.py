@@ -1,6 +1,6 @@
 """log softmax(W h + b) over a vocabulary without gradients: what every step of a search ends with.
 
-native   product, bias and softmax in compiled code, float32 on the CPU
+native   product, bias and softmax in compiled code, float32 on the CPU; in bfloat16 what follows the product
 torch    its product, the rest in the same block of memory
 
 Nothing is measured: the first that can run does the least. Read next: heads/categorical.py, which calls it.
@@ -27,6 +27,8 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
     """
     if usable(h) and weight.dtype == bias.dtype == torch.float32:
         return _native(of, h, weight, bias)
+    if usable(h, torch.bfloat16) and weight.dtype == torch.bfloat16:
+        return _softened(linear(h, weight), bias.float())
     # In one block of memory: the bias's copy and a second block cost a quarter of a search step.
     logits = linear(h, weight)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
@@ -44,4 +46,15 @@ def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     )
     library = native.decoding()
     library.library.weft_predict(byref(job), library.start)
+    return logp
+
+
+def _softened(logits: Tensor, bias: Tensor) -> Tensor:
+    logits, logp = logits.contiguous(), torch.empty_like(logits, dtype=torch.float32)
+    classes = logits.shape[-1]
+    rows = logits.numel() // classes
+    slabs = max(1, min(torch.get_num_threads(), rows))
+    job = native.Soften(rows, classes, slabs, pointer(logits), pointer(bias), pointer(logp))
+    library = native.decoding()
+    library.library.weft_soften(byref(job), library.start)
     return logp
