@@ -84,3 +84,13 @@ def test_other_cells_have_no_such_bound() -> None:
         bound(trace(run))
     with pytest.raises(ConfigError, match="'swish' came, slopes are known of tanh"):
         slopes("swish", torch.zeros(1))
+
+
+def test_a_bound_far_beyond_single_precision_is_a_number() -> None:
+    model = Reader(Stack(2, (3,), cell=Elman))
+    with torch.no_grad():
+        model.stack.forwards[0].weight_h.copy_(10 * torch.eye(3))
+    batch = ragged(1, 60, 2)
+    steps = trace(seen(model, batch._replace(x=batch.x.float()[:, :60]))[0])
+    found = bound(steps).coarse[0]
+    assert found.isfinite().all() and found[0].item() == pytest.approx(10.0 ** (len(found) - 1), rel=1e-4)

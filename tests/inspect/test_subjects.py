@@ -17,7 +17,9 @@ from tests.commands.shell import refused, weft
 from tests.inspect.every import MADE, looked_at
 from weft import rooms, tasks
 from weft.inspect.inspection import file_of, page_of
+from weft.inspect.views.cells import CellsView
 from weft.inspect.views.embedding import EmbeddingView
+from weft.inspect.views.gradients import GradientsView
 from weft.probe import probe
 from weft.run import Opened
 from weft.tasks.task import Task
@@ -126,6 +128,25 @@ def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callab
     a, b = vectors.context[first], vectors.context[second]
     assert float(a @ b / np.linalg.norm(a) / np.linalg.norm(b)) == pytest.approx(cosine, abs=1e-5)
     assert cosine < 0.9999
+
+
+def test_each_layer_of_elmo_has_its_name_and_its_words_in_order(runs: Callable[[str], Opened]) -> None:
+    opened = runs("elmo")
+    subject, views = looked_at(opened, "go to the bank now")
+    cells, reach = views["Cells over time"], views["Gradient reach"]
+    assert isinstance(cells, CellsView) and isinstance(reach, GradientsView)
+    names = [one["title"] for one in reach.charts]
+    count = opened.model.num_layers
+    ways = [f"layer {n + 1}, {way} (LSTM)" for way in ("forward", "backward") for n in range(count)]  # type: ignore[arg-type]
+    assert sorted(names) == sorted(ways)
+    with torch.no_grad():
+        ahead, back, _ = opened.model._layers(subject.batch.given, subject.batch.mask)  # type: ignore[operator]
+    for one in cells.layers:
+        if one.place.layer == 0:  # the others add what they read
+            wanted = (back if one.place.backward else ahead)[1][0].numpy()
+            assert np.abs(one.values["hidden"] - wanted).max() < 1e-5
+    for chart in reach.charts:
+        assert chart["series"][0]["y"][0 if "backward" in chart["title"] else -1] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("name", ["elmo", "masked", "tag", "classify", "translate", "language"])

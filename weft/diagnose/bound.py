@@ -49,7 +49,9 @@ def bound(steps: Trace) -> Bound:
     longest = sigma_max(cell.weight_h)
     last = cell.step(steps.x[:, -1], steps.states[-1])[1]
     after = torch.stack([state[0] for state in [*steps.states[1:], last]], 1)  # [B, T, H]
-    met = slopes(cell.activation, after).amax(-1) * longest  # [B, T]
+    met = (
+        slopes(cell.activation, after).amax(-1) * longest
+    ).double()  # [B, T]; 200 factors of 2 overflow else
     most = torch.full_like(met, STEEPEST[cell.activation]) * longest
     tight, coarse = (_backward_product(factors, steps.mask) for factors in (met, most))
     if steps.place.backward:

@@ -60,10 +60,13 @@ def places(model: nn.Module) -> list[Place]:
     Of a cell that wraps another one (zoneout), only the outer one is listed.
     """
     known: dict[int, tuple[int, bool]] = {}
-    for module in model.modules():
+    for name, module in model.named_modules():
         if isinstance(module, Stack):
-            for cells, backward in ((module.forwards, False), (module.backwards, True)):
-                known |= {id(cell): (layer, backward) for layer, cell in enumerate(cells)}
+            below = (
+                int(number) if (number := name.rpartition(".")[2]).isdigit() else 0
+            )  # one of a list of stacks
+            for cells, backward in ((module.forwards, module.from_end), (module.backwards, True)):
+                known |= {id(cell): (below + layer, backward) for layer, cell in enumerate(cells)}
     found = [(name, module) for name, module in model.named_modules() if isinstance(module, Cell)]
     wrapped = {id(part) for _, cell in found for part in cell.modules() if part is not cell}
     return [
@@ -75,7 +78,8 @@ def title_of(place: Place, both: bool) -> str:
     """Such as "encoder, layer 1, backward"."""
     part = place.name.split(".")[0]
     way = (", backward" if place.backward else ", forward") if both else ""
-    return f"{part}, layer {place.layer + 1}{way} ({type(place.cell).__name__})"
+    whole = f"layer {place.layer + 1}{way} ({type(place.cell).__name__})"
+    return whole if part in ("forwards", "backwards") else f"{part}, {whole}"
 
 
 @contextmanager

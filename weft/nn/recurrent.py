@@ -41,6 +41,7 @@ class Stack(nn.Module):
 
     Attributes:
         size: features of the output.
+        from_end: whether its user gives it sequences from their end, so that whoever looks inside knows.
 
     Raises:
         ConfigError: no layer; a residual around a layer whose input and output differ in size.
@@ -54,6 +55,8 @@ class Stack(nn.Module):
         >>> y.shape, len(finals)
         (torch.Size([2, 7, 5]), 3)
     """
+
+    from_end = False
 
     def __init__(
         self,

@@ -33,6 +33,9 @@ LARGEST = 2_900_000
 FINE, ROUGH = 700_000, 1_900_000
 """Numbers of all matrices together that are kept in 16 bits, and in 8; beyond, items are left out."""
 
+LONG = 300
+"""Letters from which a text is set smaller."""
+
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
@@ -77,7 +80,7 @@ def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str
         said = f"{left_out} heat maps, to keep the page small; --views writes all"
         facts += f"<div><dt>left out</dt><dd>{said}</dd></div>"
     text = "".join(
-        f'<p class="{kind}" dir="auto">{html.escape(said)}</p>'
+        f'<p class="{kind}{" long" if len(said) > LONG else ""}" dir="auto">{html.escape(said)}</p>'
         for kind, said in (("text", head.text), ("answer", head.answer))
         if said
     )

@@ -3,7 +3,9 @@ weft.ticks = (low, high, log) => {
   if (log) {
     const from = Math.ceil(Math.log10(low) - 1e-9), to = Math.floor(Math.log10(high) + 1e-9), found = [];
     for (let n = from; n <= to; n += Math.max(1, Math.ceil((to - from) / 6))) found.push(10 ** n);
-    return found.length > 1 ? found : [low, high];
+    if (found.length > 2) return found;
+    const fine = [from - 1, from, from + 1, to].flatMap(n => [1, 2, 5].map(m => m * 10 ** n)).filter(n => n >= low * 0.999 && n <= high * 1.001);
+    return fine.length > 1 ? [...new Set(fine)] : [low, high];
   }
   const rough = (high - low) / 5 || 1, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= rough);
@@ -19,13 +21,14 @@ weft.blocks.lines = (box, data) => {
   const draw = () => {
     const width = Math.max(280, Math.min(1120, box.clientWidth || 800)), labelled = data.labels.length > 0;
     const tall = labelled ? Math.min(84, 12 + 5.6 * Math.max(...data.labels.map(name => name.length))) : 22;
-    const left = 58, right = 12, top = 8, inner = 230, height = top + inner + tall + (data.x ? 18 : 0);
+    const left = 58, right = 20, top = 8, inner = 230, height = top + inner + tall + (data.x ? 18 : 0);
     const points = data.series.flatMap(one => one.x.map((x, n) => [x, one.y[n]])).filter(([x, y]) => y !== null && x !== null && (!data.log || y > 0));
     outer.replaceChildren();
     if (data.title) outer.append(weft.element('h3', {}, data.title));
     if (!points.length) { outer.append(weft.element('p', {class: 'note'}, 'Every value is zero.')); return; }
     let [x0, x1] = [Math.min(...points.map(p => p[0])), Math.max(...points.map(p => p[0]))];
     let [y0, y1] = [Math.min(...points.map(p => p[1])), Math.max(...points.map(p => p[1]))];
+    if (data.top) y1 = Math.min(y1, data.top);
     if (data.log) { y0 = Math.max(y0, y1 * 1e-12); if (y0 === y1) { y0 /= 3; y1 *= 3; } }
     else { const room = (y1 - y0 || Math.abs(y1) || 1) * 0.06; y0 -= room; y1 += room; }
     if (x0 === x1) { x0 -= 0.5; x1 += 0.5; }
@@ -48,6 +51,8 @@ weft.blocks.lines = (box, data) => {
       });
     } else weft.ticks(x0, x1, false).forEach(x => svg.append(weft.svg('text', {x: px(x), y: top + inner + 16, 'text-anchor': 'middle', class: 'faint'}, short(x))));
     if (data.x) svg.append(weft.svg('text', {x: left + (width - left - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'faint'}, data.x));
+    const inside = weft.svg('svg', {x: 0, y: top - 4, width, height: inner + 8, viewBox: `0 ${top - 4} ${width} ${inner + 8}`});
+    svg.append(inside); // clips what leaves the chart
     data.series.forEach((one, number) => {
       let path = '', open = false;
       one.x.forEach((x, n) => {
@@ -56,9 +61,9 @@ weft.blocks.lines = (box, data) => {
         path += `${open ? 'L' : 'M'}${px(x).toFixed(1)},${py(y).toFixed(1)}`;
         open = true;
       });
-      svg.append(weft.svg('path', {d: path, fill: 'none', stroke: weft.line(number), 'stroke-width': 2, 'stroke-linejoin': 'round',
+      inside.append(weft.svg('path', {d: path, fill: 'none', stroke: weft.line(number), 'stroke-width': 2, 'stroke-linejoin': 'round',
         'stroke-dasharray': one.dashed ? '5 4' : 'none', opacity: one.faint ? 0.6 : 1}));
-      if (one.x.length <= 60) one.x.forEach((x, n) => { if (one.y[n] !== null && (!data.log || one.y[n] > 0)) svg.append(weft.svg('circle', {cx: px(x), cy: py(one.y[n]), r: one.x.length === 1 ? 4 : 2.2, fill: weft.line(number)})); });
+      if (one.x.length <= 60) one.x.forEach((x, n) => { if (one.y[n] !== null && (!data.log || one.y[n] > 0)) inside.append(weft.svg('circle', {cx: px(x), cy: py(one.y[n]), r: one.x.length === 1 ? 4 : 2.2, fill: weft.line(number)})); });
     });
     const cursor = weft.svg('line', {y1: top, y2: top + inner, stroke: weft.css('--faint'), 'stroke-dasharray': '2 3', visibility: 'hidden'});
     svg.append(cursor);

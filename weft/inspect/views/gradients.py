@@ -31,6 +31,9 @@ OPERATIONS = 4e10
 LEAST = 8
 """Steps that are measured however wide a cell is."""
 
+ABOVE = 1000.0
+"""How far above the measure a bound is drawn, so that the measure can be seen."""
+
 
 class GradientsView(View):
     """Lines of every layer.
@@ -98,15 +101,19 @@ def _chart(run: Run, subject: Subject, budget: float, both: bool) -> tuple[Block
     if count < whole:
         said_of.append(f"Measured over {count} of {whole} steps: all of them would take too long for a page.")
     lags = {lag: float(norms[lag] if place.backward else norms[-1 - lag]) for lag in LAGS if lag < count}
+    top = None
     if isinstance(place.cell, Elman):
         more, words = _bounds(steps, at)
+        top = ABOVE * float(np.nanmax(norms))
+        if not max(float(line["y"].max()) for line in more) <= top:
+            words = [*words, "Where a bound leaves the picture it is larger yet; the numbers are in the CSV."]
     elif type(place.cell) is LSTM and place.cell.forget_gate:
         more, words = _cell_path(steps, at)
     else:
         more, words = [], []
     said_of = [_capital(verdict([lags], name=name).sentence) + ".", *words, *said_of]
     where = "position t (the last state is that of position 1)" if place.backward else "position t"
-    return chart(name, where, "norm", [*lines, *more], log=True, labels=labels), said_of
+    return chart(name, where, "norm", [*lines, *more], log=True, labels=labels, top=top), said_of
 
 
 def _bounds(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:

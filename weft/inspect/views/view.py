@@ -99,9 +99,16 @@ def series(name: str, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.n
 
 
 def chart(
-    title: str, x: str, y: str, lines: Sequence[Block], *, log: bool = False, labels: Sequence[str] = ()
+    title: str,
+    x: str,
+    y: str,
+    lines: Sequence[Block],
+    *,
+    log: bool = False,
+    labels: Sequence[str] = (),
+    top: float | None = None,
 ) -> Block:
-    """A block of lines; labels name the whole numbers of x."""
+    """A block of lines; labels name the whole numbers of x, and what is above `top` is out of the picture."""
     return {
         "kind": "lines",
         "title": title,
@@ -110,6 +117,7 @@ def chart(
         "log": log,
         "labels": list(labels),
         "series": list(lines),
+        "top": top,
     }
 
 
@@ -141,6 +149,8 @@ def draw_lines(axes: "Axes", block: Block) -> None:
         )
     if block["log"]:
         axes.set_yscale("log")
+    if block["top"] is not None and axes.get_ylim()[1] > block["top"]:
+        axes.set_ylim(top=block["top"])
     if block["labels"]:
         names = block["labels"]
         every = max(1, len(names) // 40)

@@ -101,6 +101,8 @@ class BothWays(Context):
         self.ends = nn.Parameter(torch.randn(2, size))
         self.forwards = nn.ModuleList([Stack(size, (size,), cell=LSTM) for _ in range(num_layers)])
         self.backwards = nn.ModuleList([Stack(size, (size,), cell=LSTM) for _ in range(num_layers)])
+        for stack in self.backwards:
+            stack.from_end = True
         self.residual = residual
         self.dropout = Dropout(dropout)
         self.head = Categorical(size, num_words)
