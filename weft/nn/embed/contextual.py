@@ -100,9 +100,10 @@ class BothWays(Context):
         self.project = Linear(self.characters.size, size)
         self.ends = nn.Parameter(torch.randn(2, size))
         self.forwards = nn.ModuleList([Stack(size, (size,), cell=LSTM) for _ in range(num_layers)])
-        self.backwards = nn.ModuleList([Stack(size, (size,), cell=LSTM) for _ in range(num_layers)])
-        for stack in self.backwards:
+        backwards = [Stack(size, (size,), cell=LSTM) for _ in range(num_layers)]
+        for stack in backwards:
             stack.from_end = True
+        self.backwards = nn.ModuleList(backwards)
         self.residual = residual
         self.dropout = Dropout(dropout)
         self.head = Categorical(size, num_words)
