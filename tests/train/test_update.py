@@ -52,6 +52,34 @@ def test_the_step_is_the_gradient_of_the_mean(loss: str) -> None:
         torch.testing.assert_close(moved, -gradient, rtol=0, atol=1e-12)
 
 
+class Seen(torch.nn.Module):
+    """A convolution that gets its input with the channels last, as pictures come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages = torch.nn.ModuleList([torch.nn.Conv2d(3, 5, 3), torch.nn.Conv2d(5, 7, 3)])
+
+    def loss(self, batch: Any) -> Loss:
+        draw = torch.Generator().manual_seed(int(batch.tokens.sum()))
+        x = torch.randn(len(batch.tokens), 11, 13, 3, generator=draw).movedim(-1, 1)
+        for stage in self.stages:
+            x = stage(x).relu()
+        return Loss(x.square().sum(), torch.tensor(1.0))
+
+
+def test_gradients_that_lie_otherwise_in_memory_are_stepped_on_all_the_same() -> None:
+    """A fused optimiser pairs what lies at the same place: it mixed up those of convolutions."""
+    torch.manual_seed(5)
+    model = Seen()
+    model.loss(Task().batch(ROWS)).total.backward()  # which gives .grad the parameter's own layout
+    gradients = [p.grad for p in model.parameters()]
+    raw = torch.autograd.grad(model.loss(Task().batch(ROWS)).total, list(model.parameters()))
+    assert any(one.stride() != p.stride() for one, p in zip(raw, model.parameters(), strict=True))
+    _, change = step([ROWS], model, optimiser=SGD(lr=1e-3))
+    for gradient, moved in zip(gradients, change, strict=True):
+        torch.testing.assert_close(moved, -1e-3 * gradient, rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("norm", [0.01, 100.0])
 def test_clipping_equals_torch(norm: float) -> None:
     model = fresh()

@@ -151,9 +151,11 @@ def add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) ->
         if parameter.grad is not None:
             parameter.grad.add_(gradient)
             continue
-        # autograd may hand out one tensor twice, or a broadcast one; it will be scaled in place
-        alone = gradient.is_contiguous() and gradient.data_ptr() not in taken
-        parameter.grad = gradient if alone else gradient.clone()
+        # autograd may hand out one tensor twice, or a broadcast one; it will be scaled in place. That of a
+        # convolution may lie in memory as the picture does, and a fused optimiser pairs what lies at the
+        # same place of memory, whatever its index is.
+        alone = gradient.stride() == parameter.stride() and gradient.data_ptr() not in taken
+        parameter.grad = gradient if alone else torch.empty_like(parameter).copy_(gradient)
         taken.add(gradient.data_ptr())
 
 
