@@ -64,11 +64,31 @@ def test_a_new_non_local_block_changes_nothing_and_then_sees_all(kind):
     assert slope[0][..., -1, -1, :].abs().sum() > 0  # the far corner
 
 
+def test_a_stage_of_stride_one_keeps_the_grid_and_lets_a_place_see_more():
+    def seen(strides: tuple[int, ...]) -> int:
+        front = ConvolutionFront((24, 24, 1), sizes=(3,) * len(strides), strides=strides, coordinates=False)
+        for number in range(len(strides)):
+            front.norms[number] = torch.nn.Identity()  # which sees the whole picture
+            torch.nn.init.ones_(front.stages[number].weight)
+        x = torch.ones(1, 24, 24, 1, requires_grad=True)
+        assert front.grid == (6, 6)
+        (slope,) = torch.autograd.grad(front(x)[0, 14].sum(), x)  # place (2, 2)
+        return int(slope[0, :, 9, 0].count_nonzero())
+
+    assert (seen((2, 2)), seen((2, 1, 2)), seen((2, 2, 1))) == (7, 11, 15)
+    clip = ConvolutionFront((5, 24, 24, 3), sizes=(3, 4, 5), strides=(2, 1, 2))
+    assert clip.grid == (5, 6, 6) and clip(torch.zeros(1, 5, 24, 24, 3)).shape == (1, 180, 5)
+
+
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ShapeError, match="8 x 6 pixels are not tiled by patches of 4"):
         PatchFront((8, 6, 3), patch=4)
     with pytest.raises(ConfigError, match="stages 1 to 2"):
         ConvolutionFront((8, 8, 3), non_local=(3,))
+    with pytest.raises(ConfigError, match=r"strides: .* 2 numbers, 1 or 2, are needed"):
+        ConvolutionFront((8, 8, 3), strides=(2, 3))
+    with pytest.raises(ConfigError, match=r"strides: .* 2 numbers, 1 or 2, are needed"):
+        ConvolutionFront((8, 8, 3), strides=(2,))
     with pytest.raises(ShapeError, match="cannot be halved 2 times"):
         ConvolutionFront((8, 3, 3))
     with pytest.raises(ShapeError, match="use regions"):

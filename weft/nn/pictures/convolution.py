@@ -1,5 +1,6 @@
 """A small convolution net for pictures and clips, with or without non-local blocks (A9)."""
 
+import math
 from functools import partial
 
 import torch
@@ -11,7 +12,7 @@ from weft.nn.pictures.front import Front
 
 
 class ConvolutionFront(Front):
-    """Stages relu(norm(W * x + b)), each halving height and width; after some of them a non-local block.
+    """Stages relu(norm(W * x + b)), most halving height and width; after some of them a non-local block.
 
     W is 3 x 3 pixels, of a clip 3 x 3 x 3 with the frames. The norm is over each picture's features and
     places (one group), so that a picture's answer does not depend on the batch it is in.
@@ -19,13 +20,15 @@ class ConvolutionFront(Front):
     Args:
         shape: see Front.
         sizes: features of each stage; the last is D.
+        strides: of each stage, 2 to halve height and width or 1 to keep them; null halves in all. A place
+            sees 3, 7, 15, .. pixels after stages that halve: shapes larger than that need one more.
         coordinates: two more channels say where a pixel is, from -1 to 1 (Liu et al. 2018): convolutions
             alone do not know.
         non_local: stages, from 1 on, that a non-local block follows.
         pairwise: f of the blocks; see `NonLocal`.
 
     Raises:
-        ConfigError: a stage that is not there.
+        ConfigError: a stage that is not there; strides that are not 1 or 2, or not as many as stages.
         ShapeError: neither a picture nor a clip, or one that is too small to be halved so often.
 
     Source: Wang et al. 2018 for the blocks, whose W_z starts at zero: with and without them a new net
@@ -42,6 +45,7 @@ class ConvolutionFront(Front):
         shape: tuple[int, ...],
         *,
         sizes: tuple[int, ...] = (32, 64),
+        strides: tuple[int, ...] | None = None,
         coordinates: bool = True,
         non_local: tuple[int, ...] = (),
         pairwise: Pairwise = "embedded",
@@ -55,26 +59,30 @@ class ConvolutionFront(Front):
         wrong = [stage for stage in non_local if not 1 <= stage <= len(sizes)]
         if wrong or not sizes:
             raise ConfigError(f"non_local: stage {wrong} came, there are stages 1 to {len(sizes)}")
+        strides = (2,) * len(sizes) if strides is None else strides
+        if len(strides) != len(sizes) or not set(strides) <= {1, 2}:
+            raise ConfigError(f"strides: {list(strides)} came, {len(sizes)} numbers, 1 or 2, are needed")
         height, width = shape[-3:-1]
-        if min(height, width) < 2 ** len(sizes):
+        if min(height, width) < math.prod(strides):
             raise ShapeError(
-                f"convolution: {height} x {width} pixels cannot be halved {len(sizes)} times; "
+                f"convolution: {height} x {width} pixels cannot be halved {strides.count(2)} times; "
                 "give larger pictures or fewer sizes"
             )
         clip = len(shape) == 4
-        made = partial(nn.Conv3d, stride=(1, 2, 2)) if clip else partial(nn.Conv2d, stride=2)
+        made = partial(nn.Conv3d if clip else nn.Conv2d, kernel_size=3, padding=1)
         self.coordinates = coordinates
         ins = (shape[-1] + 2 * coordinates, *sizes[:-1])
         self.stages = nn.ModuleList(
-            made(before, after, 3, padding=1) for before, after in zip(ins, sizes, strict=True)
+            made(before, after, stride=(1, step, step) if clip else step)
+            for before, after, step in zip(ins, sizes, strides, strict=True)
         )
         self.norms = nn.ModuleList(nn.GroupNorm(1, after) for after in sizes)
         self.blocks = nn.ModuleDict(
             {str(stage): NonLocal(sizes[stage - 1], pairwise=pairwise) for stage in non_local}
         )
         self.size = sizes[-1]
-        for _ in sizes:
-            height, width = (height + 1) // 2, (width + 1) // 2
+        for step in strides:
+            height, width = (height + step - 1) // step, (width + step - 1) // step
         self.grid = (*shape[:-3], height, width)
 
     def forward(self, picture: Tensor) -> Tensor:
