@@ -50,6 +50,9 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(trained: 
     answer = weft("compare", tmp_path / "s1", tmp_path / "s2", "--output", tmp_path / "out")
     assert answer.code == 0, answer.err
     assert "accuracy" in answer.out and "## Significance" in answer.out
+    kept = [json.loads((tmp_path / "out" / "measured" / f"s{n}.json").read_text("utf-8")) for n in (1, 2)]
+    assert kept[0]["saved_bytes"] == kept[1]["saved_bytes"] > 0  # twins keep as much, whoever came first
+    assert kept[0]["example"] == kept[1]["example"] != ""
     said = refused(weft("compare", tmp_path / "s1", trained, "--output", tmp_path / "other"))
     assert "runs of one task can be compared" in said
 

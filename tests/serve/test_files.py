@@ -90,8 +90,10 @@ def test_a_file_is_chosen_answered_and_shown(
     page: Browser, address: str, folder: Path, name: str, file: str, shown: str
 ) -> None:
     choose(page, name)
-    assert page.run("document.getElementById('text-label').hidden")
-    assert not page.run("document.getElementById('file-label').hidden")
+    seen = (
+        "[...document.querySelectorAll('#ask label')].filter((one) => one.offsetParent).map((one) => one.id)"
+    )
+    assert "file-label" in page.run(seen) and "text-label" not in page.run(seen)
     page.point("#go", click=True)
     page.wait("document.querySelector('.panel .error')?.textContent === 'choose a file first'")
     page.upload("#file", folder / file)  # choosing is asking

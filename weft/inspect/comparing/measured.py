@@ -122,9 +122,11 @@ def saved_bytes(opened: Opened, subject: Subject) -> int | None:
     needed = [parameter.requires_grad for parameter in model.parameters()]
     model.requires_grad_(True)
     try:
-        with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            kept = model.loss(subject.batch)  # type: ignore[operator]
-            del kept
+        with torch.enable_grad():
+            model.loss(subject.batch)  # type: ignore[operator]  # kernels that are tried at first are chosen now
+            with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+                kept = model.loss(subject.batch)  # type: ignore[operator]
+                del kept
     finally:
         for parameter, need in zip(model.parameters(), needed, strict=True):
             parameter.requires_grad_(need)

@@ -25,6 +25,10 @@ PAIRED = (
     "(Koehn 2004). p is how often chance alone would give a difference as large; from 0.05 on, the better "
     "number may be luck."
 )
+BRACKETS = (
+    "In brackets: 95 % interval by bootstrap. Speeds are those of each training, so they compare runs that "
+    "were trained on the same machine under the same load."
+)
 TESTED = ["verdict", "metric", "best minus the other", "p"]
 
 
@@ -162,7 +166,7 @@ def page(runs: Sequence[Measured], title: str) -> str:
     first: list[Block] = [
         {"kind": "table", "head": names, "rows": [[_best(one) for one in row] for row in table]}
     ]
-    first.append(said("Blue: best of its column. In brackets: 95 % interval by bootstrap."))
+    first.append(said(f"Blue: best of its column. {BRACKETS}"))
     tested = significance(runs)
     sections = [("Scores", first)]
     if tested:
@@ -185,6 +189,7 @@ def markdown(runs: Sequence[Measured], title: str) -> str:
     lines += _table(
         ["run", *(one.name for one in columns(runs))], [[_bold(one) for one in row] for row in _cells(runs)]
     )
+    lines += ["", BRACKETS]
     tested = significance(runs)
     if tested:
         rows = [[one.words, one.metric, _number(one.difference), _number(one.p_value)] for one in tested]
@@ -229,21 +234,27 @@ def _signatures(runs: Sequence[Measured]) -> list[list[str]]:
     rows = []
     for run in runs:
         rows += [
-            [run.name, run.tested, one["name"], f"{one['signature']}|n:{one['size']}"] for one in run.scores
+            [run.name, run.tested, one["name"], _sized(one["signature"], one["size"])] for one in run.scores
         ]
         if not run.scores:
             rows.append([run.name, run.tested, "", ""])
     return rows
 
 
+def _sized(signature: str, size: int) -> str:
+    """A signature that says how many items were scored."""
+    return signature if "|n:" in f"|{signature}" else f"{signature}|n:{size}"
+
+
 def _score(one: dict[str, Any] | None) -> str:
     if one is None:
         return ""
-    digits = 2 if abs(one["value"]) > 1 else 4
+    size = abs(one["value"])
+    form = ".2f" if size > 1 else ".4f" if size >= 0.01 else ".3g"
     interval = ""
     if one["low"] is not None and one["high"] is not None:
-        interval = f" [{one['low']:.{digits}f}, {one['high']:.{digits}f}]"
-    return f"{one['value']:.{digits}f}{interval}"
+        interval = f" [{one['low']:{form}}, {one['high']:{form}}]"
+    return f"{one['value']:{form}}{interval}"
 
 
 def _place(cell: str) -> str:

@@ -46,11 +46,11 @@ const DRAW = {
     shown.hidden = true;
     const words = make("div", { className: "words prose target", dir: "auto" });
     done.steps.forEach((step, number) => {
-      const button = make("button", { type: "button", className: "word", textContent: step.piece, title: percent(step.prob) });
+      const button = make("button", { type: "button", className: "word", textContent: step.piece.replaceAll("\n", "⏎"), title: percent(step.prob) });
       tint(button, (1 - step.prob) * 0.5);
       button.addEventListener("click", () =>
         force(panel, words, one, done.steps.slice(0, number).map((each) => each.piece).join(""), step.piece, step.choices, ""));
-      words.append(button);
+      words.append(button, ...(step.piece.includes("\n") ? [make("br")] : []));
     });
     words.addEventListener("keydown", walk);
     if (!done.steps.length) words.append("(the line ends here)");
@@ -73,9 +73,12 @@ const DRAW = {
       make("span", { className: "word", title: percent(each.prob) }, each.word, make("small", { textContent: each.tag })))));
   },
   forecast(panel, shown, found, one, past) {
-    shown.textContent = found.map((value) => Number(value.toPrecision(5))).join("  ");
+    const numbers = make("p", { textContent: found.map((value) => Number(value.toPrecision(5))).join("  ") });
+    shown.textContent = found.length > 24 ? "" : numbers.textContent;
+    shown.hidden = !shown.textContent;
     const before = past.slice(-4 * found.length);
     panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the end of what came, blue: the forecast"));
+    if (shown.hidden) panel.append(make("details", {}, make("summary", { textContent: `The ${found.length} numbers` }), numbers));
   },
   masked(panel, shown, found, one) {
     shown.textContent = found.text;
@@ -125,7 +128,8 @@ function bars(panel, rows, said = percent) {
 // Arrow keys go from word to word.
 function walk(event) {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const next = step && [...event.currentTarget.children].at(Math.max(0, [...event.currentTarget.children].indexOf(document.activeElement) + step));
+  const words = [...event.currentTarget.querySelectorAll(".word")];
+  const next = step && words.at(Math.max(0, words.indexOf(document.activeElement) + step));
   if (next) { event.preventDefault(); next.focus(); }
 }
 
@@ -169,7 +173,7 @@ function tree(done) {
 
 // The page of `weft inspect` for what was asked: a link for a text, a form that sends a file.
 function inside(one, asked) {
-  const words = { target: "_blank", rel: "noopener" }, said = "Look inside: gates, gradients, heads";
+  const words = { target: "_blank", rel: "noopener" }, said = "Look inside";
   if (!READS_FILES[one.task]) {
     const about = new URLSearchParams({ run: one.name });
     if (one.task !== "forecast") about.set("text", asked.text ?? asked.inputs);

@@ -50,7 +50,7 @@ function choose() {
     forecast: "Numbers, oldest first", training: "In training: its curves are below",
     memory: "A line to answer", summarise: "A text to summarise", masked: "A text with [MASK] where words are missing",
     embeddings: "A word, or three: man king woman", draw: "What is to be drawn",
-    elmo: "A word, two sentences that have it, tabs between them; or one sentence",
+    elmo: "A word, then two sentences that have it, a line each; or one sentence",
   }[task] || "Your text";
   const files = some.map((one) => READS_FILES[one.task]).find(Boolean);
   at("file-label").hidden = !files;
@@ -123,6 +123,8 @@ async function question(one) {
     return body;
   }
   if (one.task === "forecast") return { run: one.name, inputs: text.split(/[\s,;]+/).filter(Boolean).map(Number) };
+  const lines = text.split("\n").filter((line) => line.trim());
+  if (one.task === "elmo" && lines.length === 3) return { run: one.name, inputs: lines.join("\t") };
   if (!READS_FILES[one.task]) return { run: one.name, inputs: text };
   const file = at("file").files[0];
   if (!file) throw new Refused("choose a file first");
