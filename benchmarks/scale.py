@@ -171,15 +171,16 @@ def memory(folder: Path, asked: argparse.Namespace) -> None:
             f"data.train={folder}/text{pairs}/text",
             f"data.valid={folder}/text30000/few",
             "data.vocabulary.size=4000",
-            "training.max_updates=30",
+            f"training.max_updates={asked.updates}",
         ]
-        (folder / "text30000" / "few.en").write_text("one\ntwo\n")
-        (folder / "text30000" / "few.es").write_text("uno\ndos\n")
+        for language, text in (("en", "one\ntwo\n"), ("es", "uno\ndos\n")):
+            (folder / "text30000" / f"few.{language}").write_text(text)
         begun = time.perf_counter()
         found = _train(folder, "transformer", more, processes=1, watched=True)
+        all_, training, mapped = (found[key] / 2**20 for key in ("anonymous", "training", "file"))
+        print(f"{pairs:,} pairs: {asked.updates} updates in {time.perf_counter() - begun:.0f} s", flush=True)
         print(
-            f"{pairs:,} pairs: at most {found['anonymous'] / 2**20:,.0f} MiB of memory and "
-            f"{found['file'] / 2**20:,.0f} MiB mapped, {time.perf_counter() - begun:.0f} s in all"
+            f"  at most {all_:,.0f} MiB, while training {training:,.0f}, and {mapped:,.0f} mapped", flush=True
         )
 
 
@@ -204,8 +205,8 @@ def _in_turns(rounds: int, ways: dict[str, Callable[[], None]], count: int, unit
 
 
 def _cpu() -> float:
-    who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, who))
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _corpus(folder: Path, pairs: int) -> Any:
@@ -240,8 +241,7 @@ def _vocabulary(folder: Path, path: Path) -> Path:
 
 
 def _recipe(folder: Path, name: str, parts: list[str] | None = None) -> Path:
-    encoder, decoder = parts or PARTS[name]
-    path = folder / f"{name}.yaml"
+    path, (encoder, decoder) = folder / f"{name}.yaml", parts or PARTS[name]
     path.write_text(RECIPE.replace("ENCODER", encoder).replace("DECODER", decoder))
     return path
 
@@ -253,9 +253,9 @@ def _train(
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
     command = [sys.executable, "-m", "weft", "train", str(_recipe(folder, name)), *more, "--run", str(run)]
-    cpu, wall = _cpu(), time.perf_counter()
     env = dict(os.environ) | {"OMP_NUM_THREADS": str(processes), "PYTHONPATH": str(ROOT)}
-    held = {"anonymous": 0, "file": 0}
+    cpu, wall = _cpu(), time.perf_counter()
+    held = {"anonymous": 0, "file": 0, "training": 0}
     with subprocess.Popen(
         [*command, "--processes", str(processes)], env=env, cwd=ROOT, stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE, text=True,
@@ -264,7 +264,10 @@ def _train(
             for line in Path(f"/proc/{child.pid}/status").read_text().splitlines():
                 for key, label in (("anonymous", "RssAnon"), ("file", "RssFile")):
                     if line.startswith(label):
-                        held[key] = max(held[key], 1024 * int(line.split()[1]))
+                        now = 1024 * int(line.split()[1])
+                        held[key] = max(held[key], now)
+                        if key == "anonymous" and (run / "metrics.jsonl").exists():
+                            held["training"] = max(held["training"], now)
             time.sleep(0.05)
         said = child.communicate()[1]
     assert child.returncode == 0, said

@@ -57,6 +57,22 @@ class Mixture:
         self._seed = seed
         self._held: tuple[int, MixedEpoch] | None = None
 
+    def told(self, names: Sequence[str]) -> str:
+        """What an epoch takes of each corpus, in words.
+
+        Example:
+            >>> small, large = np.array([[1, 1]] * 2), np.array([[1, 1]] * 6)
+            >>> mixture = Mixture([small, large], temperature=1e9, max_tokens=8, max_rows=None, seed=1)
+            >>> mixture.told(["talks", "news"])
+            'an epoch takes 4 (50.0 %) of talks, 2.00 times all, and 4 (50.0 %) of news, 0.67 times all'
+        """
+        whole = sum(self.counts)
+        parts = [
+            f"{count:,} ({100 * count / whole:.1f} %) of {name}, {count / len(size):.2f} times all"
+            for count, name, size in zip(self.counts, names, self._lengths, strict=True)
+        ]
+        return f"an epoch takes {', '.join(parts[:-1])}{', and ' if parts[1:] else ''}{parts[-1]}"
+
     def epoch(self, number: int) -> "MixedEpoch":
         """The batches of one epoch; the last one asked for is kept."""
         if self._held is None or self._held[0] != number:

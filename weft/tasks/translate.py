@@ -106,6 +106,9 @@ class Translate(Task):
         self._store = Joined(
             [stored(text, self.data, self.reading, self.target, run, progress) for text in texts]
         )
+        plan = self.plan(0)
+        if isinstance(plan, Mixture):
+            progress(plan.told([text.name for text in texts]), 0, 0)
         pairs = [(source, target) for _, source, target in self.data.open("valid")]
         self._valid = [source for source, _ in pairs], [target for _, target in pairs]
         self._valid_tokens = encode_pairs(self.reading, self.target, *self._valid)
