@@ -147,7 +147,8 @@ def plain_beam(
                 ended.append(Found(tokens, time, total, total / norm(time, alpha, kind)))
         going = [one for one in grown if one[2] != eos][:width]
         alive = [([*alive[parent][0], token], total) for total, parent, token in going]
-        if len(ended) >= enough:
+        best = alive[0][1] / norm(time, alpha, kind) if alive else NOTHING
+        if len(ended) >= enough and best <= max(one.score for one in ended):
             alive = []
             break
     cut = [Found(tokens, limit, total, total / norm(limit, alpha, kind)) for tokens, total in alive]

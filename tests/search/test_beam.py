@@ -14,6 +14,7 @@ from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses, best, to_lists
 from weft.search.normalisation import norms
+from weft.search.step import Step
 
 EOS = 3
 
@@ -108,21 +109,33 @@ def test_a_longer_hypothesis_wins_by_its_mean_after_the_first_has_ended() -> Non
         assert float(found.score[0, 0]) == pytest.approx(score)
 
 
-def test_patience_is_how_many_have_to_finish() -> None:
-    """The same model: [1] and [0, 1] finish first, and with patience 1 a beam of two waits for no third."""
-    prob = torch.tensor([[0.4, 0.6], [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], dtype=torch.float64)
-    calls = []
+def counted(prob: list[list[float]], calls: list[int]) -> tuple[Step, Tensor]:
+    """A step with these probabilities at each time, which notes how many rows it was called with."""
 
     def step(token: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         calls.append(len(token))
-        return prob[state].log(), state + 1
+        return torch.tensor(prob, dtype=torch.float64)[state].log(), state + 1
 
-    time = torch.zeros(1, dtype=torch.int64)
+    return step, torch.zeros(1, dtype=torch.int64)
+
+
+def test_patience_is_how_many_have_to_finish() -> None:
+    """[1] and [0, 1] finish first; [0, 0] has sqrt(.32) < .6, so with patience 1 a beam of two stops."""
+    calls: list[int] = []
+    step, time = counted([[0.4, 0.6], [0.8, 0.2], [0.9, 0.1], [0.1, 0.9]], calls)
     found = beam(step, time, first(1), eos=1, max_length=4, width=2, nbest=2)
     assert to_lists(found, 1) == [[[], [0]]]
     assert calls == [1, 2]
     longer = beam(step, time, first(1), eos=1, max_length=4, width=2, nbest=2, patience=2.0)
     assert to_lists(longer, 1) == [[[0, 0, 0], []]]
+
+
+def test_improbable_ends_do_not_stop_a_better_hypothesis() -> None:
+    """A sure model: eos comes second at every step, so that a beam of two has two ends after two words."""
+    step, time = counted([[0.99, 0.01]] * 5 + [[0.01, 0.99]], [])
+    for width in (1, 2, 3):
+        found = beam(step, time, first(1), eos=1, max_length=9, width=width)
+        assert to_lists(found, 1) == [[[0] * 5]], width
 
 
 def test_cut_hypotheses_come_after_ended_ones_whatever_their_score() -> None:

@@ -153,9 +153,10 @@ def plain_diverse(
             for one in going:
                 chosen[one[2]] += 1
             beams[group] = [([*beams[group][parent][0], token], real) for _, parent, token, real in going]
-            if len(ends[group]) >= size:
+            best = max((real for _, real in beams[group]), default=-math.inf) / norm(time, 1.0)
+            if len(ends[group]) >= size and best <= max(one.score for one in ends[group]):
                 beams[group] = []
-        if all(len(one) >= size for one in ends):
+        if not any(beams):
             break
     cut = [Found(t, limit, total, total / limit) for own in beams for t, total in own if len(t) == limit]
     every = [one for own in ends for one in sorted(own, key=lambda f: -f.score)[:size]]

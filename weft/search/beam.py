@@ -11,7 +11,10 @@ better one, and loops score best of all.
 
 A source is done when any of these holds:
   1. it has reached its max_length;
-  2. patience * W of its hypotheses have finished (Kasai et al. 2022; patience 1 is fairseq's rule).
+  2. patience * W of its hypotheses have finished (Kasai et al. 2022; patience 1 is fairseq's rule), and
+     none alive scores better at its present length than the best of these. The second half keeps a sure
+     model from ending early: where one word is all but certain, eos comes second at every word's end,
+     and W such ends, each improbable, would otherwise stop the search before the sentence is written.
      This is part of what the search is, and makes a beam of one greedy whatever the length penalty;
   3. its n best can no longer change. Let c <= 0 be the cumulative log-probability of the best
      hypothesis alive. Whatever comes of it ends with a sum s <= c, since a log-probability is never
@@ -72,8 +75,8 @@ def beam(
         nbest: N, hypotheses returned a source, at most W.
         length_penalty: alpha of the normalisation; 0 is none.
         normalisation: "length" or "gnmt" (normalisation.py).
-        patience: a source is done when patience * W hypotheses have finished; `math.inf`: only when
-            its n best can no longer change.
+        patience: a source is done when patience * W hypotheses have finished and none alive scores
+            better than the best of them; `math.inf`: only when its n best can no longer change.
         banned: tokens never chosen; the other probabilities stay as they are.
         trace: a new Trace, to keep every expanded candidate and its fate.
         penalty: what the state adds to the score of a hypothesis that ends, [N] float64, never above 0
@@ -136,7 +139,10 @@ def beam(
         steps.append(Added(source, parent, token))
 
         bound = base[:, 0] / norm_of[limit]
-        done = (bound <= table.score[:, -1]) | (num_finished >= enough)
+        alive = base[:, 0] / norm_of[time]
+        if less is not None:
+            alive = alive + less.gather(1, parent)[:, 0]
+        done = (bound <= table.score[:, -1]) | ((num_finished >= enough) & (alive <= table.score[:, 0]))
         if time in stops:
             at_limit = limit == time
             value = base.masked_fill(~at_limit[:, None], -INFINITY)

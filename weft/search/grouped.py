@@ -87,14 +87,15 @@ def grouped(
 
         order = is_eos.to(torch.uint8).sort(dim=2, stable=True).indices[:, :, :size]
         base = found.value.masked_fill(is_eos, -INFINITY).gather(2, order)
-        base = base.masked_fill((ended >= size)[..., None], -INFINITY)
+        full = (ended >= size) & (base.amax(2) / norm_of[time] <= table.score[:, 0].view_as(ended))
+        base = base.masked_fill(full[..., None], -INFINITY)
         carried = found.carried.gather(2, order)
         parent, token = (part.gather(2, order).flatten(1) for part in (found.parent, found.token))
         steps.append(Added(source, parent, token))
 
         bound = base.flatten(1).amax(1) / norm_of[limit]
         worst = table.score[:, -1].view(-1, groups)[:, may_end].amin(1)
-        done = (bound <= worst) | (ended >= size)[:, may_end].all(1)
+        done = (bound <= worst) | full[:, may_end].all(1)
         at_limit = limit == time
         if bool(at_limit.any()):
             value = base.masked_fill(~(at_limit[:, None, None] & may_end[:, None]), -INFINITY).flatten(0, 1)

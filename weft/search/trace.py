@@ -47,7 +47,7 @@ class Settings(NamedTuple):
     nbest: int
     length_penalty: float
     normalisation: Normalisation
-    enough: int  # a source is done when so many have finished
+    enough: int  # a source may be done when so many have finished
     limits: list[int]  # max_length of each source
 
 
@@ -187,8 +187,8 @@ def _replay_source(steps: dict[int, list[Candidate]], limit: int, settings: Sett
             elif candidate.rank < settings.width:
                 ended.append(Replayed(tokens, cumulative, cumulative / length_norm))
         alive = kept[: settings.width]
-        # Rule 3 of beam.py needs no replaying: where it stopped the search there are no candidates left.
-        if not steps[time + 1] or len(ended) >= settings.enough:
+        # The rules of beam.py need no replaying: where one stopped the search there are no candidates left.
+        if not steps[time + 1]:
             break
     # A stable sort: of equal scores the earlier end, then the better rank, stays in front.
     best = sorted(ended, key=lambda hypothesis: -hypothesis.score)[: settings.nbest]
