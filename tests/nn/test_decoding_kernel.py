@@ -12,7 +12,6 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
-from weft.nn.kernels.energies import additive
 from weft.probe import editing, probe
 from weft.tree import fan, keep_sources, reorder
 
@@ -141,19 +140,6 @@ def test_a_state_may_be_continued_twice() -> None:
         model(normal(2, 1, FEATURES, seed=3, dtype=torch.float32), state)
         again, _ = model(normal(2, 1, FEATURES, seed=2, dtype=torch.float32), state)
     assert torch.equal(first, again)
-
-
-@pytest.mark.parametrize("size", [1, 16, 37])
-@torch.no_grad()
-def test_additive_energies_are_those_of_float64(size: int) -> None:
-    query, keys, weight = normal(3, 4, size), normal(3, 9, 2 * size, seed=2), normal(1, size, seed=3)
-    exact = ((query[:, :, None] + keys[:, None, :, :size]).tanh() * weight).sum(-1)
-    with choice.use(cells="native"):
-        found = additive(query.float(), keys.float()[..., :size], weight.float())
-        rounded = additive(query.bfloat16(), keys.bfloat16()[..., :size], weight.bfloat16())
-    close(found.double(), exact, 1e-5)
-    assert rounded.dtype == torch.bfloat16
-    close(rounded.double(), exact, 0.1)
 
 
 @pytest.mark.parametrize(("rows", "size", "classes"), [(1, 8, 5), (7, 130, 64), (33, 16, 203), (6, 300, 999)])

@@ -2,7 +2,8 @@
 
 cells.cpp     recurrent layers          nn/kernels/compiled.py
 light.cpp     those without a matrix    nn/kernels/compiled_light.py
-decoding.cpp  a step of a search        nn/kernels/decoding.py, vocabulary.py, energies.py
+energies.cpp  additive attention        nn/kernels/energies.py
+decoding.cpp  a step of a search        nn/kernels/decoding.py, vocabulary.py
 choosing.cpp  the best continuations    search/candidates.py
 
 Every caller has a plain twin in torch, which serves where nothing was compiled. Read next: build.py.
@@ -121,12 +122,12 @@ class Soften(Structure):
 
 
 class Energies(Structure):
-    """As struct Energies in decoding.cpp."""
+    """As struct Energies in energies.cpp."""
 
     _fields_ = [
         *((name, c_longlong) for name in ["sources", "queries", "places", "size"]),
         *((name, c_longlong) for name in ["keys_source", "keys_place", "slabs"]),
-        *((name, c_void_p) for name in ["query", "keys", "weight", "energy"]),
+        *((name, c_void_p) for name in ["query", "keys", "weight", "energy", "dquery", "dkeys", "dweight"]),
     ]
 
 
@@ -164,6 +165,12 @@ def light() -> Loaded:
 def decoding() -> Loaded:
     """What a step of a search takes of compiled code, likewise."""
     return _load("decoding", _decoding)
+
+
+@functools.cache
+def energies() -> Loaded:
+    """The compiled energies of additive attention, likewise."""
+    return _load("energies", _energies)
 
 
 @functools.cache
@@ -219,8 +226,15 @@ def _decoding(library: Any) -> int:
     library.weft_decode.argtypes = [POINTER(Decode), c_void_p]
     library.weft_predict.argtypes = [POINTER(Predict), c_void_p]
     library.weft_soften.argtypes = [POINTER(Soften), c_void_p]
-    library.weft_energies.argtypes = [POINTER(Energies), c_void_p]
     return int(library.weft_decoding_version() == VERSION)
+
+
+def _energies(library: Any) -> int:
+    """1; 0 for a library that does not fit this file."""
+    library.weft_energies_version.restype = c_longlong
+    library.weft_energies.argtypes = [POINTER(Energies), c_void_p]
+    library.weft_energies_back.argtypes = [POINTER(Energies), c_void_p]
+    return int(library.weft_energies_version() == VERSION)
 
 
 def _choosing(library: Any) -> int:

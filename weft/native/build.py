@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light", "decoding", "choosing")
+SOURCES = ("cells", "light", "energies", "decoding", "choosing")
 COMMON = (HERE / "common.h", HERE / "panels.h")
 SETS = {
     "avx512": ["-mavx512f", "-mfma", "-mprefer-vector-width=512"],

@@ -99,6 +99,15 @@ inline V tangent(V x) {  // the hyperbolic one: (e^2|x| - 1) / (e^2|x| + 1) with
   V less = fma(e.p, e.scale, sub(e.scale, set(1.f)));
   return with_sign(div(less, add(less, set(2.f))), x);
 }
+inline float total(V v) {
+#if defined(__AVX512F__)
+  return _mm512_reduce_add_ps(v);
+#else
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
+#endif
+}
 inline V slope_sigmoid(V y) { return mul(y, sub(set(1.f), y)); }
 inline V slope_tangent(V y) { return fnma(y, y, set(1.f)); }
 

@@ -1,5 +1,5 @@
-// One step of a search on the CPU: all layers of a Transformer decoder in one call; an output layer; additive
-// attention's energies. In float32; of bfloat16 the products are torch's, and what follows them is here.
+// One step of a search on the CPU: all layers of a Transformer decoder in one call, and an output layer. In float32; of
+// bfloat16 the products are torch's, and what follows them is here.
 //
 // A step is some thirty small products and twice as many smaller things; called one by one, each costs more than
 // it computes. Here a row's numbers stay in the nearest cache from its first norm to its last. A hypothesis reads
@@ -37,16 +37,6 @@ struct Decode {
 };
 
 namespace {
-
-inline float total(V v) {
-#if defined(__AVX512F__)
-  return _mm512_reduce_add_ps(v);
-#else
-  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
-  return _mm_cvtss_f32(_mm_add_ss(s, _mm_shuffle_ps(s, s, 1)));
-#endif
-}
 
 inline V power(V x) {  // e^x of x <= 0
   Power e(most(set(-87.f), x));
@@ -365,37 +355,7 @@ inline void soften_slab(const Soften &p, Int s) {
 
 }  // namespace
 
-// Additive energies, w^T tanh(q + k) of every query of a source with every key (scores/additive.py).
-struct Energies {
-  Int sources, queries, places, size, keys_source, keys_place, slabs;
-  const float *query;   // [B, Q, A]
-  const float *keys;    // [B, S, A] by its strides
-  const float *weight;  // [A]
-  float *energy;        // [B, Q, S]
-};
-
-namespace {
-
-inline void energies_slab(const Energies &e, Int s) {
-  const Int first = e.sources * e.queries * s / e.slabs, last = e.sources * e.queries * (s + 1) / e.slabs;
-  for (Int n = first; n < last; n++) {
-    const float *q = e.query + n * e.size, *keys = e.keys + n / e.queries * e.keys_source;
-    for (Int p = 0; p < e.places; p++) {
-      const float *k = keys + p * e.keys_place;
-      V sum = set(0.f);
-      for (Int u = 0; u < e.size; u += W) {
-        M m = lanes(e.size - u);  // beyond the end the weight is zero
-        sum = fma(load(e.weight + u, m), tangent(add(load(q + u, m), load(k + u, m))), sum);
-      }
-      e.energy[n * e.places + p] = total(sum);
-    }
-  }
-}
-
-}  // namespace
-
 API Int weft_decoding_version() { return 1; }  // of the structs above, as __init__.py expects it
-API void weft_energies(const Energies *work, Start start) { run<Energies, energies_slab>(work, start); }
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

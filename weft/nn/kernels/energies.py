@@ -1,20 +1,22 @@
-"""w^T tanh(q + k) for every query and key, without keeping [B, T, S, A] where no gradient needs it.
+"""w^T tanh(q + k) for every query and key: the energies of additive attention.
 
-native   one pass of compiled code in float32, on the CPU and without gradients
+native   one pass of compiled code, float32 on the CPU (bfloat16 is widened, its tanh takes 5 times as long);
+         on the way back the hidden layer [B, T, S, A] is computed again in place of being kept
 torch    the sum, its tanh and a product
 
 Nothing is measured: the first that can run does the least. Read next: scores/additive.py, which calls it.
 """
 
 from ctypes import byref
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from weft import native
 from weft.native import pointer
+from weft.nn.kernels import choice
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.panels import usable
 
 
 def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
@@ -23,22 +25,65 @@ def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     Args:
         query: [B, T, A]; keys: [B, S, A]; weight: [1, A].
     """
-    if usable(query) or usable(query, torch.bfloat16):  # the latter's tanh alone took five times as long
-        found = _native(query.float().contiguous(), keys.float(), weight.float().contiguous())
+    if _suits(query) and keys.dtype in WIDENED and weight.dtype in WIDENED:
+        found: Tensor = _Energies.apply(query.float(), keys.float(), weight.float())
         return found.to(query.dtype)
+    return by_torch(query, keys, weight)
+
+
+def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+    """`additive` by torch's operations."""
     hidden = (query[:, :, None] + keys[:, None]).tanh_()  # [B, T, S, A]
     return linear(hidden, weight).squeeze(-1)
 
 
-def _native(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+WIDENED = (torch.float32, torch.bfloat16)
+
+
+def _suits(query: Tensor) -> bool:
+    return (
+        query.device.type == "cpu"
+        and query.dtype in WIDENED
+        and type(query) is Tensor
+        and choice.forced("cells") in ("auto", "native")
+        and not choice.traced()
+        and native.energies().library is not None
+    )
+
+
+class _Energies(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:  # type: ignore[override]
+        query, weight = query.contiguous(), weight.contiguous()
+        keys = keys if keys.stride(2) == 1 else keys.contiguous()
+        energy = query.new_empty(*query.shape[:2], keys.shape[1])
+        job = _job(query, keys, weight, energy)
+        job.slabs = max(1, min(torch.get_num_threads(), energy.shape[0] * energy.shape[1]))
+        library = native.energies()
+        library.library.weft_energies(byref(job), library.start)
+        ctx.save_for_backward(query, keys, weight)
+        return energy
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
+        query, keys, weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # it will be derived again
+            return torch.autograd.grad(
+                by_torch(query, keys, weight), (query, keys, weight), grad, create_graph=True
+            )
+        grad = grad.contiguous()
+        job = _job(query, keys, weight, grad)
+        dquery, dkeys = torch.zeros_like(query), torch.zeros(keys.shape)
+        dweight = weight.new_zeros(job.slabs, weight.shape[1])
+        job.dquery, job.dkeys, job.dweight = map(pointer, (dquery, dkeys, dweight))
+        library = native.energies()
+        library.library.weft_energies_back(byref(job), library.start)
+        return dquery, dkeys, dweight.sum(0, keepdim=True)
+
+
+def _job(query: Tensor, keys: Tensor, weight: Tensor, energy: Tensor) -> native.Energies:
     (sources, queries, size), places = query.shape, keys.shape[1]
-    keys = keys if keys.stride(2) == 1 else keys.contiguous()
-    energy = query.new_empty(sources, queries, places)
-    slabs = max(1, min(torch.get_num_threads(), sources * queries))
-    job = native.Energies(
-        sources, queries, places, size, keys.stride(0), keys.stride(1), slabs,
-        pointer(query), pointer(keys), pointer(weight), pointer(energy),
+    return native.Energies(
+        sources, queries, places, size, keys.stride(0), keys.stride(1),
+        max(1, min(torch.get_num_threads(), sources)), *map(pointer, (query, keys, weight, energy)),
     )  # fmt: skip
-    library = native.decoding()
-    library.library.weft_energies(byref(job), library.start)
-    return energy
