@@ -54,6 +54,17 @@ def test_a_file_is_found_the_moment_it_exists(room: tuple[ModuleType, Path]) -> 
     assert rooms.find(package, Cell, "echo").__name__ == "Echo"
 
 
+def test_to_find_one_part_no_other_file_is_read(room: tuple[ModuleType, Path]) -> None:
+    package, folder = room
+    (folder / "echo.py").write_text(PART.format(name="Echo"))
+    (folder / "broken.py").write_text("raise RuntimeError('this file was read')")
+    importlib.invalidate_caches()
+    assert rooms.find(package, Cell, "echo").__name__ == "Echo"
+    assert rooms.get(package, Cell, "nothing") is None
+    with pytest.raises(RuntimeError, match="was read"):
+        rooms.find(package, Cell, "broken")
+
+
 def test_a_file_holds_one_part(room: tuple[ModuleType, Path]) -> None:
     package, folder = room
     (folder / "twins.py").write_text(PART.format(name="Castor") + PART.format(name="Pollux"))

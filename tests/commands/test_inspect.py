@@ -167,6 +167,23 @@ def test_any_text_makes_a_page_that_parses(trained: Path, tmp_path: Path, text: 
     assert titles(page) and page.count("</script>") == 2
 
 
+def test_quality_by_length_is_scored_where_it_is_asked_for(trained: Path, tmp_path: Path) -> None:
+    page, views = tmp_path / "page.html", tmp_path / "views"
+    answer = weft(
+        "inspect", trained, TEXT, "--evaluate", "--output", page, "--views", views, "--format", "csv"
+    )
+    assert answer.code == 0, answer.err
+    assert "Quality by length" in titles(page.read_text("utf-8"))
+    rows = list(csv.DictReader((views / "quality-by-length.csv").read_text("utf-8").splitlines()))
+    assert weft("evaluate", trained, "--json", tmp_path / "x.json").code == 0
+    wanted = json.loads((tmp_path / "x.json").read_text("utf-8"))["by_length"]
+    assert [(one["words"], int(one["sentences"])) for one in rows] == [
+        (one["length"], one["sentences"]) for one in wanted
+    ]
+    scores = [float(one["score"]) if one["score"] else None for one in rows]
+    assert scores == [None if one["bleu"] is None else pytest.approx(one["bleu"]) for one in wanted]
+
+
 def test_a_page_is_made_without_the_library_of_pictures(trained: Path, tmp_path: Path) -> None:
     script = "import sys\nfrom weft.cli import main\ntry:\n    main(sys.argv[1:])\n"
     script += "except SystemExit as end:\n    assert not end.code\nassert 'matplotlib' not in sys.modules"
