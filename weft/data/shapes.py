@@ -141,7 +141,11 @@ def moving(
     """Clips in which two shapes of different colours move and a third stands still, far from each other.
 
     The class is where the one goes that has the still one's colour. Who does not compare places that are
-    far apart knows two directions and not which of them is asked.
+    far apart knows two directions and not which of them is asked. A sum over places of what each place says
+    by itself is right in three of these four clips at most: red goes left and blue right, or the other way
+    round, and the still one is red, or blue. Its preference of left over right is what the still one adds
+    plus what the moving ones add; one order of these asks a red still one to add more than a blue one, the
+    other order asks it to add less.
 
     Args:
         seed: of the set.
