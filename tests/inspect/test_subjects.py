@@ -130,6 +130,26 @@ def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callab
     assert cosine < 0.9999
 
 
+@pytest.mark.parametrize(
+    ("name", "column", "exports"),
+    [
+        ("caption", "a place of the picture", ["alignment.soft.txt"]),
+        ("speech", "a moment of the recording", ["alignment.soft.txt"]),
+        ("translate", "what was read", ["alignment.pharaoh", "alignment.soft.txt"]),
+    ],
+)
+def test_an_alignment_says_what_it_lies_over(
+    name: str, column: str, exports: list[str], runs: Callable[[str], Opened]
+) -> None:
+    subject, views = looked_at(runs(name))
+    blocks = views["Alignment"].blocks()
+    assert column in blocks[0]["text"]
+    found = [one for one in blocks if one["kind"] == "export"]
+    words = any(one.pharaoh for one in subject.hypotheses)  # none where nothing but the end was written
+    assert [one["name"] for one in found] == exports[not words and len(exports) > 1 :]
+    assert all(one["text"].strip() for one in found)
+
+
 def test_each_layer_of_elmo_has_its_name_and_its_words_in_order(runs: Callable[[str], Opened]) -> None:
     opened = runs("elmo")
     subject, views = looked_at(opened, "go to the bank now")

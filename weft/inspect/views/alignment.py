@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+WORD, MOMENT = "what was read", "a moment of the recording"
+PLACE = "a place of the picture, its row and column counted from the upper left"
+
+
 def soft_alignments(number: int, one: Hypothesis, source: Sequence[str], text: str) -> str:
     """The block of text that SoftAlignments (Rikters, Fishel & Bojar 2017) and Nematus read.
 
@@ -32,19 +36,23 @@ class AlignmentView(View):
         source: pieces.
         text: that was read.
         hypotheses: with what they looked at.
+        column: what a column stands for.
     """
 
     title = "Alignment"
     order = 10
 
-    def __init__(self, source: Sequence[str], text: str, hypotheses: Sequence[Hypothesis]) -> None:
-        self.source, self.text, self.hypotheses = source, text, hypotheses
+    def __init__(
+        self, source: Sequence[str], text: str, hypotheses: Sequence[Hypothesis], column: str = WORD
+    ) -> None:
+        self.source, self.text, self.hypotheses, self.column = source, text, hypotheses, column
 
     @classmethod
     def collect(cls, subject: Subject) -> "AlignmentView | None":
         """Where there are hypotheses that looked."""
         looked = [one for one in subject.hypotheses if one.looks]
-        return cls(subject.source, subject.text, looked) if looked else None
+        column = PLACE if subject.picture is not None else MOMENT if subject.heard is not None else WORD
+        return cls(subject.source, subject.text, looked, column) if looked else None
 
     def blocks(self) -> list[Block]:
         """Heat maps; the text of the alignments below them."""
@@ -59,19 +67,13 @@ class AlignmentView(View):
             soft_alignments(number, one, self.source, self.text) for number, one in enumerate(self.hypotheses)
         )
         words = "\n".join(one.pharaoh for one in self.hypotheses)
-        return [
-            said(
-                "Each row is a word that was written, each column a word that was read; a row adds up to 1."
-            ),
+        blocks: list[Block] = [
+            said(f"Each row is what was written, each column {self.column}; a row adds up to 1."),
             {"kind": "matrices", "pick": "hypothesis", "each": "attention", "groups": groups},
-            {"kind": "export", "name": "alignment.pharaoh", "label": "Pharaoh (words)", "text": words},
-            {
-                "kind": "export",
-                "name": "alignment.soft.txt",
-                "label": "SoftAlignments (pieces)",
-                "text": soft,
-            },
         ]
+        if words.strip():
+            blocks.append(_export("alignment.pharaoh", "Pharaoh (words)", words))
+        return [*blocks, _export("alignment.soft.txt", "SoftAlignments (pieces)", soft)]
 
     def table(self) -> Iterable[Sequence[object]]:
         """A row for each weight."""
@@ -90,3 +92,7 @@ class AlignmentView(View):
         look = best.looks[0]
         title = f"{self.text}\n{best.text}" + ("" if look.name == "attention" else f"\n({look.name})")
         return heat_map(look.weights, list(self.source), best.pieces, title=title)
+
+
+def _export(name: str, label: str, text: str) -> Block:
+    return {"kind": "export", "name": name, "label": label, "text": text}
