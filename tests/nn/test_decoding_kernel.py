@@ -15,7 +15,9 @@ from weft.nn.kernels import choice
 from weft.probe import editing, probe
 from weft.tree import fan, keep_sources, reorder
 
-pytestmark = pytest.mark.skipif(native.decoding().library is None, reason=native.decoding().reason)
+pytestmark = pytest.mark.skipif(
+    native.loaded("decoding").library is None, reason=native.loaded("decoding").reason
+)
 
 SOURCES, BEAM, FEATURES = 3, 4, 20
 FORMS: dict[str, dict[str, Any]] = {
@@ -180,7 +182,7 @@ def test_impossible_and_broken_logits_are_as_torch_has_them() -> None:
 
 def _calls(model: nn.ModuleDict, looks: bool) -> int:
     """How often a search calls the compiled step."""
-    library, count = native.decoding(), 0
+    real, library, count = native.loaded, native.loaded("decoding"), 0
 
     class Counted:
         def __getattr__(self, name: str) -> Any:
@@ -188,7 +190,10 @@ def _calls(model: nn.ModuleDict, looks: bool) -> int:
             count += name == "weft_decode"
             return getattr(library.library, name)
 
+    counted = library._replace(library=Counted())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(native, "decoding", lambda: library._replace(library=Counted()))
+        patch.setattr(
+            native, "loaded", lambda source="cells": counted if source == "decoding" else real(source)
+        )
         searched(model, "native", looks=looks)
     return count

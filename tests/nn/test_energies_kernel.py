@@ -9,7 +9,9 @@ from weft import native
 from weft.nn.kernels import choice
 from weft.nn.kernels.energies import additive, by_torch
 
-pytestmark = pytest.mark.skipif(native.energies().library is None, reason=native.energies().reason)
+pytestmark = pytest.mark.skipif(
+    native.loaded("energies").library is None, reason=native.loaded("energies").reason
+)
 
 
 def given(size: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:

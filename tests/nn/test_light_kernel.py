@@ -18,7 +18,9 @@ from weft.nn.kernels.light import KINDS, light
 
 GATES = {"mingru": 2, "minlstm": 3, "ssru": 2, "sru": 3, "sru peeping": 3}
 WAYS = {
-    "native": pytest.mark.skipif(native.light().library is None, reason=native.light().reason),
+    "native": pytest.mark.skipif(
+        native.loaded("light").library is None, reason=native.loaded("light").reason
+    ),
     "torch": (),
     "triton": pytest.mark.skipif(
         importlib.util.find_spec("triton") is None or torch.cuda.is_available(),

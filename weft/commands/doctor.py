@@ -66,10 +66,9 @@ def _kernels(device: "torch.device") -> list[str]:
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no: {compiled.reason}"
     lines = [f"compiled recurrent cells and search steps: {there}"]
-    if native.light().library is None:
-        lines.append(f"  those without a matrix (minGRU, SRU, ..) not: {native.light().reason}")
-    if native.decoding().library is None:
-        lines.append(f"  steps of a search not: {native.decoding().reason}")
+    for source in native.CALLS:
+        if compiled.library and native.loaded(source).library is None:
+            lines.append(f"  {source} not: {native.loaded(source).reason}")
     reason = triton.why_not(device)
     said = (
         f"not used: {reason}" if reason else "peephole, minGRU, SRU, normalised gates and others run by them"

@@ -11,7 +11,6 @@ Every caller has a plain twin in torch, which serves where nothing was compiled.
 
 import ctypes
 import functools
-from collections.abc import Callable
 from ctypes import POINTER, Structure, c_double, c_longlong, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +22,7 @@ CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 VERSION = 1  # of the structs below
 SETS = {"AVX512": "avx512", "AVX2": "avx2"}  # what torch found by cpuid, and our file's name
+WIDTHS = {"avx512": 16, "avx2": 8}  # floats in a register
 
 
 class Forward(Structure):
@@ -149,37 +149,23 @@ class Loaded(NamedTuple):
     start: int | None = None
 
 
-@functools.cache
-def loaded() -> Loaded:
-    """The compiled cells with a matrix for this processor, or why there are none."""
-    return _load("cells", _cells)
+CALLS: dict[str, dict[str, type[Structure]]] = {
+    "cells": {"weft_forward": Forward, "weft_backward": Backward},
+    "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
+    "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
+    "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
+    "choosing": {"weft_choose": Choose},
+}
+"""Of each source its functions that share work among threads, and the struct that says what is to be done."""
 
 
 @functools.cache
-def light() -> Loaded:
-    """The compiled cells without a matrix, likewise."""
-    return _load("light", _light)
+def loaded(source: str = "cells") -> Loaded:
+    """What was compiled of a source for this processor, or why it is not there.
 
-
-@functools.cache
-def decoding() -> Loaded:
-    """What a step of a search takes of compiled code, likewise."""
-    return _load("decoding", _decoding)
-
-
-@functools.cache
-def energies() -> Loaded:
-    """The compiled energies of additive attention, likewise."""
-    return _load("energies", _energies)
-
-
-@functools.cache
-def choosing() -> Loaded:
-    """The compiled choice of a beam's continuations, likewise."""
-    return _load("choosing", _choosing)
-
-
-def _load(source: str, prepare: Callable[[Any], int]) -> Loaded:
+    Args:
+        source: one of CALLS.
+    """
     capability = torch.backends.cpu.get_cpu_capability()
     name = SETS.get(capability)
     if name is None:
@@ -189,59 +175,27 @@ def _load(source: str, prepare: Callable[[Any], int]) -> Loaded:
         return Loaded(None, "they were not compiled when Weft was installed (is there a C++ compiler?)")
     try:
         library = ctypes.CDLL(str(path))
-        width = prepare(library)
+        fits = _declared(library, source)
     except (OSError, AttributeError) as error:
         return Loaded(None, f"{path.name} cannot be loaded ({error})")
-    if not width:
+    if not fits:
         return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
     start = _openmp()
     spoken = "AVX-512" if name == "avx512" else "AVX2"
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
-    return Loaded(library, f"{spoken}{threads}", width, start)
+    return Loaded(library, f"{spoken}{threads}", WIDTHS[name], start)
 
 
-def _cells(library: Any) -> int:
-    """The width of a register; 0 for a library that does not fit this file."""
-    library.weft_version.restype = library.weft_width.restype = c_longlong
-    if library.weft_version() != VERSION:
-        return 0
-    library.weft_forward.argtypes = [POINTER(Forward), c_void_p]
-    library.weft_backward.argtypes = [POINTER(Backward), c_void_p]
-    library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
-    library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
-    return int(library.weft_width())
-
-
-def _light(library: Any) -> int:
-    """1; 0 for a library that does not fit this file."""
-    library.weft_light_version.restype = c_longlong
-    library.weft_light_forward.argtypes = [POINTER(Light), c_void_p]
-    library.weft_light_backward.argtypes = [POINTER(LightBack), c_void_p]
-    return int(library.weft_light_version() == VERSION)
-
-
-def _decoding(library: Any) -> int:
-    """1; 0 for a library that does not fit this file."""
-    library.weft_decoding_version.restype = c_longlong
-    library.weft_decode.argtypes = [POINTER(Decode), c_void_p]
-    library.weft_predict.argtypes = [POINTER(Predict), c_void_p]
-    library.weft_soften.argtypes = [POINTER(Soften), c_void_p]
-    return int(library.weft_decoding_version() == VERSION)
-
-
-def _energies(library: Any) -> int:
-    """1; 0 for a library that does not fit this file."""
-    library.weft_energies_version.restype = c_longlong
-    library.weft_energies.argtypes = [POINTER(Energies), c_void_p]
-    library.weft_energies_back.argtypes = [POINTER(Energies), c_void_p]
-    return int(library.weft_energies_version() == VERSION)
-
-
-def _choosing(library: Any) -> int:
-    """1; 0 for a library that does not fit this file."""
-    library.weft_choosing_version.restype = c_longlong
-    library.weft_choose.argtypes = [POINTER(Choose), c_void_p]
-    return int(library.weft_choosing_version() == VERSION)
+def _declared(library: Any, source: str) -> bool:
+    """Say what a library's functions take; False for one that does not fit this file."""
+    version = getattr(library, f"weft_{source}_version")
+    version.restype = c_longlong
+    for name, struct in CALLS[source].items():
+        getattr(library, name).argtypes = [POINTER(struct), c_void_p]
+    if source == "cells":
+        library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
+        library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
+    return bool(version() == VERSION)
 
 
 def pointer(tensor: Tensor | None) -> int | None:

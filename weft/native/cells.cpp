@@ -266,8 +266,7 @@ inline void slab(const Backward &f, Int s) {
 
 }  // namespace
 
-API Int weft_version() { return 1; }  // of the structs above, as __init__.py expects it
-API Int weft_width() { return W; }
+API Int weft_cells_version() { return 1; }  // of the structs above, as __init__.py expects it
 API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
 API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
 

@@ -114,7 +114,12 @@ def best_tokens(logp: Tensor, banned: Sequence[int] = ()) -> tuple[Tensor, Tenso
 def _compiled(logp: Tensor) -> bool:
     """Whether compiled code can read them."""
     plain = type(logp) is Tensor and logp.dtype == torch.float32 and logp.device.type == "cpu"
-    return plain and logp.stride(1) == 1 and not logp.requires_grad and native.choosing().library is not None
+    return (
+        plain
+        and logp.stride(1) == 1
+        and not logp.requires_grad
+        and native.loaded("choosing").library is not None
+    )
 
 
 def _by_native(logp: Tensor, base: Tensor, count: int, banned: Sequence[int]) -> Candidates:
@@ -127,7 +132,7 @@ def _by_native(logp: Tensor, base: Tensor, count: int, banned: Sequence[int]) ->
         sources, width, logp.shape[1], logp.stride(0), count, max(1, min(torch.get_num_threads(), sources)),
         *map(native.pointer, (logp, base, left_out, value, parent, token)),
     )  # fmt: skip
-    library = native.choosing()
+    library = native.loaded("choosing")
     library.library.weft_choose(byref(job), library.start)
     return Candidates(value, parent, token)
 

@@ -43,7 +43,7 @@ class _Light(torch.autograd.Function):
         y = states if alone else z.new_empty(rows, steps, size)
         _bounds, job = _job(kind, z, c, past, peep, mask, states)
         job.y = None if alone else pointer(y)
-        library = native.light()
+        library = native.loaded("light")
         library.library.weft_light_forward(byref(job), library.start)
         if training:
             ctx.save_for_backward(z, c, past, peep, states)
@@ -67,7 +67,7 @@ class _Light(torch.autograd.Function):
             job, job.slabs, dz.stride(0), dz.stride(1), row, step,
             pointer(dy), pointer(dc), pointer(dz), pointer(dpast), pointer(dpeep),
         )  # fmt: skip
-        library = native.light()
+        library = native.loaded("light")
         library.library.weft_light_backward(byref(back), library.start)
         return None, None, None, dz, dc, dpast, None if dpeep is None else dpeep.sum(0)
 

@@ -104,7 +104,7 @@ def step(
         packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
         pointer(path), pointer(mask), pointer(y), pointer(room),
     )  # fmt: skip
-    library = native.decoding()
+    library = native.loaded("decoding")
     library.library.weft_decode(byref(job), library.start)
     return y[:, None]
 

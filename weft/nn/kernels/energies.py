@@ -47,7 +47,7 @@ def _suits(query: Tensor) -> bool:
         and type(query) is Tensor
         and choice.forced("cells") in ("auto", "native")
         and not choice.traced()
-        and native.energies().library is not None
+        and native.loaded("energies").library is not None
     )
 
 
@@ -59,7 +59,7 @@ class _Energies(torch.autograd.Function):
         energy = query.new_empty(*query.shape[:2], keys.shape[1])
         job = _job(query, keys, weight, energy)
         job.slabs = max(1, min(torch.get_num_threads(), energy.shape[0] * energy.shape[1]))
-        library = native.energies()
+        library = native.loaded("energies")
         library.library.weft_energies(byref(job), library.start)
         ctx.save_for_backward(query, keys, weight)
         return energy
@@ -76,7 +76,7 @@ class _Energies(torch.autograd.Function):
         dquery, dkeys = torch.zeros_like(query), torch.zeros(keys.shape)
         dweight = weight.new_zeros(job.slabs, weight.shape[1])
         job.dquery, job.dkeys, job.dweight = map(pointer, (dquery, dkeys, dweight))
-        library = native.energies()
+        library = native.loaded("energies")
         library.library.weft_energies_back(byref(job), library.start)
         return dquery, dkeys, dweight.sum(0, keepdim=True)
 

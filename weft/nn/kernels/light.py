@@ -76,8 +76,8 @@ def light(
 
 def suits_native(given: list[Tensor]) -> str:
     """Why the compiled code cannot compute this; "" if it can."""
-    if native.light().library is None:
-        return native.light().reason
+    if native.loaded("light").library is None:
+        return native.loaded("light").reason
     autocast = torch.is_autocast_enabled("cpu")  # the product alone takes its dtype, as in the other cells
     low = (torch.bfloat16, torch.float16) if autocast else ()
     if any(t.device.type != "cpu" or t.dtype not in (torch.float32, *low) for t in given):

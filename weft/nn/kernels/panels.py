@@ -27,7 +27,7 @@ def usable(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
         and type(x) is Tensor
         and choice.forced("cells") in ("auto", "native")
         and not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or choice.traced())
-        and native.decoding().library is not None
+        and native.loaded("decoding").library is not None
     )
 
 

@@ -44,7 +44,7 @@ def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     job = native.Predict(
         rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp)
     )
-    library = native.decoding()
+    library = native.loaded("decoding")
     library.library.weft_predict(byref(job), library.start)
     return logp
 
@@ -55,6 +55,6 @@ def _softened(logits: Tensor, bias: Tensor) -> Tensor:
     rows = logits.numel() // classes
     slabs = max(1, min(torch.get_num_threads(), rows))
     job = native.Soften(rows, classes, slabs, pointer(logits), pointer(bias), pointer(logp))
-    library = native.decoding()
+    library = native.loaded("decoding")
     library.library.weft_soften(byref(job), library.start)
     return logp
