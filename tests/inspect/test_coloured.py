@@ -22,6 +22,13 @@ def test_every_word_stands_in_the_picture_the_heaviest_darkest() -> None:
     assert min(fills, key=lambda fill: int(fill[:2], 16) + int(fill[2:4], 16) + int(fill[4:], 16)) == "081c4a"
 
 
+def test_a_scale_may_be_given_and_an_empty_note_leaves_no_sign() -> None:
+    words, weights = ["read", "written"], np.array([0.5, 0.25])
+    own, given = (svg(coloured_text(words, weights, title="t", top=top)) for top in (None, 1.0))
+    assert "081c4a" in own and "081c4a" not in given  # half of what there could be is not the darkest
+    assert "␣" not in own
+
+
 def test_a_confusion_map_has_every_class_and_its_counts() -> None:
     matrix = np.array([[17, 0, 3], [0, 1234, 0], [0, 0, 0]])
     text = svg(confusion_map(matrix, ["a_1", "$b$", "в"], title="toy"))

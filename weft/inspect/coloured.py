@@ -72,7 +72,10 @@ def coloured_text(
             figure.text(
                 left / WIDE, top - 0.3 / high, f"{100 * weight:.0f} %", fontsize=7, va="top", color=FAINT
             )
-    figure.text(0.01, 0.02 / high, printable(note), fontsize=7, color=FAINT, va="bottom", parse_math=False)
+    if note:
+        figure.text(
+            0.01, 0.02 / high, printable(note), fontsize=7, color=FAINT, va="bottom", parse_math=False
+        )
     return figure
 
 

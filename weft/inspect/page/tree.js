@@ -9,8 +9,8 @@ weft.blocks.tree = (box, data) => {
   const colours = {pruned: '--faint', kept: '--c0', finished: '--c2', stopped: '--c1', cut: '--c3'};
 
   const list = weft.element('div', {class: 'hyps', role: 'group', 'aria-label': 'hypotheses'});
-  data.hypotheses.forEach((one, n) => list.append(weft.element('button', {dir: 'auto', 'aria-pressed': n === 0, onclick: () => { lit = n; show(); }},
-    `${n + 1}. ${one.text}`, weft.element('small', {}, `score ${weft.number(one.score)}, log-probability ${weft.number(one.logp)}`))));
+  data.hypotheses.forEach((one, n) => list.append(weft.element('button', {'aria-pressed': n === 0, onclick: () => { lit = n; show(); }},
+    `${n + 1}. `, weft.element('bdi', {}, one.text), weft.element('small', {}, `score ${weft.number(one.score)}, log-probability ${weft.number(one.logp)}`))));
   const slider = weft.element('input', {type: 'range', min: 1, max: steps, value: steps, 'aria-label': 'step', oninput: event => { now = Number(event.target.value); show(true); }});
   const said = weft.element('span', {class: 'note', style: 'margin:0'});
   const play = weft.element('button', {onclick: () => {

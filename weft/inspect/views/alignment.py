@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+ISOLATE, END = "\u2068", "\u2069"
+"""Round a text that may run from right to left, so that what stands beside it keeps its own direction."""
+
 WORD, MOMENT = "what was read", "a moment of the recording"
 PLACE = "a place of the picture, its row and column counted from the upper left"
 
@@ -58,7 +61,7 @@ class AlignmentView(View):
         """Heat maps; the text of the alignments below them."""
         groups = [
             {
-                "name": f"{number}. {one.text or '(nothing)'}   ({one.score:.3f})",
+                "name": f"{number}. {ISOLATE}{one.text or '(nothing)'}{END}   ({one.score:.3f})",
                 "items": [matrix(look.name, look.weights, one.pieces, self.source) for look in one.looks],
             }
             for number, one in enumerate(self.hypotheses, 1)
