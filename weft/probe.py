@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+import torch
 from torch import Tensor
 
 Edit = Callable[[str, Tensor], Tensor]
@@ -49,7 +50,7 @@ def record(name: str, tensor: Tensor) -> None:
 
 def watching() -> bool:
     """Whether a probe is open: ask before computing what only a picture needs."""
-    return _seen.get() is not None
+    return not torch.compiler.is_compiling() and _seen.get() is not None
 
 
 @contextmanager
@@ -70,4 +71,4 @@ def edited(name: str, tensor: Tensor) -> Tensor:
 
 def changing() -> bool:
     """Whether an edit is open: ask before taking a slower way that it can reach."""
-    return _edit.get() is not None
+    return not torch.compiler.is_compiling() and _edit.get() is not None

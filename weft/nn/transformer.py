@@ -91,6 +91,7 @@ class Block(nn.Module):
 
     Attributes:
         calls: the methods that read its parameters, for what gathers them only then (train/sharding.py).
+        regions: those that torch.compile may write anew (regions.py).
 
     Args:
         size: D.
@@ -109,6 +110,7 @@ class Block(nn.Module):
     """
 
     calls: ClassVar[tuple[str, ...]] = ("encode", "source", "decode")
+    regions: ClassVar[tuple[str, ...]] = ("encode", "_looked")
 
     def __init__(
         self,
@@ -188,12 +190,26 @@ class Block(nn.Module):
         folded = y.reshape(written.sources, -1, y.shape[2])  # [B, W T, D]
         entries = written.append(layer, *self.attention.keys_values(folded, order))
         causal = mask is None and x.shape[1] > 1
+        return self._looked(x, y, entries, mask, causal, source, source_mask, order), entries
+
+    def _looked(
+        self,
+        x: Tensor,
+        y: Tensor,
+        entries: Tensor,
+        mask: Tensor | None,
+        causal: bool,
+        source: Past | None,
+        source_mask: Tensor | None,
+        order: Order,
+    ) -> Tensor:
+        """`decode` when its keys and values are among the entries; y is what its queries are made of."""
         y = self.attention(y, entries[:, 0], entries[:, 1], mask, order=order, causal=causal)
         x = self._add(x, y, self.attention_norm)
         if source is not None:
             y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
             x = self._add(x, y, self.look_norm)
-        return self._network(x), entries
+        return self._network(x)
 
     def parts(self) -> dict[str, nn.Module]:
         """Norms and products by the names of kernels/decoding.py."""

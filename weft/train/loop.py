@@ -17,7 +17,8 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.train import carry, devices, files, seeds, sharding, weights
+from weft.nn.regions import compile_regions
+from weft.train import carry, compiling, devices, files, seeds, sharding, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, now
 from weft.train.feeding.feeding import check_parallel
@@ -76,6 +77,9 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
     device = devices.choose(settings.device)  # starts no CUDA library yet
     history = History(settings.metric, _higher(task, settings))
     carry.check(task, settings)
+    if settings.compile:
+        compiling.check(device)
+    at_a_time = 1 if settings.compile else settings.workers  # compiled code draws from torch's own generator
     with (
         seeds.deterministic(settings.deterministic),
         Processes(device) as processes,
@@ -84,7 +88,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
         if processes.first
         else Report() as report,
         Interrupts(together=processes.count > 1) as interrupts,
-        Workers(settings.workers, -(-settings.accumulate // processes.count), device) as workers,
+        Workers(at_a_time, -(-settings.accumulate // processes.count), device) as workers,
         Saving(
             Checkpoints(run, report.warned), background=settings.save_in_background, first=processes.first
         ) as saving,
@@ -105,6 +109,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 check_parallel(settings.feeding, model)
                 if (run / weights.START).exists():
                     weights.restore(model, weights.load(run / weights.START), str(run / weights.START))
+                blocks = compile_regions(model) if settings.compile else 0
                 if sharded:
                     sharding.shard(model, device, processes.count, settings.feeding)
                 seeds.settle(seeds.derive(settings.seed, "objective"), device)
@@ -122,6 +127,8 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 carried = carry.restored(task, checkpoints, position, model, device)
                 report.started(position.update, history.has(position.update))
                 report.said(_introduction(model, device, position, settings, workers, processes))
+                if settings.compile:
+                    report.said(compiling.sentence(blocks))
         except Interrupted:
             report.said("stopped while making ready; nothing is lost, the same command takes it up again")
             return Outcome("interrupted", 0, exit_code=interrupts.exit_code)

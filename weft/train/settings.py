@@ -51,6 +51,8 @@ class Settings:
         max_skips: updates that may be left out in a whole training.
         checkpoint_activations: keep only the inputs of layers and compute the rest again when gradients
             come: less memory, more time, the same gradients.
+        compile: let torch.compile write the blocks of Transformers anew, after minutes of compiling; needs a
+            compiler. Batches are then computed one after the other. On a CPU measure first (docs/scale.md).
         sharding: with several processes, full leaves each only its rows of parameters, gradients and moments
             (FSDP2); none a copy of the whole.
         save_in_background: write a checkpoint while training goes on; a copy is in memory meanwhile.
@@ -91,6 +93,7 @@ class Settings:
     non_finite: Literal["raise", "skip", "roll_back"] = "raise"
     max_skips: int = 10
     checkpoint_activations: bool = False
+    compile: bool = False
     sharding: Literal["none", "full"] = "none"
     save_in_background: bool = True
     deterministic: bool = False
@@ -117,6 +120,11 @@ class Settings:
             raise ConfigError(
                 f"training.sharding: full came, but training.objective: {type(self.objective).__name__} "
                 "needs whole parameters; set sharding: none"
+            )
+        if self.compile and self.sharding == "full":
+            raise ConfigError(
+                "training.compile: true came with training.sharding: full, which were never tried together; "
+                "set one of them back"
             )
         for name in ("accumulate", "save_every", "keep_best", "log_every"):
             if getattr(self, name) < 1:

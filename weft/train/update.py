@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from weft.nn.regions import plainly
 from weft.train.batch import Pass, add
 from weft.train.guard import NonFinite, explain
 from weft.train.objectives.likelihood import OwnLoss
@@ -121,7 +122,8 @@ def update(
         if sharded:  # layers are not watched: a pass is one of all processes
             where, what = _worst(losses[1:, 0])
         else:
-            where, what = explain(model, (run.loss(share)[0] for share in mine))
+            with plainly():
+                where, what = explain(model, (run.loss(share)[0] for share in mine))
         why = (mine[where].offset if mine else 0, what)
         optimiser.zero_grad(set_to_none=True)
         sentence = _sentence(group, position, why)
