@@ -4,22 +4,11 @@ from pathlib import Path
 
 import click
 
+from weft.commands.pictured import pictured
+
 
 @click.command("caption", short_help="Captions for pictures.")
-@click.option(
-    "--train",
-    type=click.Path(path_type=Path),
-    required=True,
-    help=".tsv (IMAGE TAB CAPTION), .jsonl, or COCO's .json.",
-)
-@click.option(
-    "--images", type=click.Path(path_type=Path), help="Folder of the pictures; beside the captions."
-)
-@click.option("--valid", type=click.Path(path_type=Path), help="Validation captions; found if so named.")
-@click.option("--test", type=click.Path(path_type=Path), help="Test captions, likewise.")
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="Recipe to write; caption.yaml by default."
-)
+@pictured("caption")
 def command(
     train: Path, images: Path | None, valid: Path | None, test: Path | None, output: Path | None
 ) -> None:
