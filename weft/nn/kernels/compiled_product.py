@@ -1,7 +1,7 @@
-"""`linear` as one operation that torch.compile leaves as it is, so that compiled code multiplies as fast.
+"""`linear` as one operation that torch.compile leaves as it is: written and compiled code multiply alike.
 
-What torch writes for a CPU calls MKL for every float32 product, where oneDNN may be twice as fast: blocks of
-a Transformer came out slower compiled than written. Under autocast, and on a GPU, torch's own product serves.
+What torch writes for a CPU calls MKL for every float32 product, where oneDNN may be the faster one. Under
+autocast, and on a GPU, torch's own product serves. What it gains is in docs/scale.md: nothing that showed.
 Read next: linear.py, which asks for it; ../regions.py.
 """
 
