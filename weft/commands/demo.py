@@ -34,7 +34,7 @@ LOOKED_AT = "Select the cells that you want to copy to another sheet."
 @click.option(
     "--run", type=click.Path(path_type=Path), help="Run directory; runs/demo-SOURCE-TARGET by default."
 )
-@click.option("--minutes", type=float, help="Minutes of training; 4.5 by default.")
+@click.option("--minutes", type=float, help="Minutes of training; 5.2 by default.")
 def command(source: str, target: str, run: Path | None, minutes: float | None) -> int:
     """Train a translator on the help texts that come with Weft, score it, use it, see where it looks.
 
