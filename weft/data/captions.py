@@ -117,8 +117,9 @@ def _coco(path: Path, split: str | None, language: str) -> Iterator[_Row]:
             "caption); write it so, or give a .tsv"
         ) from None
     for at, (number, caption) in enumerate(rows):
-        if number not in names:
-            raise DataError(f"{path}: annotation {at + 1} is of image {number!r}, which is not among images")
+        if not isinstance(number, int | str) or number not in names:
+            shown = repr(number)[:80]
+            raise DataError(f"{path}: annotation {at + 1} is of image {shown}, which is not among images")
         yield names[number], [caption], f"{path}: annotation {at + 1}", number
 
 

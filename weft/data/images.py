@@ -163,6 +163,7 @@ _DECODERS = (
     AttributeError,
     LookupError,
     ArithmeticError,
+    MemoryError,
 )
 _BROKEN = (*_DECODERS, UnidentifiedImageError, struct.error, Image.DecompressionBombError, Warning)
 

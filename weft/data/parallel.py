@@ -98,7 +98,10 @@ class ParallelText:
     def _read_header(self) -> None:
         """Which columns are wanted, by the names in the first line or, without one, the only two."""
         (file,) = self.files
-        cells = [cell.strip() for cell in next(read_lines(file)).split("\t")]
+        line = next(read_lines(file), None)
+        if line is None:  # a byte order mark and nothing behind it
+            raise DataError(f"{file}: the file is empty; give one with at least one line")
+        cells = [cell.strip() for cell in line.split("\t")]
         wanted = [self.source, self.target]
         if set(wanted) <= set(cells):
             self._header, self._width = 1, len(cells)

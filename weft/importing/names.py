@@ -27,8 +27,9 @@ def activation(foreign: Foreign, *names: str) -> Activation:
     """
     word = foreign.setting(*names)
     if word not in ACTIVATIONS:
+        came = str(word)[:80]
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: {names[0]}: {word} came, Weft imports {', '.join(ACTIVATIONS)}"
+            f"{foreign.path / 'config.json'}: {names[0]}: {came} came, Weft imports {', '.join(ACTIVATIONS)}"
         )
     return ACTIVATIONS[word]
 

@@ -155,7 +155,7 @@ def load(path: Path) -> Vocabulary:
         order = [int(number) for number in about["order"]]
         return Imported(content, order, framed=bool(about["framed"]))
     except Exception as error:
-        raise CheckpointError(f"{path}: is damaged ({error}); import the model again") from error
+        raise CheckpointError(f"{path}: is damaged ({str(error)[:200]}); import the model again") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class WordList:
         try:
             plain = jsonfile.read(path)
             return cls(plain["words"], [int(count) for count in plain["counts"]])
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError, OverflowError) as error:
             raise CheckpointError(
                 f"{path}: is missing or damaged ({type(error).__name__}); this is no run of word vectors, "
                 "or training has not begun"
