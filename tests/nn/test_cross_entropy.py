@@ -1,4 +1,4 @@
-"""The fused softmax and cross-entropy equals its plain twin, in one chunk and in many."""
+"""The fused softmax and cross-entropy equals its plain twin, in one chunk or many, compiled or not."""
 
 import math
 
@@ -7,11 +7,16 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
+from weft import native
+from weft.errors import ShapeError
+from weft.nn.kernels import choice
 from weft.nn.kernels import cross_entropy as kernel
 from weft.nn.kernels.cross_entropy import cross_entropy, plain_cross_entropy
 
 N, D, V = 13, 5, 7
 
+compiled = pytest.mark.skipif(native.loaded("losses").library is None, reason=native.loaded("losses").reason)
+ways = pytest.mark.parametrize("way", [pytest.param("native", marks=compiled), "torch"])
 smoothings = pytest.mark.parametrize("smoothing", [0.0, 0.1])
 biases = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 
@@ -19,6 +24,7 @@ biases = pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.fixture(params=[1, 3 * V, 1 << 20], ids=["a row a chunk", "three rows a chunk", "one chunk"])
 def chunks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "ELEMENTS", request.param)
+    monkeypatch.setattr(kernel, "GRADIENTS", 2 * request.param)
 
 
 def inputs(bias: bool, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
@@ -113,3 +119,68 @@ def test_bfloat16_autocast_stays_near_float32() -> None:
     for one, other in zip(rounded[:3], exact[:3], strict=True):
         assert one.grad.dtype == torch.float32
         assert (one.grad - other.grad).norm() < 0.02 * other.grad.norm()
+
+
+def wide_row(dtype: torch.dtype, classes: int) -> list[Tensor]:
+    """More classes than a register or four of them hold, and logits of some size."""
+    made = [normal(21, 6), 3 * normal(classes, 6, seed=2), normal(classes, seed=3)]
+    return [tensor.to(dtype).requires_grad_() for tensor in made]
+
+
+@ways
+@smoothings
+@pytest.mark.parametrize("classes", [1, 15, 64, 150])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_law_7_either_way_is_the_formula_in_float64(
+    way: str, smoothing: float, classes: int, threads: int
+) -> None:
+    target = torch.arange(21) * 7 % classes
+    before = torch.get_num_threads()
+    results = []
+    try:
+        torch.set_num_threads(threads)
+        for dtype, name in ((torch.float32, way), (torch.float64, "torch")):
+            h, weight, b = wide_row(dtype, classes)
+            with choice.use(cells=name):  # type: ignore[arg-type]
+                total, plain = cross_entropy(h, weight, b, target, smoothing)
+            total.backward()
+            results.append([total.detach(), plain, h.grad, weight.grad, b.grad])
+    finally:
+        torch.set_num_threads(before)
+    for one, exact in zip(*results, strict=True):
+        close(one.double(), exact, 1e-5)
+
+
+@compiled
+@smoothings
+def test_law_7_bfloat16_both_ways_alike(smoothing: float) -> None:
+    results = []
+    for way in ("native", "torch"):
+        h, weight, b = wide_row(torch.float32, 150)
+        with choice.use(cells=way), torch.autocast("cpu", dtype=torch.bfloat16):  # type: ignore[arg-type]
+            total, plain = cross_entropy(h, weight, b, torch.arange(21) * 7 % 150, smoothing)
+        total.backward()
+        results.append([total.detach(), plain, h.grad, weight.grad, b.grad])
+    for one, other in zip(*results, strict=True):
+        close(one, other, 1e-3)  # both round the same logits and nearly the same gradients
+
+
+@ways
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_logit_that_is_no_number_is_not_hidden(way: str, bad: float) -> None:
+    h, weight, b = wide_row(torch.float32, 40)
+    with torch.no_grad():
+        b[17] = bad
+    with choice.use(cells=way):  # type: ignore[arg-type]
+        total, plain = cross_entropy(h, weight, b, torch.zeros(21, dtype=torch.long))
+    total.backward()
+    assert not total.isfinite() and not plain.isfinite() and not h.grad.isfinite().any()
+
+
+@compiled
+@pytest.mark.parametrize("wrong", [-1, 7])
+def test_a_target_outside_of_the_vocabulary_is_refused(wrong: int) -> None:
+    h, weight, b, target = inputs(True, torch.float32)
+    target[3] = wrong
+    with pytest.raises(ShapeError, match=rf"{wrong} .*7 classes"):
+        cross_entropy(h, weight, b, target)

@@ -3,6 +3,7 @@
 cells.cpp     recurrent layers          nn/kernels/compiled.py
 light.cpp     those without a matrix    nn/kernels/compiled_light.py
 energies.cpp  additive attention        nn/kernels/energies.py
+losses.cpp    cross-entropy             nn/kernels/cross_entropy.py
 decoding.cpp  a step of a search        nn/kernels/decoding.py, vocabulary.py
 choosing.cpp  the best continuations    search/candidates.py
 
@@ -11,7 +12,7 @@ Every caller has a plain twin in torch, which serves where nothing was compiled.
 
 import ctypes
 import functools
-from ctypes import POINTER, Structure, c_double, c_longlong, c_void_p
+from ctypes import POINTER, Structure, byref, c_double, c_longlong, c_void_p
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,6 +132,16 @@ class Energies(Structure):
     ]
 
 
+class Losses(Structure):
+    """As struct Losses in losses.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "classes", "slabs", "half"]),
+        ("smoothing", c_double),
+        *((name, c_void_p) for name in ["logits", "bias", "target", "gradient", "dbias", "room", "sums"]),
+    ]
+
+
 class Choose(Structure):
     """As struct Choose in choosing.cpp."""
 
@@ -153,6 +164,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "cells": {"weft_forward": Forward, "weft_backward": Backward},
     "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
     "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
+    "losses": {"weft_losses": Losses},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
     "choosing": {"weft_choose": Choose},
 }
@@ -196,6 +208,24 @@ def _declared(library: Any, source: str) -> bool:
         library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
         library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
     return bool(version() == VERSION)
+
+
+def call(function: str, job: Structure) -> None:
+    """Do a job, its slabs shared among as many threads.
+
+    Args:
+        function: one of those in CALLS; what holds it must have been loaded.
+    """
+    found = loaded(_SOURCE[function])
+    getattr(found.library, function)(byref(job), found.start)
+
+
+_SOURCE = {function: source for source, functions in CALLS.items() for function in functions}
+
+
+def slabs(rows: int) -> int:
+    """Among how many threads so many rows are shared."""
+    return max(1, min(torch.get_num_threads(), rows))
 
 
 def pointer(tensor: Tensor | None) -> int | None:

@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light", "energies", "decoding", "choosing")
-COMMON = (HERE / "common.h", HERE / "panels.h")
+SOURCES = ("cells", "light", "energies", "losses", "decoding", "choosing")
+COMMON = tuple(HERE / name for name in ("common.h", "panels.h", "softmax.h"))
 SETS = {
     "avx512": ["-mavx512f", "-mfma", "-mprefer-vector-width=512"],
     "avx2": ["-mavx2", "-mfma"],

@@ -8,8 +8,7 @@
 //
 // Plain C interface as in cells.cpp, compiled as it is.
 #include "panels.h"
-
-#include <cmath>
+#include "softmax.h"
 
 enum Activation { RELU, GELU, GELU_TANH, SILU, SWIGLU };
 
@@ -37,11 +36,6 @@ struct Decode {
 };
 
 namespace {
-
-inline V power(V x) {  // e^x of x <= 0
-  Power e(most(set(-87.f), x));
-  return fma(e.p, e.scale, e.scale);
-}
 
 // The error function by Abramowitz & Stegun 7.1.26, exact to 1.5e-7.
 inline V error(V x) {
@@ -283,35 +277,11 @@ struct Predict {
 
 namespace {
 
-inline float largest(V v) {
-  float each[W], found = -INFINITY;
-  store(each, lanes(W), v);
-  for (int i = 0; i < W; i++) found = each[i] > found ? each[i] : found;
-  return found;
-}
-
-// A NaN among the logits makes the whole row NaN, as torch does; the sum's order is that of the row alone.
+// A NaN among the logits makes the whole row NaN, as torch does.
 void log_softmax(float *x, Int n) {
-  constexpr int N = 4;  // registers at once, so that no sum waits for the one before
-  V high[N], sum[N];
-  for (int v = 0; v < N; v++) high[v] = set(-INFINITY), sum[v] = set(0.f);
-  Int i = 0;
-  for (; i + N * W <= n; i += N * W)
-    for (int v = 0; v < N; v++) high[v] = most(whole(x + i + v * W), high[v]);
-  float top = largest(most(most(high[0], high[1]), most(high[2], high[3])));
-  for (; i < n; i++) top = x[i] > top ? x[i] : top;
-  const V peak = set(top);
-  for (i = 0; i + N * W <= n; i += N * W)
-    for (int v = 0; v < N; v++) sum[v] = add(sum[v], power(sub(whole(x + i + v * W), peak)));
-  float all = total(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
-  for (; i < n; i += W) {
-    float rest[W];
-    const Int count = n - i < W ? n - i : W;
-    store(rest, lanes(W), power(sub(load(x + i, lanes(count)), peak)));
-    for (Int j = 0; j < count; j++) all += rest[j];
-  }
-  const V less = set(std::log(all));  // after the peak, or one of thousands would swallow it
-  for (i = 0; i < n; i += W) {
+  const float top = peak_of(x, n);
+  const V peak = set(top), less = set(std::log(sum_of_powers(x, n, top, [](Int, M, V) {})));
+  for (Int i = 0; i < n; i += W) {  // the sum after the peak, or one of thousands would swallow it
     M m = lanes(n - i);
     store(x + i, m, sub(sub(load(x + i, m), peak), less));
   }
@@ -336,13 +306,6 @@ struct Soften {
 };
 
 namespace {
-
-inline float widened(unsigned short half) {
-  unsigned bits = (unsigned)half << 16;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
 
 inline void soften_slab(const Soften &p, Int s) {
   for (Int r = p.rows * s / p.slabs; r < p.rows * (s + 1) / p.slabs; r++) {

@@ -13,7 +13,6 @@ sum first, then the earlier parent, then the lower token id. Read next: beam.py.
 """
 
 from collections.abc import Sequence
-from ctypes import byref
 from typing import NamedTuple
 
 import torch
@@ -129,11 +128,10 @@ def _by_native(logp: Tensor, base: Tensor, count: int, banned: Sequence[int]) ->
     parent, token = torch.empty(2, sources, count, dtype=torch.int64)
     left_out = torch.tensor([*sorted(banned), logp.shape[1]])
     job = native.Choose(
-        sources, width, logp.shape[1], logp.stride(0), count, max(1, min(torch.get_num_threads(), sources)),
+        sources, width, logp.shape[1], logp.stride(0), count, native.slabs(sources),
         *map(native.pointer, (logp, base, left_out, value, parent, token)),
     )  # fmt: skip
-    library = native.loaded("choosing")
-    library.library.weft_choose(byref(job), library.start)
+    native.call("weft_choose", job)
     return Candidates(value, parent, token)
 
 

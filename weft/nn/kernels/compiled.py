@@ -4,7 +4,6 @@ Steps come first inside, [T, B, ..], and rows are sorted by length and dealt to 
 is not computed and no thread waits for another. Its plain twin is the loop over a cell's `step`.
 """
 
-from ctypes import byref
 from typing import Any
 
 import torch
@@ -44,7 +43,7 @@ def run(
     Returns:
         y [B, T, H] (zero at padding), h, c [B, H].
     """
-    rows = sort(x, mask, max(1, min(torch.get_num_threads(), len(x) // ROWS)))
+    rows = sort(x, mask, native.slabs(len(x) // ROWS))
     x, h, c = rows.take(x), rows.take(h), rows.take(c)  # type: ignore[assignment]
     wanted = [t for t in (x, h, c, weight_x, weight_h, bias, extra) if t is not None and t.requires_grad]
     training = torch.is_grad_enabled() and bool(wanted)
@@ -95,8 +94,7 @@ class _Layer(torch.autograd.Function):
             pointer(extra) if cell == "peephole" else None, pointer(gates), pointer(inner), pointer(hs),
             pointer(cs),
         )  # fmt: skip
-        library = native.loaded()
-        library.library.weft_forward(byref(job), library.start)
+        native.call("weft_forward", job)
         if training:
             ctx.save_for_backward(x, weight_x, weight_h, extra, hs, cs, gates, inner, h, c, bias)
             ctx.cell, ctx.plan = cell, plan
@@ -129,15 +127,14 @@ class _Layer(torch.autograd.Function):
         dextra = x.new_zeros(len(plan.active), 3, size) if cell == "peephole" else None
         registers = -(-size // native.loaded().width)
         panel = x.new_empty(registers * native.loaded().width * wide)
-        library = native.loaded()
-        library.library.weft_pack_backward(size, wide, pointer(weight_h), pointer(panel))
+        native.loaded().library.weft_pack_backward(size, wide, pointer(weight_h), pointer(panel))
         job = native.Backward(
             CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds), pointer(plan.active),
             pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
             pointer(extra) if cell == "peephole" else None, pointer(dy), pointer(dh_last), pointer(dc),
             pointer(dh), pointer(carry), pointer(d), pointer(dextra),
         )  # fmt: skip
-        library.library.weft_backward(byref(job), library.start)
+        native.call("weft_backward", job)
         # Saved tensors are read once: recomputed ones are there once.
         return (None, None, None, *_products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real()))
 

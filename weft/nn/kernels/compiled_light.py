@@ -3,7 +3,6 @@
 Its plain twin is light.py's `by_torch`, which also serves where a gradient is derived again.
 """
 
-from ctypes import byref
 from typing import Any
 
 import torch
@@ -43,8 +42,7 @@ class _Light(torch.autograd.Function):
         y = states if alone else z.new_empty(rows, steps, size)
         _bounds, job = _job(kind, z, c, past, peep, mask, states)
         job.y = None if alone else pointer(y)
-        library = native.loaded("light")
-        library.library.weft_light_forward(byref(job), library.start)
+        native.call("weft_light_forward", job)
         if training:
             ctx.save_for_backward(z, c, past, peep, states)
             ctx.kind, ctx.mask = kind, mask
@@ -67,8 +65,7 @@ class _Light(torch.autograd.Function):
             job, job.slabs, dz.stride(0), dz.stride(1), row, step,
             pointer(dy), pointer(dc), pointer(dz), pointer(dpast), pointer(dpeep),
         )  # fmt: skip
-        library = native.loaded("light")
-        library.library.weft_light_backward(byref(back), library.start)
+        native.call("weft_light_backward", back)
         return None, None, None, dz, dc, dpast, None if dpeep is None else dpeep.sum(0)
 
 
@@ -83,7 +80,7 @@ def _job(
 ) -> tuple[Tensor, native.Light]:
     """What the compiled code gets; the bounds and the mask must outlive the call."""
     rows, steps = z.shape[:2]
-    slabs = max(1, min(torch.get_num_threads(), rows // ROWS))
+    slabs = native.slabs(rows // ROWS)
     bounds = torch.arange(slabs + 1) * rows // slabs
     mask = None if mask is None else mask.contiguous()
     job = native.Light(

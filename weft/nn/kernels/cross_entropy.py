@@ -3,6 +3,11 @@
 The logits [N, V] are the largest tensor of a sequence model. Here a few rows of them exist at a time:
 their loss and their gradient are made at once, in the forward pass, and only the gradients of h, W and
 b are kept. The plain twin is `plain_cross_entropy`, which the tests compare it with.
+
+native   what follows a product is done row by row by compiled code, float32 and bfloat16 on the CPU
+torch    the same by torch's operations
+
+Nothing is measured: the first that can run does the least. Read next: linear.py; ../../native/losses.cpp.
 """
 
 from typing import Any
@@ -11,9 +16,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from weft import native
+from weft.errors import ShapeError
+from weft.native import pointer
+from weft.nn.kernels import choice
 from weft.nn.kernels.linear import linear
 
 ELEMENTS = 1 << 20  # of the logits that exist at a time; smaller and larger were slower on two CPUs
+GRADIENTS = 1 << 23  # of their gradients; the products of a block cost the more the smaller it is
 
 
 def cross_entropy(
@@ -27,6 +37,9 @@ def cross_entropy(
 
     Returns:
         The smoothed sum [], and the plain sum -log p(target) [] (without gradient), in nats.
+
+    Raises:
+        ShapeError: a target is none of the V classes (IndexError and the like where torch finds it).
     """
     device = h.device.type
     if torch.is_autocast_enabled(device):
@@ -55,36 +68,27 @@ class _CrossEntropy(torch.autograd.Function):
         smoothing: float,
         grads: bool,
     ) -> tuple[Tensor, Tensor]:
-        size = len(weight)
-        w = weight.to(h.dtype)
-        wide = torch.promote_types(h.dtype, torch.float32)
+        size, w = len(weight), weight.to(h.dtype)
+        soften = (_Native if _suits(h) else _Torch)(h, size, bias, smoothing, grads)
         dh = torch.empty_like(h) if grads else None
-        dw = torch.zeros(weight.shape, dtype=wide, device=h.device) if grads else None
-        db = torch.zeros(size, dtype=wide, device=h.device) if grads and bias is not None else None
-        total = h.new_zeros((), dtype=wide)
-        plain = h.new_zeros((), dtype=wide)
-        rows = max(1, ELEMENTS // size)
+        dw: Tensor | None = None
+        block = max(1, GRADIENTS // size)
+        rows = max(1, ELEMENTS // size) if h.device.type == "cpu" else block
         with torch.autocast(h.device.type, enabled=False):
-            for at in range(0, len(h), rows):
-                part, wanted = h[at : at + rows], target[at : at + rows, None]
-                logits = linear(part, w, None if bias is None else bias.to(h.dtype))
-                logp = torch.log_softmax(logits, -1, dtype=wide)
-                nll = -logp.gather(1, wanted).sum()
-                plain += nll
-                total += (1 - smoothing) * nll
-                if smoothing:
-                    total -= smoothing / size * logp.sum()
-                if dh is None or dw is None:
+            for at in range(0, len(h), block):
+                hs, targets = h[at : at + block], target[at : at + block]
+                out = h.new_empty(len(hs), size) if grads else None
+                for first in range(0, len(hs), rows):
+                    some = slice(first, first + rows)
+                    soften(linear(hs[some], w), targets[some], None if out is None else out[some])
+                if out is None or dh is None:
                     continue
-                grad = logp.exp_()
-                if smoothing:
-                    grad -= smoothing / size
-                grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
-                if db is not None:
-                    db += grad.sum(0)
-                grad = grad.to(h.dtype)
-                dh[at : at + rows] = linear(grad, w.mT)
-                dw += linear(grad.mT, part.mT)
+                dh[at : at + block] = linear(out, w.mT)
+                product = linear(out.mT, hs.mT)
+                dw = product.to(soften.wide) if dw is None else dw.add_(product.to(soften.wide))
+        if grads and dw is None:
+            dw = torch.zeros_like(weight, dtype=soften.wide)
+        total, plain, db = soften.ended()
         ctx.save_for_backward(*(g for g in (dh, dw, db) if g is not None))
         ctx.mark_non_differentiable(plain)
         ctx.dtypes = weight.dtype, None if bias is None else bias.dtype
@@ -103,3 +107,82 @@ class _CrossEntropy(torch.autograd.Function):
             None,
             None,
         )
+
+
+class _Torch:
+    """Adds up the losses of rows of logits and writes their gradients, by torch's operations.
+
+    Args:
+        h: what the logits are made of, for its dtype and device.
+        size: V; bias: [V] or None; smoothing: as in `cross_entropy`.
+        grads: whether gradients are wanted.
+    """
+
+    def __init__(self, h: Tensor, size: int, bias: Tensor | None, smoothing: float, grads: bool) -> None:
+        self.wide = torch.promote_types(h.dtype, torch.float32)
+        self._bias = None if bias is None else bias.to(self.wide)
+        self._size, self._smoothing = size, smoothing
+        self._sums = h.new_zeros(2, dtype=self.wide)
+        self._db = h.new_zeros(size, dtype=self.wide) if grads and bias is not None else None
+
+    def __call__(self, logits: Tensor, target: Tensor, out: Tensor | None) -> None:
+        """Logits [n, V] without the bias and targets [n]; the gradient goes into `out` [n, V]."""
+        size, smoothing, wanted = self._size, self._smoothing, target[:, None]
+        logits = logits.to(self.wide)
+        logp = torch.log_softmax(logits if self._bias is None else logits + self._bias, -1)
+        nll = -logp.gather(1, wanted).sum()
+        self._sums += torch.stack([(1 - smoothing) * nll - smoothing / size * logp.sum(), nll])
+        if out is None:
+            return
+        grad = logp.exp_().sub_(smoothing / size)
+        grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+        if self._db is not None:
+            self._db += grad.sum(0)
+        out.copy_(grad)
+
+    def ended(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The smoothed sum [], the plain one [], and the gradient of the bias [V] or None."""
+        return self._sums[0], self._sums[1].clone(), self._db
+
+
+class _Native:
+    """`_Torch` in compiled code."""
+
+    wide = torch.float32
+
+    def __init__(self, h: Tensor, size: int, bias: Tensor | None, smoothing: float, grads: bool) -> None:
+        self._bias = None if bias is None else bias.float().contiguous()
+        self._size, self._smoothing = size, smoothing
+        self._slabs = native.slabs(len(h))
+        self._room = torch.empty(self._slabs, size)
+        self._sums = torch.zeros(self._slabs, 2, dtype=torch.float64)
+        self._db = torch.zeros(self._slabs, size) if grads and bias is not None else None
+
+    def __call__(self, logits: Tensor, target: Tensor, out: Tensor | None) -> None:
+        logits, target = logits.contiguous(), target.contiguous()
+        if not 0 <= int(target.min()) <= int(target.max()) < self._size:
+            raise ShapeError(
+                f"targets from {int(target.min())} to {int(target.max())} came for {self._size} classes; "
+                f"give each in 0..{self._size - 1}"
+            )
+        rows, half = len(logits), logits.dtype == torch.bfloat16
+        job = native.Losses(
+            rows, self._size, min(self._slabs, rows), half, self._smoothing,
+            *map(pointer, (logits, self._bias, target, out, self._db, self._room, self._sums)),
+        )  # fmt: skip
+        native.call("weft_losses", job)
+
+    def ended(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        total, plain = self._sums.sum(0).float()
+        return total, plain, None if self._db is None else self._db.sum(0)
+
+
+def _suits(h: Tensor) -> bool:
+    return (
+        h.device.type == "cpu"
+        and h.dtype in (torch.float32, torch.bfloat16)
+        and type(h) is Tensor
+        and choice.forced("cells") in ("auto", "native")
+        and not choice.traced()
+        and native.loaded("losses").library is not None
+    )

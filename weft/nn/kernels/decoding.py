@@ -5,7 +5,7 @@ twin is `Block.decode`, which also serves wherever `suits` says no. `WEFT_CELLS=
 """
 
 from collections.abc import Mapping, Sequence
-from ctypes import Array, addressof, byref
+from ctypes import Array, addressof
 from typing import NamedTuple
 
 import torch
@@ -92,7 +92,7 @@ def step(
             layer.values_source, layer.values_head, layer.values_place = values.stride()[:3]
     positions = entries + 1 if path is None else path.shape[1]
     places = 0 if look is None else look.layers[0][0].shape[2]
-    slabs = max(1, min(torch.get_num_threads(), sources))
+    slabs = native.slabs(sources)
     high = form.inner * (2 if form.activation == "swiglu" else 1)
     room = x.new_empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
     y = x[:, 0].clone(memory_format=torch.contiguous_format)
@@ -104,8 +104,7 @@ def step(
         packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
         pointer(path), pointer(mask), pointer(y), pointer(room),
     )  # fmt: skip
-    library = native.loaded("decoding")
-    library.library.weft_decode(byref(job), library.start)
+    native.call("weft_decode", job)
     return y[:, None]
 
 

@@ -7,7 +7,6 @@ torch    the sum, its tanh and a product
 Nothing is measured: the first that can run does the least. Read next: scores/additive.py, which calls it.
 """
 
-from ctypes import byref
 from typing import Any
 
 import torch
@@ -58,9 +57,8 @@ class _Energies(torch.autograd.Function):
         keys = keys if keys.stride(2) == 1 else keys.contiguous()
         energy = query.new_empty(*query.shape[:2], keys.shape[1])
         job = _job(query, keys, weight, energy)
-        job.slabs = max(1, min(torch.get_num_threads(), energy.shape[0] * energy.shape[1]))
-        library = native.loaded("energies")
-        library.library.weft_energies(byref(job), library.start)
+        job.slabs = native.slabs(energy.shape[0] * energy.shape[1])
+        native.call("weft_energies", job)
         ctx.save_for_backward(query, keys, weight)
         return energy
 
@@ -76,8 +74,7 @@ class _Energies(torch.autograd.Function):
         dquery, dkeys = torch.zeros_like(query), torch.zeros(keys.shape)
         dweight = weight.new_zeros(job.slabs, weight.shape[1])
         job.dquery, job.dkeys, job.dweight = map(pointer, (dquery, dkeys, dweight))
-        library = native.loaded("energies")
-        library.library.weft_energies_back(byref(job), library.start)
+        native.call("weft_energies_back", job)
         return dquery, dkeys, dweight.sum(0, keepdim=True)
 
 
@@ -85,5 +82,5 @@ def _job(query: Tensor, keys: Tensor, weight: Tensor, energy: Tensor) -> native.
     (sources, queries, size), places = query.shape, keys.shape[1]
     return native.Energies(
         sources, queries, places, size, keys.stride(0), keys.stride(1),
-        max(1, min(torch.get_num_threads(), sources)), *map(pointer, (query, keys, weight, energy)),
+        native.slabs(sources), *map(pointer, (query, keys, weight, energy)),
     )  # fmt: skip

@@ -6,8 +6,6 @@ torch    its product, the rest in the same block of memory
 Nothing is measured: the first that can run does the least. Read next: heads/categorical.py, which calls it.
 """
 
-from ctypes import byref
-
 import torch
 from torch import Tensor, nn
 
@@ -40,12 +38,11 @@ def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     h, bias = h.contiguous(), bias.contiguous()
     rows, (classes, size) = h.numel() // h.shape[-1], weight.shape
     logp = h.new_empty(*h.shape[:-1], classes)
-    slabs = max(1, min(torch.get_num_threads(), rows))
+    slabs = native.slabs(rows)
     job = native.Predict(
         rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp)
     )
-    library = native.loaded("decoding")
-    library.library.weft_predict(byref(job), library.start)
+    native.call("weft_predict", job)
     return logp
 
 
@@ -53,8 +50,7 @@ def _softened(logits: Tensor, bias: Tensor) -> Tensor:
     logits, logp = logits.contiguous(), torch.empty_like(logits, dtype=torch.float32)
     classes = logits.shape[-1]
     rows = logits.numel() // classes
-    slabs = max(1, min(torch.get_num_threads(), rows))
+    slabs = native.slabs(rows)
     job = native.Soften(rows, classes, slabs, pointer(logits), pointer(bias), pointer(logp))
-    library = native.loaded("decoding")
-    library.library.weft_soften(byref(job), library.start)
+    native.call("weft_soften", job)
     return logp
