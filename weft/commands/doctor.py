@@ -65,7 +65,7 @@ def _kernels(device: "torch.device") -> list[str]:
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no: {compiled.reason}"
-    lines = [f"compiled recurrent cells and search steps: {there}"]
+    lines = [f"compiled recurrent cells, losses and search steps: {there}"]
     for source in native.CALLS:
         if compiled.library and native.loaded(source).library is None:
             lines.append(f"  {source} not: {native.loaded(source).reason}")

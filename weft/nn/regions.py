@@ -16,7 +16,6 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
-from weft.nn.kernels import compiled_product
 from weft.probe import changing, watching
 
 _plain: ContextVar[bool] = ContextVar("weft_plain", default=False)
@@ -59,7 +58,6 @@ class Region:
 
 def compile_regions(model: nn.Module) -> int:
     """Let every region of a model be compiled, in place; how many modules have some."""
-    compiled_product.register()
     having = [module for module in model.modules() if getattr(type(module), "regions", ())]
     for module in having:
         for name in type(module).regions:  # type: ignore[attr-defined]

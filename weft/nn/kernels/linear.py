@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, compiled_product
+from weft.nn.kernels import choice
 from weft.nn.kernels.lowered import lowered
 
 SMALL = 1 << 20  # multiplications below which a call costs more than the product
@@ -35,8 +35,6 @@ def linear(
         ConfigError: oneDNN is forced and not there.
     """
     if torch.compiler.is_compiling():  # with nothing that would ask for its sizes
-        if compiled_product.suits(x, weight):
-            return torch.ops.weft.linear(x, weight, bias)  # type: ignore[no-any-return]
         return F.linear(x, weight, bias)
     weight, bias = lowered(weight), None if bias is None else lowered(bias)
     if backend is None and x.numel() * weight.shape[0] < SMALL:
