@@ -5,6 +5,8 @@ What is compiled differs from what is written in the order of sums and, with dro
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 import torch
 
 from tests.commands import corpus
-from tests.commands.shell import refused, weft
+from tests.commands.shell import Answer, refused, weft
 from tests.train.several import Pairs
 from tests.train.test_processes import furthest, trained
 from tests.train.toy import ROWS
@@ -125,11 +127,22 @@ def test_without_a_compiler_training_does_not_begin(tmp_path: Path, monkeypatch:
 @COMPILER
 @pytest.mark.slow
 def test_a_compiler_that_fails_is_told_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch._dynamo.reset()  # what this process has compiled already would serve
     monkeypatch.setenv("CXX", "false")
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
     recipe = corpus.make(tmp_path / "toy")
-    said = refused(weft("train", recipe, "--run", tmp_path / "run", "training.compile=true"))
+    # In a process of its own: what this one has compiled already would serve.
+    command = [
+        sys.executable,
+        "-m",
+        "weft",
+        "train",
+        recipe,
+        "--run",
+        tmp_path / "run",
+        "training.compile=true",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    said = refused(Answer(done.returncode, done.stdout, done.stderr))
     assert "torch cannot compile here" in said and "training.compile: false" in said
 
 
