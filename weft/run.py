@@ -36,6 +36,9 @@ FREE = ("training", "decoding")
 KEPT = (("seed",), ("optimiser", "use"))
 """What of `training` may not change all the same: the checkpoints depend on it."""
 
+WHERE = ("data", "folder")
+"""Where the data lies may change: a project moves. Resuming sees whether as much of it is there."""
+
 
 class Begun(NamedTuple):
     """A recipe that was checked, made into objects."""
@@ -248,6 +251,8 @@ def _check_format(path: Path) -> None:
 def _go_on(path: Path, plain: dict[str, Any]) -> None:
     """See that a recipe fits the run; one that has no checkpoint yet fits any."""
     old = read_recipe(path / "recipe.yaml").plain()
+    if isinstance(old.get(WHERE[0]), dict):
+        old[WHERE[0]][WHERE[1]] = _at(plain, WHERE)
     if _at(old, ("training", "start")) and not Checkpoints(path, print).updates():
         for taken_over in [path / weights.START, *path.glob("tokenizer*.json")]:
             taken_over.unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import corpus
-from tests.commands.shell import Answer, untouched, weft
+from tests.commands.shell import Answer, refused, untouched, weft
 from weft.tasks.translate import Translate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,6 +93,30 @@ def test_a_run_keeps_its_data_its_model_and_its_seed(trained: Path, change: str,
     recipe = trained.parent / "toy" / "toy.yaml"
     said = untouched(trained, lambda: weft("train", recipe, "--run", trained, change))
     assert re.search(rf"{trained}: this run was begun with {place}; .* with another --run$", said)
+
+
+def within(folder: Path) -> list[str]:
+    """Settings that find the data in a folder, however it is called."""
+    return [f"data.folder={folder}", "data.train=train", "data.valid=valid", "data.test=test"]
+
+
+def test_a_project_that_was_moved_goes_on(toy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert weft("train", toy, "--run", run, "training.max_updates=3", *within(toy.parent)).code == 0
+    moved = toy.parent.rename(tmp_path / "elsewhere")
+    answer = weft("train", moved / toy.name, "--run", run, "training.max_updates=5", *within(moved))
+    assert answer.code == 0 and "after 5 updates" in answer.out
+    assert weft("evaluate", run).code == 0
+
+
+def test_other_data_in_the_new_place_is_told(toy: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    assert weft("train", toy, "--run", run, "training.max_updates=3", *within(toy.parent)).code == 0
+    moved = toy.parent.rename(tmp_path / "elsewhere")
+    for file in moved.glob("train.*"):
+        file.write_text("".join(file.read_text().splitlines(keepends=True)[:40]))
+    again = weft("train", moved / toy.name, "--run", run, "training.max_updates=5", *within(moved))
+    assert re.search(r"epoch \d+ had \d+ batches, now it has \d+", refused(again))
 
 
 def test_how_it_is_trained_and_searched_may_change(toy: Path, tmp_path: Path) -> None:
