@@ -239,3 +239,49 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     trained = weft("train", "classify.yaml", "training.max_updates=2")
     assert trained.code == 0, trained.err
     assert "is there already" in refused(weft("init", "classify", "--train", "train.txt"))
+
+
+SHORT = ("training.max_updates=6", "training.validate_every=6")
+
+
+@pytest.fixture(scope="module")
+def second(run: Path) -> Path:
+    """A model of the same texts that reads letters."""
+    changes = ("data.vocabulary.kind=character", *SHORT)
+    answer = weft("train", run.parent / "toy" / "toy.yaml", "--run", run.parent / "second", *changes)
+    assert answer.code == 0, answer.err
+    return run.parent / "second"
+
+
+def probabilities(*arguments: object) -> list[dict[str, float]]:
+    lines = weft("predict", *arguments, "--scores", stdin=b"it was awful\nso good\nodd\n").lines
+    return [
+        {name: float(prob) for name, _, prob in (cell.rpartition("=") for cell in line.split("\t")[1:])}
+        for line in lines
+    ]
+
+
+def test_an_ensemble_is_the_mean_of_the_probabilities(run: Path, second: Path) -> None:
+    first, other, both = probabilities(run), probabilities(second), probabilities(run, "--ensemble", second)
+    for one, two, mean in zip(first, other, both, strict=True):
+        assert mean == pytest.approx({name: (one[name] + two[name]) / 2 for name in one}, abs=2e-4)
+        assert one != two
+    answer = weft("evaluate", run, "--ensemble", second)
+    assert answer.code == 0 and "29 texts" in answer.out and "2 runs together" in answer.out
+
+
+def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path: Path) -> None:
+    folded = tmp_path / "folded"
+    changes = ("data.hold_out=9", "data.valid=null", "data.test=null", "data.folds=3", "data.fold=1", *SHORT)
+    assert weft("train", run.parent / "toy" / "toy.yaml", "--run", folded, *changes).code == 0
+    assert "was trained on other folds" in refused(weft("evaluate", run, "--ensemble", folded))
+    other = tmp_path / "other"
+    toy = labelled.make_texts(tmp_path / "toy")
+    for file in toy.parent.iterdir():
+        if file != toy:
+            file.write_text(file.read_text().replace("good", "yes").replace("bad", "no"))
+    assert weft("train", toy, "--run", other, *SHORT).code == 0
+    said = refused(weft("evaluate", run, "--ensemble", other))
+    assert "its classes are no, yes, here they are bad, good" in said and str(other) in said
+    drawn = weft("predict", run, "--ensemble", second, "--plot", tmp_path / "plots", stdin=b"fine\n")
+    assert "draws where one model looked" in refused(drawn)

@@ -29,7 +29,7 @@ from weft.nn.heads.head import Loss
 from weft.tasks.contexts.standing import Standing, whole_words
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.check import check_labels
-from weft.tasks.labels.classifier import WINDOW, Classifier, Decided
+from weft.tasks.labels.classifier import WINDOW, Classifier, Decided, order
 from weft.tasks.labels.data import LabelData
 from weft.tasks.labels.evaluation import LabelEvaluation, evaluate
 from weft.tasks.labels.model import LabelModel
@@ -49,7 +49,10 @@ class Classify(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": LabelData, "model": LabelModel}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores", "plot")}
+    options: ClassVar[Mapping[str, Sequence[str]]] = {
+        "predict": ("scores", "plot", "ensemble"),
+        "evaluate": ("ensemble",),
+    }
     note: ClassVar[str] = (
         "accuracy is the share of texts with the right class, f1 the mean F1 of the "
         "classes, loss is nats a text."
@@ -189,10 +192,32 @@ class Classify(Task):
         places = list(range(0, len(texts), max(1, len(texts) // SAMPLES)))[:SAMPLES]
         return Validation(scores, [Sample(texts[n], labels[n], outputs[n]) for n in places])
 
-    def predictor(self, model: nn.Module) -> Classifier:
-        """The trained model at work: `predict(text)` answers with a class."""
+    def predictor(self, model: nn.Module, members: Sequence[Any] = ()) -> Classifier:
+        """The trained model at work: `predict(text)` answers with a class.
+
+        Args:
+            model: in evaluation mode.
+            members: opened runs that decide along, as an ensemble; each reads texts its own way.
+
+        Raises:
+            ConfigError: a member is another kind of run, has other classes, or learnt from texts tested here.
+        """
         assert isinstance(model, Predictor)
-        return Classifier(model, self.reader)
+        return Classifier(model, self.reader, others=[self._joined(member) for member in members])
+
+    def _joined(self, member: Any) -> Classifier:
+        other, data = member.task, self.data
+        if not isinstance(other, Classify):
+            raise ConfigError(f"--ensemble {member.path}: is no run of the task classify; leave it out")
+        mine, its = ((each.folds, each.fold) if each.folds else None for each in (data, other.data))
+        if mine != its:
+            raise ConfigError(
+                f"--ensemble {member.path}: was trained on other folds, so on texts that are tested here; "
+                "name a run with the same data.folds and data.fold"
+            )
+        with within(f"--ensemble {member.path}"):
+            order(other.reader.classes, self.reader.classes)
+        return Classifier(member.model, other.reader)
 
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
@@ -201,7 +226,9 @@ class Classify(Task):
 
         With scores: label TAB class=probability, the likeliest first.
         """
-        classifier = self.predictor(model)
+        classifier = self.predictor(model, options.get("ensemble", ()))
+        if options.get("plot") and options.get("ensemble"):
+            raise ConfigError("--plot: draws where one model looked; leave out --plot or --ensemble")
         texts: list[str] = []
         most = WINDOW if isinstance(source, Path) else 1
         for text in self._asked(source):
@@ -227,10 +254,8 @@ class Classify(Task):
     def _written(self, decided: Decided, scores: bool) -> str:
         if not scores:
             return decided.label
-        order = np.argsort(-decided.probs, kind="stable")
-        return "\t".join(
-            [decided.label, *(f"{self.reader.classes[n]}={decided.probs[n]:.4f}" for n in order.tolist())]
-        )
+        best = np.argsort(-decided.probs, kind="stable").tolist()
+        return "\t".join([decided.label, *(f"{self.reader.classes[n]}={decided.probs[n]:.4f}" for n in best)])
 
     def evaluate(
         self,
@@ -250,7 +275,9 @@ class Classify(Task):
             train = [one.text for one in texts], [one.label for one in texts]
         title = self.data.describe(split) if data is None else data.name
         texts_, labels = [one.text for one in found], [one.label for one in found]
-        return evaluate(self.predictor(model), texts_, labels, title=title, train=train)
+        members = options.get("ensemble", ())
+        title += f", {1 + len(members)} runs together" if members else ""
+        return evaluate(self.predictor(model, members), texts_, labels, title=title, train=train)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

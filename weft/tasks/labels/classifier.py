@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.probe import probe
 from weft.tasks.labels.items import Items
@@ -41,17 +42,37 @@ class Looked(NamedTuple):
     shown: str  # which weights these are
 
 
+def order(classes: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Where each class that is wanted stands among others.
+
+    Raises:
+        ConfigError: these are not the same classes.
+    """
+    if sorted(classes) != sorted(wanted):
+        raise ConfigError(
+            f"its classes are {', '.join(sorted(classes)[:8])}, here they are "
+            f"{', '.join(sorted(wanted)[:8])}; an ensemble needs the same"
+        )
+    return [list(classes).index(name) for name in wanted]
+
+
 class Classifier:
     """Classifies texts with a model and its reader.
 
     Args:
         model: in evaluation mode, on its device.
         reader: the model's.
+        others: classifiers that decide along, by the mean of all probabilities; each reads texts its own
+            way, the classes are the same (in any order).
+
+    Raises:
+        ConfigError: other classes.
     """
 
-    def __init__(self, model: Predictor, reader: Reader) -> None:
+    def __init__(self, model: Predictor, reader: Reader, *, others: Sequence["Classifier"] = ()) -> None:
         self.model = model
         self.reader = reader
+        self._others = [(other, order(other.reader.classes, reader.classes)) for other in others]
 
     def predict(self, text: str) -> str:
         """The class of one text."""
@@ -68,23 +89,33 @@ class Classifier:
         """
         texts = iter(texts)
         while read := list(islice(texts, window)):
-            rows = self.reader.encode(read)
-            order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
-            results: dict[int, Decided] = {}
-            batch: list[int] = []
-            for place, number in enumerate(order):
-                batch.append(number)
-                longer = max(1, len(rows[order[min(place + 1, len(order) - 1)]]))
-                if place + 1 == len(order) or longer * (len(batch) + 1) > TOKENS:
-                    results.update(
-                        zip(
-                            batch,
-                            self._batch([rows[n] for n in batch], [read[n] for n in batch]),
-                            strict=True,
-                        )
+            own = self._window(read)
+            if not self._others:
+                yield from own
+                continue
+            probs = np.stack([one.probs for one in own])
+            for other, places in self._others:
+                probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
+            yield from map(self._decided, probs / (1 + len(self._others)))
+
+    def _window(self, read: Sequence[str]) -> list[Decided]:
+        rows = self.reader.encode(read)
+        order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
+        results: dict[int, Decided] = {}
+        batch: list[int] = []
+        for place, number in enumerate(order):
+            batch.append(number)
+            longer = max(1, len(rows[order[min(place + 1, len(order) - 1)]]))
+            if place + 1 == len(order) or longer * (len(batch) + 1) > TOKENS:
+                results.update(
+                    zip(
+                        batch,
+                        self._batch([rows[n] for n in batch], [read[n] for n in batch]),
+                        strict=True,
                     )
-                    batch = []
-            yield from (results[number] for number in range(len(read)))
+                )
+                batch = []
+        return [results[number] for number in range(len(read))]
 
     def look(self, text: str) -> Looked:
         """How much each word weighed in the decision.
@@ -102,7 +133,7 @@ class Classifier:
             logp = self.model.head(self.model.pool(memory)[:, None])[0, 0]
             (slope,) = torch.autograd.grad(logp.max(), x)
         probs = logp.detach().exp().float().cpu().numpy()
-        decided = Decided(self.reader.classes[int(probs.argmax())], probs)
+        decided = self._decided(probs)
         looked = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
         if looked:
             weights, shown = looked[-1][0].mean(0), f"attention, mean of {looked[-1].shape[1]} queries"
@@ -123,7 +154,10 @@ class Classifier:
         source, mask = self.reader.source(rows, texts)
         with torch.inference_mode():
             probs = self.model(source.to(device), mask.to(device))[:, 0].exp().float().cpu().numpy()
-        return [Decided(self.reader.classes[int(row.argmax())], row) for row in probs]
+        return [self._decided(row) for row in probs]
+
+    def _decided(self, probs: np.ndarray) -> Decided:
+        return Decided(self.reader.classes[int(probs.argmax())], probs)
 
 
 def _of_tokens(
