@@ -116,13 +116,13 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
         with files.claim(path):
             if (path / "recipe.yaml").exists():
                 _check_format(path)
-                _go_on(path, begun.plain)
+                _go_on(path, begun)
             else:
                 versions = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
                 about = {**versions, "python": platform.python_version(), "threads": torch.get_num_threads()}
                 files.replace(path / "run.json", files.to_json(about))
             if begun.settings.start is not None and not Checkpoints(path, print).updates():
-                _start_from(begun.settings.start, path)
+                _start_from(begun.settings.start, path, begun.task)
             files.replace(path / "recipe.yaml", dump(begun.plain).encode())
     except OSError as error:
         raise CheckpointError(
@@ -131,8 +131,8 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     return begun
 
 
-def _start_from(old: Path, path: Path) -> None:
-    """Give a new run the weights of another one, and what its task keeps there, such as vocabularies.
+def _start_from(old: Path, path: Path, task: Task) -> None:
+    """Give a new run the weights of another one, and what the task keeps there, such as vocabularies.
 
     Raises:
         CheckpointError: that is no run directory, or not yet trained.
@@ -141,10 +141,14 @@ def _start_from(old: Path, path: Path) -> None:
     if not (old / "recipe.yaml").is_file() or not model.is_file():
         raise CheckpointError(f"training.start: {old} is no trained run; train it first, or leave start out")
     files.alone(old)
-    for kept in [*old.glob("*.json"), *old.glob("*.npy")]:
-        if kept.name not in ("run.json", "checkpoints.json"):
-            files.replace(path / kept.name, kept.read_bytes())
+    for kept in _kept(old, task):
+        files.replace(path / kept.name, kept.read_bytes())
     files.replace(path / weights.START, model.read_bytes())
+
+
+def _kept(path: Path, task: Task) -> list[Path]:
+    """The files of a run that its task made ready."""
+    return [found for pattern in task.keeps for found in path.glob(pattern)]
 
 
 def _foreign(path: Path) -> bool:
@@ -248,13 +252,14 @@ def _check_format(path: Path) -> None:
         )
 
 
-def _go_on(path: Path, plain: dict[str, Any]) -> None:
+def _go_on(path: Path, begun: Begun) -> None:
     """See that a recipe fits the run; one that has no checkpoint yet fits any."""
+    plain = begun.plain
     old = read_recipe(path / "recipe.yaml").plain()
     if isinstance(old.get(WHERE[0]), dict):
         old[WHERE[0]][WHERE[1]] = _at(plain, WHERE)
     if _at(old, ("training", "start")) and not Checkpoints(path, print).updates():
-        for taken_over in [path / weights.START, *path.glob("tokenizer*.json")]:
+        for taken_over in [path / weights.START, *_kept(path, begun.task)]:
             taken_over.unlink(missing_ok=True)
     fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
     fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
@@ -271,8 +276,8 @@ def _go_on(path: Path, plain: dict[str, Any]) -> None:
                     f"{path}: this run was imported with {difference}; train another model with another --run"
                 )
         elif difference:
-            for vocabulary in path.glob("tokenizer*.json"):
-                vocabulary.unlink()
+            for made in _kept(path, begun.task):
+                made.unlink()
 
 
 def _at(plain: Any, keys: tuple[str, ...]) -> Any:

@@ -1,6 +1,7 @@
 """Objectives from the command line: a run begins from another, stops, goes on, and keeps its model alone."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -78,11 +79,14 @@ def test_the_discriminator_is_no_part_of_the_model(trained: Path) -> None:
 
 
 def test_a_run_begins_where_another_ended(toy: Path, trained: Path, tmp_path: Path) -> None:
-    run = tmp_path / "next"
-    changes = (*FEW, f"training.start={trained}", "training.optimiser.lr=0", "training.max_updates=1")
+    run, first = tmp_path / "next", tmp_path / "first"
+    shutil.copytree(trained, first)
+    (first / "scores.json").write_text("{}")  # a user's, of the first run and not of the next
+    changes = (*FEW, f"training.start={first}", "training.optimiser.lr=0", "training.max_updates=1")
     assert weft("train", toy, "--run", run, *changes).code == 0
     for name in ("tokenizer.source.json", "tokenizer.target.json"):
         assert (run / name).read_bytes() == (trained / name).read_bytes()
+    assert not (run / "scores.json").exists()
     text = b"alpha beta gamma\n"
     assert weft("predict", run, stdin=text).out == weft("predict", trained, stdin=text).out
 

@@ -58,6 +58,7 @@ class Caption(Task):
         "predict": (*PREDICTED, "coco"),
         "evaluate": EVALUATED,
     }
+    keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json")
     note: ClassVar[str] = (
         "Exact is the share of captions that are one of the references word by word; BLEU-4 and CIDEr-D are "
         "computed as COCO's evaluation does, on greedy output, words in small letters without signs."

@@ -50,6 +50,7 @@ class Draw(Task):
         "predict": ("beam", "sample", "temperature", "top_k", "top_p", "seed", "plot"),
         "evaluate": ("beam",),
     }
+    keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json", "tiles.npy")
     note: ClassVar[str] = (
         "loss is nats a tile, error the mean squared difference of the pixels (0 to 1) of drawn pictures "
         "from the true ones, right the share of generated shapes whose colour, shape and place are as "

@@ -41,6 +41,7 @@ class ForecastTask(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores", "plot")}
+    keeps: ClassVar[Sequence[str]] = ("series.json",)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
     suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")
 

@@ -43,6 +43,7 @@ class Images(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores",)}
+    keeps: ClassVar[Sequence[str]] = ("pictures.json",)
     note: ClassVar[str] = (
         "accuracy is the share of pictures with the right class, f1 the mean F1 of the classes, loss is nats "
         "a picture."

@@ -56,6 +56,7 @@ class Speech(Task):
         "predict": PREDICTED,
         "evaluate": EVALUATED,
     }
+    keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "speech.json")
     note: ClassVar[str] = "WER and CER are percent of the references' words and characters, of greedy search."
 
     def __init__(self, *, data: SpeechData, model: SpeechModel, decoding: Listening) -> None:

@@ -96,6 +96,8 @@ class Task(ABC):
         trained: gives another run, which this one stands on; weft/run.py sets it.
         untrained: the same from its recipe and vocabularies alone, with a model newly made.
         linewise: whether `answers` gives one answer for each line of a text, whatever stands beside it.
+        keeps: patterns of the files that `prepare` leaves in a run; another run that begins with its weights
+            (`training.start`) takes them over; a recipe changed before the first checkpoint makes them anew.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
             knows the task by them.
     """
@@ -104,6 +106,7 @@ class Task(ABC):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
     options: ClassVar[Mapping[str, Sequence[str]]] = {}
     note: ClassVar[str] = ""
+    keeps: ClassVar[Sequence[str]] = ("tokenizer*.json",)
     suffixes: ClassVar[Sequence[str]] = ()
     streams: bool = False
     trained: Callable[[Path], Other]
