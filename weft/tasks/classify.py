@@ -1,6 +1,7 @@
 """M8, classification: a text has one of several classes.
 
-Read next: labels/data.py, labels/reader.py, labels/model.py, labels/classifier.py, labels/evaluation.py.
+Read next: labels/data.py, labels/reader.py, labels/model.py, labels/begin.py,
+labels/classifier.py, labels/evaluation.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +20,12 @@ from weft.data.lines import read_lines
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.f1 import by_class
-from weft.metrics.naive_bayes import NaiveBayes
 from weft.models import Predictor
-from weft.nn.embed.contextual import InContext
-from weft.nn.embed.grams import Grams, GramTable
-from weft.nn.embed.tokens import Tokens
-from weft.nn.heads.categorical import Categorical
+from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts.standing import Standing, whole_words
 from weft.tasks.labels.batch import LabelBatch
+from weft.tasks.labels.begin import begin
 from weft.tasks.labels.check import check_labels
 from weft.tasks.labels.classifier import WINDOW, Classifier, Decided, order
 from weft.tasks.labels.data import LabelData
@@ -158,7 +156,7 @@ class Classify(Task):
         model = self.parts.build(self.reader.num_items, len(self.reader.classes), context)
         if self._begins:
             with torch.no_grad():
-                self._begin(model)
+                begin(model, self.parts, self.reader, self._rows, *self._train)
         return model
 
     def plan(self, seed: int) -> Batches:
@@ -283,26 +281,3 @@ class Classify(Task):
     def check(cls, files: Sequence[Path]) -> Report:
         """Labelled texts: see labels/check.py."""
         return check_labels(files)
-
-    def _begin(self, model: Predictor) -> None:
-        table = model.embed.words if isinstance(model.embed, InContext) else model.embed
-        bag, vectors = self.parts.bag, self.parts.embedding.vectors
-        if isinstance(table, GramTable):
-            if bag is None or not bag.naive_bayes:
-                return
-            bags = [
-                self.reader.counted(row, text) for row, text in zip(self._rows, self._train[0], strict=True)
-            ]
-            bayes = NaiveBayes(bags, self._train[1], alpha=bag.alpha)
-            logp = np.zeros((self.reader.num_items, len(bayes.classes)))
-            logp[[int(str(number)) for number in bayes.items]] = bayes.logp
-            table.begin(torch.from_numpy(logp).float())
-            assert isinstance(model.head, Categorical)
-            model.head.bias.copy_(torch.from_numpy(bayes.prior))
-        elif isinstance(table, Tokens) and vectors is not None:
-            pieces = self.reader.vocabulary.pieces(range(len(self.reader.vocabulary)))
-            names = [piece.removeprefix("▁") for piece in pieces]
-            found, size = read_vectors(vectors, set(names))
-            for number, name in enumerate(names):
-                if name in found:
-                    table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5
