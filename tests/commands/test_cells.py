@@ -80,5 +80,6 @@ def test_the_cell_of_contributing_md_trains(
     changes = [f"model.encoder.cell={wrapped}", f"model.decoder.cell={cell}"]
     answer = weft("train", toy, "--run", "run", *SHORT, *changes, "--plugin", "my_cells_of_weft")
     assert answer.code == 0, answer.err
+    assert "evaluate run --plugin my_cells_of_weft" in answer.out
     found = weft("predict", "run", "--plugin", "my_cells_of_weft", stdin=b"alpha beta\n")
     assert (found.code, len(found.lines)) == (0, 1), found.err

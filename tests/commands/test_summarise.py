@@ -49,7 +49,7 @@ def test_it_beats_the_lead_and_says_so(run: Path, tmp_path: Path) -> None:
     lead = found["floors"]["the lead sentence"]
     assert set(lead) == set(found["scores"]) == {"ROUGE-1", "ROUGE-2", "ROUGE-L"}
     assert found["scores"]["ROUGE-1"]["value"] > 2 * lead["ROUGE-1"]
-    assert "kind:L|F:beta1" in answer.out and "BELOW this floor in ROUGE-2" in answer.out
+    assert "kind:L|F:beta1" in answer.out and "level with it in ROUGE-2" in answer.out
     assert 0 < found["copied"] <= 1
 
 

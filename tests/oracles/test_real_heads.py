@@ -1,5 +1,7 @@
 """Heads for numbers against SciPy-free formulas: torch.distributions and NumPy."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 import torch
@@ -75,3 +77,9 @@ def test_levels_that_cannot_be_are_refused() -> None:
     for levels in ((0.5, 0.1), (0.0, 0.5), (0.1, 0.9)):
         with pytest.raises(ConfigError, match="levels"):
             Quantile(5, levels=levels)
+
+
+def test_a_new_head_begins_with_the_quantiles_of_the_standard_normal() -> None:
+    head = Quantile(3)
+    wanted = [NormalDist().inv_cdf(level) for level in head.levels]
+    assert head(torch.zeros(1, 3))[0].tolist() == pytest.approx(wanted, abs=1e-6)

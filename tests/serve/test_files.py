@@ -171,3 +171,21 @@ def test_a_file_is_looked_into_and_what_is_none_is_refused(address: str, folder:
     cut = base64.b64encode((folder / "shape.png").read_bytes()[:40]).decode()
     said = post(where, {"run": "images", "inputs": cut}).body["error"]
     assert "the file" in said and str(folder.anchor) not in said
+
+
+def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None:
+    numbers = [round(20 + row % 7, 1) for row in range(30)]
+    reply = post(f"{address}/predict", {"run": "waves", "inputs": numbers})
+    assert reply.status == 200, reply
+    lines = ["date,north", *(f"2024-01-{row + 1:02},{value}" for row, value in enumerate(numbers))]
+    asked = {"run": "waves", "inputs": "\n".join(lines)}
+    reply = post(f"{address}/predict", asked)
+    assert reply.status == 200, reply
+    (rows,) = next(value for value in reply.body.values() if isinstance(value, list))
+    assert [row["ds"] for row in rows] == [
+        f"2024-{day}" for day in ("01-31", "02-01", "02-02", "02-03", "02-04")
+    ]
+    assert all(row["unique_id"] == "north" and isinstance(row["y"], float) for row in rows)
+    asked["inputs"] = "date,north\n2024-01-01,many\n"
+    reply = post(f"{address}/predict", asked)
+    assert reply.status == 400 and "inputs:2: 'many' in column north" in reply.body["error"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import weft as package
-from tests.commands.shell import weft
+from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
 from weft.tasks.series.data import SeriesData, waves
 
@@ -62,6 +62,30 @@ def test_every_series_goes_on_where_its_table_ends(run: Path, tmp_path: Path) ->
     values = waves(1, 60).series[0].values[:, 1].round(5)
     want = [float(row["y"]) for row in rows[12:24]]
     np.testing.assert_allclose(package.load(run).predict(list(values), "two"), want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_table_may_come_by_standard_input(run: Path, tmp_path: Path) -> None:
+    new = table(tmp_path / "new.csv", 60)
+    assert weft("predict", run, stdin=new.read_bytes()).lines == weft("predict", run, new).lines
+    said = refused(weft("predict", run, stdin=b"date,one,two,three\n2024-01-01,1,2,x\n"))
+    assert "standard input:2: 'x' in column three" in said
+
+
+def test_what_init_writes_beats_the_floors_of_a_short_file(tmp_path: Path) -> None:
+    """A season of a week over two years, as a user has it: few windows, quantiles, a calendar."""
+    chance, days = np.random.default_rng(1), np.arange("2024-01-01", "2025-06-01", dtype="datetime64[D]")
+    week = 20 + 6 * np.sin(2 * np.pi * np.arange(len(days)) / 7) + chance.normal(0, 0.5, len(days))
+    lines = [f"{day},{value:.3f}" for day, value in zip(days, week, strict=True)]
+    (tmp_path / "sales.csv").write_text("date,bread\n" + "\n".join(lines) + "\n")
+    recipe, where = tmp_path / "x.yaml", tmp_path / "run"
+    assert weft("init", "forecast", "--file", tmp_path / "sales.csv", "--horizon", 14, "-o", recipe).code == 0
+    answer = weft("train", recipe, "--run", where, "training.monitors=false", "training.tensorboard=false")
+    assert answer.code == 0, answer.err
+    assert weft("evaluate", where, "--json", tmp_path / "x.json").code == 0
+    found = json.loads((tmp_path / "x.json").read_text("utf-8"))
+    assert found["mse"] < found["floors"]["last season (7) repeated"]["mse"]
+    assert found["mse"] < 0.1 * found["floors"]["last value repeated"]["mse"]
+    assert found["coverage"] > 0.6
 
 
 def test_a_past_that_is_too_short_is_refused(run: Path, tmp_path: Path) -> None:
@@ -118,7 +142,7 @@ def test_other_columns_are_inputs_where_they_are_asked_for(forecaster: str, tmp_
     before = np.array([float(line.split(",")[1]) for line in new.read_text().splitlines()[1:]])
     got = [float(row["y"]) for row in rows]
     np.testing.assert_allclose(got, before[-3:-1], atol=0.8)
-    with pytest.raises(ConfigError, match="other columns; give a table"):
+    with pytest.raises(ConfigError, match="other columns beside the numbers; give it a table"):
         package.load(tmp_path / "all").predict([0.0] * 6, "after")
     new.write_text(new.read_text().replace("date,before,after", "date,after,before"))
     for command in (("predict", tmp_path / "all", new), ("evaluate", tmp_path / "all", "--data", new)):

@@ -38,7 +38,7 @@ def command(
     processes: int | None,
     deterministic: bool,
 ) -> int:
-    """Train what RECIPE describes; in an existing run, go on where it stopped.
+    """Train what RECIPE describes; in an existing --run, go on where it stopped.
 
     \b
     weft train recipes/translate/help-lstm-attention.yaml
@@ -83,11 +83,11 @@ def command(
         click.echo(f"go on with: {shlex.join(again)}", err=True)
         return outcome.exit_code
     write_card(run, begun, outcome)
-    click.echo(_closing(run, outcome, has_test=begun.task.has("test")))
+    click.echo(_closing(run, outcome, plugins, has_test=begun.task.has("test")))
     return 0
 
 
-def _closing(run: Path, outcome: "Outcome", *, has_test: bool) -> str:
+def _closing(run: Path, outcome: "Outcome", plugins: tuple[str, ...], *, has_test: bool) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
     best = f"update {outcome.best:,}"
     if outcome.mean_of:
@@ -95,10 +95,11 @@ def _closing(run: Path, outcome: "Outcome", *, has_test: bool) -> str:
     test = ("", "scores on the test split, with floors and intervals")
     if not has_test:
         test = (" --data PREFIX", "scores on files that training never saw")
+    trusted = "".join(f" --plugin {plugin}" for plugin in plugins)
     steps = {
-        f"{program()} evaluate {run}{test[0]}": test[1],
-        f"{program()} predict {run} < FILE": "answer the inputs of a file",
-        f"{program()} show {run}": "its recipe, sizes and scores",
+        f"{program()} evaluate {run}{test[0]}{trusted}": test[1],
+        f"{program()} predict {run}{trusted} < FILE": "answer the inputs of a file",
+        f"{program()} show {run}{trusted}": "its recipe, sizes and scores",
     }
     width = max(map(len, steps))
     return (

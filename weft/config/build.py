@@ -121,7 +121,8 @@ class _Builder:
             raise entry.refuse(f"{name[:80]!r} is no name of {words(contract)}, nor package.module.Class")
         if package not in self.plugins:
             raise entry.refuse(
-                f"{name[:80]!r} is code from outside Weft; if you trust it, allow it: --plugin {package[:80]}"
+                f"{name[:80]!r} is code from outside Weft; if you trust it, "
+                f"allow it: --plugin {package[:80]} (in Python plugins=[{package[:80]!r}])"
             )
         module, _, last = name.rpartition(".")
         try:

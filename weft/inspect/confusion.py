@@ -63,5 +63,6 @@ def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> F
     axes.set_ylabel("what it is", color=INK)
     axes.set_xlabel("what it was called", color=INK)
     more = f"\n({left_out} rarer classes are not shown)" if left_out > 0 else ""
-    axes.set_title(printable(title) + more, fontsize=11, color=INK, pad=12, parse_math=False)
+    shown = "\n".join(map(printable, title.split("\n")))
+    axes.set_title(shown + more, fontsize=11, color=INK, pad=12, parse_math=False)
     return figure

@@ -81,3 +81,17 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
 def _bags(lines: Sequence[str]) -> Iterator[Counter[str]]:
     for line in lines:
         yield Counter(_WORD.findall(line.lower()))
+
+
+def beside(value: float, floor: float, *, higher: bool = True) -> str:
+    """What stands in the line of a floor that the model does not beat; "" where it does.
+
+    Args:
+        value: the model's score.
+        floor: the same score without learning.
+        higher: whether higher is better.
+    """
+    if value == floor:
+        return "  <- the model is level with this floor"
+    better = value > floor if higher else value < floor
+    return "" if better else "  <- the model is BELOW this floor"

@@ -3,6 +3,7 @@
 Read next: files.py, pictures and recordings; answers.py, translations and summaries.
 """
 
+import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,12 +14,14 @@ import numpy as np
 from weft.data.audio import read_wav
 from weft.data.images import data_uri
 from weft.errors import WeftError
+from weft.nn.heads.point import Point
 from weft.serve.answers import translator
 from weft.serve.batcher import Left, Stopped, Work
 from weft.serve.edits import NOTHING, Edits, without
 from weft.serve.files import kept, limited
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.served import Served
+from weft.tasks.series.data import received
 
 TEXTS = ("classify", "tag", "memory", "summarise", "masked", "embeddings", "elmo", "draw")
 FILES = ("images", "caption", "speech")
@@ -56,7 +59,7 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
             "and /v1/completions for continuations",
         )
     if run.kind == "forecast":
-        return _numbers(given, limits)
+        return _series(given, limits)
     if run.kind in FILES:
         return limited(given, run.kind, limits)
     texts = limits.texts(given, "inputs")
@@ -65,20 +68,26 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
     return texts
 
 
-def _numbers(given: Any, limits: Limits) -> list[list[float]]:
-    rows = given if isinstance(given, list) and given and isinstance(given[0], list) else [given]
+def _series(given: Any, limits: Limits) -> list[list[float] | str]:
+    rows = given if isinstance(given, list) and given and isinstance(given[0], list | str) else [given]
     if len(rows) > limits.items:
         raise Refusal(400, f"inputs: {len(rows)} series came, at most {limits.items} are answered at once")
     for row in rows:
+        if isinstance(row, str) and row.strip():
+            if len(row) > limits.body_bytes:
+                raise Refusal(413, f"inputs: a table is larger than {limits.body_bytes:,} bytes; send less")
+            continue
         if not isinstance(row, list) or not row:
-            raise Refusal(400, f"inputs: a list of numbers is needed, {kind_of(row)} came")
+            raise Refusal(
+                400, f"inputs: a list of numbers is needed, or the text of a CSV table; {kind_of(row)} came"
+            )
         if len(row) > limits.characters:
             raise Refusal(400, f"inputs: {len(row):,} numbers came, at most {limits.characters:,} are read")
         if not all(
             isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < 1e30 for one in row
         ):
             raise Refusal(400, "inputs: numbers of a size below 1e30 are needed in every place")
-    return [[float(one) for one in row] for row in rows]
+    return [row if isinstance(row, str) else [float(one) for one in row] for row in rows]
 
 
 @contextmanager
@@ -201,6 +210,25 @@ def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> lis
     return answers
 
 
+def _forecasts(run: Served, items: Sequence[list[float] | str], limits: Limits, edits: Edits) -> list[Any]:
+    """Of numbers the next ones; of the text of a table its next rows."""
+    predictor = _at_work(run, edits)
+    found: list[Any] = []
+    for item in items:
+        if isinstance(item, list):
+            found.append(predictor.predict(item))
+            continue
+        table = received(item.encode("utf-8", "replace"), run.opened.task.data, "inputs")
+        banded = not isinstance(predictor.model.head, Point)
+        lines = [answer.text for answer in predictor.rows(table, quantiles=banded)]
+        found.append([_row(row) for row in csv.DictReader(lines)])
+    return found
+
+
+def _row(row: dict[str, str]) -> dict[str, Any]:
+    return {name: cell if name in ("unique_id", "ds") else float(cell) for name, cell in row.items()}
+
+
 def _each(run: Served, items: Sequence[Any], limits: Limits, edits: Edits) -> list[Any]:
     predictor = _at_work(run, edits)
     return [predictor.predict(item) for item in items]
@@ -209,7 +237,7 @@ def _each(run: Served, items: Sequence[Any], limits: Limits, edits: Edits) -> li
 _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
     "classify": _classes,
     "tag": _tags,
-    "forecast": _each,
+    "forecast": _forecasts,
     "memory": _each,
     "summarise": _summaries,
     "masked": _gaps,

@@ -19,7 +19,7 @@ from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.tasks.series.check import check
-from weft.tasks.series.data import SeriesData
+from weft.tasks.series.data import SeriesData, received
 from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squared, tensors
 from weft.tasks.series.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.series.plan import WindowPlan
@@ -160,12 +160,9 @@ class ForecastTask(Task):
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
     ) -> Iterator[Answer]:
-        """A CSV with the next `horizon` rows of every series of the file; with --scores, quantiles too."""
-        if not isinstance(source, Path):
-            raise ConfigError(
-                "a file is needed, a table cannot be read as it comes: weft predict RUN FILE.csv"
-            )
-        yield from self.predictor(model).rows(self.data.table(source), bool(options.get("scores")))
+        """A CSV with the next `horizon` rows of every series of a table; with --scores, quantiles too."""
+        table = self.data.table(source) if isinstance(source, Path) else received(source.read(), self.data)
+        yield from self.predictor(model).rows(table, bool(options.get("scores")))
 
     def evaluate(
         self,

@@ -33,6 +33,7 @@ from weft.train.processes import Processes
 from weft.train.reporting import Report
 from weft.train.resume import about, resume, roll_back
 from weft.train.saving import Saving
+from weft.train.schedules.schedule import unreached
 from weft.train.screen import open_report
 from weft.train.settings import Settings
 from weft.train.snapshot import taken as snapshot_of
@@ -200,6 +201,10 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 report.warned(
                     f"{kernel} was used before and is not here; results may differ in the last digits"
                 )
+            if position.update == 1 and (
+                said := unreached(settings.schedule, settings.planned(group.batches))
+            ):
+                report.warned(said)
             if taken.skipped:
                 said = f"{taken.skipped}; this update was left out"
                 if settings.non_finite == "roll_back":

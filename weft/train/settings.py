@@ -138,3 +138,8 @@ class Settings:
                 f"training.average: the {self.average} best checkpoints are to be averaged, but keep_best is "
                 f"{self.keep_best}; raise keep_best or set average_of: last"
             )
+
+    def planned(self, batches: int) -> int:
+        """Updates after which training ends, with so many batches an epoch; 0 for no such end."""
+        ends = [self.max_updates, self.max_epochs * -(-batches // self.accumulate)]
+        return min((end for end in ends if end), default=0)

@@ -1,5 +1,9 @@
 """Several quantiles at each position, without a distribution."""
 
+import math
+from itertools import pairwise
+from statistics import NormalDist
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -13,6 +17,9 @@ LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 
 class Quantile(RealHead):
     """q_1 = w_1 h + b_1 and q_k = q_{k-1} + softplus(w_k h + b_k), so that quantiles never cross.
+
+    The biases begin with the quantiles of the standard normal distribution, so that a new head is as wide as
+    scaled series are and its median lies at 0.
 
     Args:
         in_size: D, features of h.
@@ -32,6 +39,10 @@ class Quantile(RealHead):
             raise ConfigError(f"levels: {list(levels)} came, 0.5 (the median) must be among them")
         self.levels = levels
         self.weight = Linear(in_size, len(levels))
+        begin = [NormalDist().inv_cdf(level) for level in levels]
+        gaps = [right - left for left, right in pairwise(begin)]
+        with torch.no_grad():
+            self.weight.bias.copy_(torch.tensor([begin[0], *(math.log(math.expm1(gap)) for gap in gaps)]))
 
     def forward(self, h: Tensor) -> Tensor:
         """[.., D] to [.., Q] rising, in at least float32."""

@@ -5,6 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from weft.metrics.floor import beside
+
 
 class Line(NamedTuple):
     """One score, and its floor."""
@@ -27,9 +29,7 @@ class ContextEvaluation(NamedTuple):
         """For a reader."""
         shown = [f"{self.title} ({self.signature})"]
         for name, value, floor, higher in self.lines:
-            below = (
-                "" if (value > floor if higher else value < floor) else "  <- the model is BELOW this floor"
-            )
+            below = beside(value, floor, higher=higher)
             shown.append(f"  {name} {value:.4g}   floor: frequencies alone {floor:.4g}{below}")
         return "\n".join(shown)
 

@@ -51,10 +51,12 @@ class SummaryEvaluation(NamedTuple):
         lines = [self.title]
         lines += [f"  {score}" for score in self.scores]
         for name, values in self.floors.items():
-            pairs = zip(KINDS, values, self.scores, strict=True)
-            below = [f"ROUGE-{kind}" for kind, value, score in pairs if score.value <= value]
+            pairs = list(zip(KINDS, values, self.scores, strict=True))
+            below = [f"ROUGE-{kind}" for kind, value, score in pairs if score.value < value]
+            level = [f"ROUGE-{kind}" for kind, value, score in pairs if score.value == value]
             told = " ".join(f"{value:.2f}" for value in values)
             said = f"  <- the model is BELOW this floor in {', '.join(below)}" if below else ""
+            said += f"  <- level with it in {', '.join(level)}" if level else ""
             lines.append(f"  floor: {name} has ROUGE-1/2/L {told}{said}")
         lines.append(
             f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "

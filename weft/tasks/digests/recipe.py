@@ -5,6 +5,9 @@ from pathlib import Path
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError, DataError
 from weft.tasks.pairs.recipe import SMALL, VALID_NAMES, beside, look, quoted
+from weft.tasks.planned import planned
+
+WORDS = 15  # of a summary, about: what is looked at is the longer side
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
@@ -28,6 +31,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     tested = (
         f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"
     )
+    plan = planned(seen.pairs * WORDS / 600, epochs=10, warmup=200)
     width = 128 if seen.pairs < SMALL else 256
     return f"""# {seen.pairs:,} texts; the longest has {seen.longest_words:,} words.
 # Written by `weft init`; every line may be changed.
@@ -52,8 +56,8 @@ model:
   embedding: {{size: {width}, dropout: 0.1}}
 training:
   optimiser: {{use: adamw, lr: 0.002}}
-  schedule: {{use: linear, warmup: 200}}   # falls to zero at max_epochs
-  max_epochs: 10
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
   metric: rouge_l                   # what chooses the best checkpoint; also rouge_1, rouge_2, loss
   patience: 4
   seed: 1

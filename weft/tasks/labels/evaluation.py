@@ -16,6 +16,7 @@ from weft.metrics.bootstrap import confidence
 from weft.metrics.calibration import Calibration, calibration
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
+from weft.metrics.floor import beside
 from weft.metrics.metric import Score
 from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.tasks.labels.classifier import Classifier
@@ -47,7 +48,7 @@ class LabelEvaluation(NamedTuple):
         """For a reader."""
         lines = [self.title, f"  {self.accuracy}", f"  {self.f1}"]
         for floor in self.floors:
-            below = "" if self.accuracy.value > floor.accuracy else "  <- the model is BELOW this floor"
+            below = beside(self.accuracy.value, floor.accuracy)
             lines.append(f"  floor: {floor.name} {floor.accuracy:.4f}{below}")
         if self.unseen:
             lines.append(f"  classes that training never saw, always wrong: {', '.join(self.unseen)}")

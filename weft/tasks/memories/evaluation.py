@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from weft.metrics.floor import beside
 from weft.tasks.memories.data import MemoryData
 from weft.tasks.memories.rememberer import Rememberer
 
@@ -39,8 +40,7 @@ class MemoryEvaluation(NamedTuple):
 
     def text(self) -> str:
         """For a reader."""
-        beaten = self.value < self.floor if self.name == "MSE" else self.value > self.floor
-        below = "" if beaten else "  <- the model is BELOW this floor"
+        below = beside(self.value, self.floor, higher=self.name != "MSE")
         lines = [
             self.title,
             f"  {self.name} {self.value:.5f} [{self.low:.5f}, {self.high:.5f}] ({self.signature})",

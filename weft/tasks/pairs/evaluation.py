@@ -16,6 +16,7 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.bootstrap import confidence
 from weft.metrics.bylength import LengthRow, by_length, table
 from weft.metrics.chrf import Chrf
+from weft.metrics.floor import beside
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import Score
 from weft.models import Generator
@@ -56,7 +57,7 @@ class PairEvaluation(NamedTuple):
             f"tokens:{self.tokens})"
         )
         for floor_ in self.floors:
-            beaten = "" if bleu.value > floor_.bleu else "  <- the model is BELOW this floor"
+            beaten = beside(bleu.value, floor_.bleu)
             lines.append(f"  floor: {floor_.name} {floor_.bleu:.2f} BLEU{beaten}")
         lines.append(f"  output is {self.ratio:.2f} times as long as the references (words)")
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):.0f} sentences/s, {self.seconds:.1f} s")

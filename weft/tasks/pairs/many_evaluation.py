@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from weft.metrics.floor import beside
 from weft.tasks.pairs.evaluation import PairEvaluation
 
 
@@ -32,7 +33,7 @@ class ManyEvaluation(NamedTuple):
             low, high = bleu.low or bleu.value, bleu.high or bleu.value
             copied = one.floors[0].bleu
             told = "  never trained (zero-shot)" if pair in self.unseen else ""
-            told += "" if bleu.value > copied else "  <- BELOW the floor (source copied)"
+            told += beside(bleu.value, copied).replace("this floor", "the floor (source copied)")
             lines.append(
                 f"{pair:<8}{bleu.value:>8.2f}{f'{low:.2f}-{high:.2f}':>16}{chrf.value:>8.2f}"
                 f"{one.perplexity:>12.2f}{copied:>9.2f}{told}"

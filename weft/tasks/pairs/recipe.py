@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from weft.data.parallel import ParallelText, is_table
 from weft.errors import ConfigError, DataError
+from weft.tasks.planned import planned
 from weft.text.normalise import normalise
 from weft.text.pieces import SPECIALS, count_parts, count_words
 
 VALID_NAMES = ("valid", "val", "dev", "validation")
 WORDS = ("null", "true", "false")  # what YAML 1.2 would not read as text
-SMALL, MIDDLE = 50_000, 500_000  # pairs
+TINY, SMALL, MIDDLE = 3_000, 50_000, 500_000  # pairs
 
 
 class Looked(NamedTuple):
@@ -86,6 +87,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         raise DataError(f"{train}: there is no pair in it; give at least a few thousand")
     width, dropout = (256, 0.3) if seen.pairs < SMALL else (256, 0.2) if seen.pairs < MIDDLE else (512, 0.1)
     epochs = 30 if seen.pairs < SMALL else 15 if seen.pairs < MIDDLE else 5
+    tokens = 2048 if seen.pairs > TINY else 512  # a batch
+    plan = planned(1.3 * seen.pairs * seen.mean_words / tokens, epochs=epochs, warmup=400)
     test_line = f"  test: {quoted(test)}" if test else "  # test: path/test              for `weft evaluate`"
     return f"""# {source} to {target}: {seen.pairs:,} training pairs of {seen.mean_words:.0f} words on average
 # (the longest has {seen.longest_words:,}). Written by `weft init`; every line may be changed.
@@ -99,7 +102,7 @@ data:
 {test_line}
   vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}   # also unigram, word, character
   max_length: 128                   # tokens; longer pairs are left out and counted
-  batch_tokens: 2048                # target tokens a batch; less if memory runs out
+  batch_tokens: {tokens:<4}                # target tokens a batch; less if memory runs out
 model:
   # also: transformer. Any encoder goes with any decoder.
   encoder: {{use: recurrent, cell: lstm, sizes: [{width}, {width}], bidirectional: true, dropout: {dropout}}}
@@ -108,8 +111,8 @@ model:
   smoothing: 0.1
 training:
   optimiser: {{use: adamw, lr: 0.002}}
-  schedule: {{use: linear, warmup: 400}}   # falls to zero at max_epochs
-  max_epochs: {epochs}
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
   metric: bleu                      # what chooses the best checkpoint; also loss, chrf
   patience: 6                       # validations without a better score
   seed: 1

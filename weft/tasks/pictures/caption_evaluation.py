@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
+from weft.metrics.floor import beside
 from weft.metrics.metric import Score
 from weft.metrics.rouge import rouge_l
 from weft.tasks.pictures.captioner import Captioner
@@ -30,7 +31,7 @@ class CaptionEvaluation(NamedTuple):
         """For a reader."""
         lines = [self.title]
         for ours, theirs in zip(self.scores, self.floor, strict=True):
-            below = "" if ours.value > theirs.value else "  <- the model is BELOW this floor"
+            below = beside(ours.value, theirs.value)
             lines.append(f"  {ours}; floor {theirs.value:.2f}{below}")
         lines.append(f"  floor: the most frequent caption, {self.caption!r}")
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s")

@@ -12,6 +12,7 @@ import torch
 from weft.data.images import data_uri
 from weft.data.shapes import read_caption, recognise
 from weft.errors import ConfigError
+from weft.metrics.floor import beside
 from weft.models import Generator
 from weft.tasks.pairs.batch import pad
 from weft.tasks.pairs.decoding import Decoding
@@ -87,12 +88,12 @@ class DrawEvaluation(NamedTuple):
 
     def text(self) -> str:
         """For a reader."""
-        worse = "  <- the model is BELOW this floor" if self.loss >= self.unigram else ""
+        worse = beside(self.loss, self.unigram, higher=False)
         lines = [
             self.title,
             f"  {self.loss:.4f} nats a tile; floor: tiles by frequency {self.unigram:.4f}{worse}",
         ]
-        worse = "  <- the model is BELOW this floor" if self.error >= self.mean else ""
+        worse = beside(self.error, self.mean, higher=False)
         lines.append(
             f"  squared error of a pixel {self.error:.4f}; floor: mean picture {self.mean:.4f}{worse}"
         )

@@ -15,6 +15,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.bootstrap import confidence
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
+from weft.metrics.floor import beside
 from weft.metrics.metric import Score
 from weft.models import Predictor
 from weft.nn.pictures.front import Front
@@ -39,7 +40,7 @@ class ImageEvaluation(NamedTuple):
 
     def text(self) -> str:
         """For a reader."""
-        below = "" if self.accuracy.value > self.floor else "  <- the model is BELOW this floor"
+        below = beside(self.accuracy.value, self.floor)
         return "\n".join(
             [
                 self.title,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import DataError
+from weft.metrics.floor import beside
 from weft.models import Generator
 from weft.tasks.prose.data import ProseData
 from weft.tasks.prose.mixture import Counted, counted, halves, mixed, ngram_logp, tuned
@@ -87,8 +88,7 @@ class ProseEvaluation(NamedTuple):
         if self.floor is None:
             lines.append("  floor: none, the training text is no longer there to count n-grams in")
         else:
-            beaten = self.model.perplexity < self.floor.perplexity
-            mark = "" if beaten else "  <- the model is BELOW this floor"
+            mark = beside(self.model.perplexity, self.floor.perplexity, higher=False)
             lines.append(f"  floor: {self.floor.name}: {self._line(self.floor)}{mark}")
         if self.mixture is not None:
             lines.append(f"  mixture: {self.mixture.name}: {self._line(self.mixture)}")

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
+from weft.tasks.planned import planned
 
 Kind = Literal["space", "word", "character", "bpe"]
 Model = Literal["lstm", "gpt"]
@@ -104,6 +105,8 @@ def recipe(
     tested = f"test: {_yaml(test)}" if test else "# test: path/test                 for `weft evaluate`"
     width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
     length = (128 if model == "gpt" else 64) if kind == "character" else (64 if model == "gpt" else 35)
+    tokens = seen.characters if kind == "character" else seen.words
+    plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
     about = f"{seen.lines:,} lines, {seen.words:,} words ({seen.different_words:,} different ones)"
     return f"""# {train.name}: {about}.
 # Written by `weft init`; every line may be changed.
@@ -121,8 +124,8 @@ model:
 {_model(model, width, length)}
 training:
   optimiser: {{use: adamw, lr: 0.003, betas: [0.9, 0.99]}}
-  schedule: {{use: linear, warmup: 200}}   # falls to zero at max_epochs
-  max_epochs: {epochs}
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
   patience: 3                       # validations without a better loss
   seed: 1
 decoding:

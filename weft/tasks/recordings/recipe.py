@@ -6,6 +6,7 @@ from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
 from weft.tasks.labels.recipe import beside
 from weft.tasks.pairs.recipe import VALID_NAMES, quoted
+from weft.tasks.planned import planned
 from weft.tasks.recordings.data import heard
 
 
@@ -40,6 +41,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     )
     sampled = ", ".join(f"{one:,}" for one in sorted(rates))
     heard_at = "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]"
+    plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
     size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
     return f"""# {count:,} recordings, {seconds / 60:.1f} minutes, the longest {longest:.1f} s,
 # {letters / count:.0f} letters each on average, sampled at {sampled} Hz.
@@ -62,8 +64,8 @@ model:
   embedding: 32
 training:
   optimiser: {{use: adamw, lr: 0.002}}
-  schedule: {{use: linear, warmup: 100}}   # falls to zero at max_epochs
-  max_epochs: {30 if seconds < 3600 else 10}
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
   metric: wer                       # what chooses the best checkpoint; also cer, loss
   patience: 8
   seed: 1

@@ -1,5 +1,6 @@
 """A recipe's section `data` for time series: which file, which columns, which windows."""
 
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -8,7 +9,7 @@ import numpy as np
 
 from weft.data.series import Series, Table, is_months, read_series, step_of
 from weft.data.windows import Windows
-from weft.errors import ConfigError
+from weft.errors import ConfigError, DataError
 
 GENERATED = ("waves",)
 
@@ -133,3 +134,23 @@ def waves(seed: int, rows: int = 2400, count: int = 3) -> Table:
     times = np.datetime64("2024-01-01T00", "s") + np.timedelta64(3600, "s") * t
     columns = tuple(f"wave{n + 1}" for n in range(count))
     return Table([Series("", times, values, np.zeros((rows, 0)))], columns, (), False)
+
+
+def received(text: bytes, data: SeriesData, name: str = "standard input") -> Table:
+    """A table that is no file: the text of a CSV.
+
+    Args:
+        text: in UTF-8.
+        data: which columns are what.
+        name: what errors call it.
+
+    Raises:
+        DataError: names the line of what cannot be read.
+    """
+    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
+        path = Path(folder) / "table.csv"
+        path.write_bytes(text)
+        try:
+            return data.table(path)
+        except (ConfigError, DataError) as error:
+            raise type(error)(str(error).replace(str(path), name)) from None

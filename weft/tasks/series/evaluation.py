@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from weft.data.windows import Windows
+from weft.metrics.floor import beside
 from weft.metrics.series import Errors, Ridge, Sums, mean_pinball, repeated, seasonal
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.series.model import Forecast
@@ -46,7 +47,7 @@ class ForecastEvaluation(NamedTuple):
                 f"{100 * (LEVELS[-1] - LEVELS[0]):.0f} % should"
             )
         for name, errors in self.floors.items():
-            beaten = "" if self.model.squared < errors.squared else "  <- the model is BELOW this floor"
+            beaten = beside(self.model.squared, errors.squared, higher=False)
             lines.append(f"  floor: {name}: MSE {errors.squared:.4f}  MAE {errors.absolute:.4f}{beaten}")
         return "\n".join(lines)
 

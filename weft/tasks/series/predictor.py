@@ -74,7 +74,8 @@ class SeriesForecaster:
         """
         if self.about["known"] or self._channels:
             raise ConfigError(
-                "this model reads covariates, or other columns; give a table: weft predict RUN FILE.csv"
+                "this model reads the calendar, covariates or other columns beside the numbers; give it a "
+                "table: a CSV file or its text, in Python rows(table, quantiles)"
             )
         array = np.asarray(values, dtype=np.float64)
         series = Series("", np.arange(len(array)), array[:, None], np.zeros((len(array), 0)))

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from weft.data.series import read_series
 from weft.errors import DataError
+from weft.tasks.planned import planned
 from weft.tasks.series.data import SeriesData
+
+FEW, MANY = 2_000, 20_000  # training windows
 
 
 def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str]) -> str:
@@ -30,6 +33,11 @@ def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str
         one for one in range(min(lookback, horizon, 48), 0, -1) if not (lookback % one or horizon % one)
     )
     count = len(table.series) * len(table.columns)
+    windows = len(table.columns) * sum(
+        max(1, int(0.7 * len(series.times)) - lookback - horizon + 1) for series in table.series
+    )
+    batch = 256 if windows > MANY else 64 if windows > FEW else 16
+    plan = planned(windows / batch, epochs=30, warmup=0)
     lines = [
         f"# {count} series of {rows:,} rows in {file.name}; a season looks like {season} rows.",
         "task: forecast",
@@ -45,15 +53,16 @@ def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str
         f"  season: {season}                  # of the floor 'last season repeated'",
         "  split: [0.7, 0.1, 0.2]       # training, validation, test, one after the other",
         f"  calendar: {'true' if dated else 'false'}               # hour, weekday, day and month as inputs",
+        f"  batch_rows: {batch}               # windows a batch",
         "model:",
         f"  forecaster: {{use: segments, segment: {segment}, hidden: 128, dropout: 0.2}}",
         "  head: quantile               # point, normal, student or quantile",
         "  normalise: last              # each window without its last value",
         "training:",
-        "  optimiser: {use: adam, lr: 0.001}",
+        f"  optimiser: {{use: adam, lr: {0.001 if windows > MANY else 0.005}}}",
         "  schedule: {use: cosine}",
-        "  max_epochs: 30",
-        "  patience: 5",
+        f"  max_epochs: {plan.epochs}",
+        f"  patience: {max(5, plan.epochs // 4)}                 # epochs without a better validation",
         "  metric: mse",
     ]
     return "\n".join(lines) + "\n"

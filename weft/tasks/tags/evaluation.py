@@ -14,6 +14,7 @@ from weft.data.conllu import Column, Sentence
 from weft.metrics.bootstrap import confidence
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, table
+from weft.metrics.floor import beside
 from weft.metrics.metric import Score
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
@@ -42,14 +43,12 @@ class TagEvaluation(NamedTuple):
         """For a reader."""
         lines = [self.title, f"  {self.accuracy}"]
         if self.floor is not None:
-            below = "" if self.accuracy.value > self.floor else "  <- the model is BELOW this floor"
+            below = beside(self.accuracy.value, self.floor)
             lines.append(f"    floor: most frequent tag and ending {self.floor:.4f}{below}")
         if self.unknown is not None:
             lines.append(f"  {self.unknown}")
             if self.floor_unknown is not None:
-                below = (
-                    "" if self.unknown.value > self.floor_unknown else "  <- the model is BELOW this floor"
-                )
+                below = beside(self.unknown.value, self.floor_unknown)
                 lines.append(f"    floor: most frequent tag and ending {self.floor_unknown:.4f}{below}")
         if self.unseen_tags:
             lines.append(f"  tags that training never saw, always wrong: {', '.join(self.unseen_tags)}")

@@ -6,6 +6,7 @@ from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
 from weft.tasks.labels.recipe import beside
 from weft.tasks.pairs.recipe import VALID_NAMES, quoted
+from weft.tasks.planned import planned
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column) -> str:
@@ -33,6 +34,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
     else:
         chosen = "  hold_out: 20                      # every 20th training sentence chooses the checkpoint"
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
+    plan = planned(words / 800, epochs=12, warmup=100)
     dropout = 0.4 if words < 500_000 else 0.25
     return f"""# {len(tags)} tags ({column}), {sentences:,} training sentences, {words:,} words.
 # Written by `weft init`; every line may be changed.
@@ -51,8 +53,8 @@ model:
   crf: false                        # true chooses all tags of a sentence together
 training:
   optimiser: {{use: adamw, lr: 0.004, betas: [0.9, 0.95]}}
-  schedule: {{use: linear, warmup: 100}}   # falls to zero at max_epochs
-  max_epochs: 12
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
   metric: accuracy
   average: 3
   seed: 1

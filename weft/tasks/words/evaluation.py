@@ -8,6 +8,7 @@ import numpy as np
 
 from weft.data.questions import Analogy, Pair, Questions
 from weft.errors import DataError
+from weft.metrics.floor import beside
 from weft.metrics.spearman import interval, spearman
 from weft.tasks.words.nearest import WordVectors, unit
 
@@ -40,7 +41,7 @@ class WordsEvaluation(NamedTuple):
             f"  {self.name} {self.value:.2f} [{self.low:.2f}, {self.high:.2f}] ({self.signature})",
         ]
         for floor, value in self.floors.items():
-            below = "" if self.value > value else "  <- the model is BELOW this floor"
+            below = beside(self.value, value)
             lines.append(f"  floor: {floor} {value:.2f}{below}")
         for section, (right, covered) in self.sections.items():
             if len(self.sections) > 1:

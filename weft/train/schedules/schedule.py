@@ -60,6 +60,22 @@ def after_warmup(update: int, done: float, warmup: int) -> float:
     return min(1.0, (update - warmup) / (planned - warmup)) if planned > warmup else 1.0
 
 
+def unreached(schedule: Schedule, updates: int) -> str:
+    """What to say of a warm-up that is longer than the training; "" where it is not.
+
+    Args:
+        schedule: of the training.
+        updates: planned ones, 0 for no such plan.
+    """
+    warmup = getattr(schedule, "warmup", 0)
+    if not updates or warmup <= updates:
+        return ""
+    return (
+        f"training.schedule.warmup: {warmup:,} updates are more than the {updates:,} that are planned, so "
+        f"the learning rate never reaches its height; set training.schedule.warmup: {max(1, updates // 10)}"
+    )
+
+
 def check_warmup(name: str, warmup: int, least: int = 0) -> None:
     """Refuse a warm-up that is too short.
 
