@@ -127,7 +127,7 @@ def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_floor(run: Pa
     assert math.isclose(own["bits_a_character"], total / found["characters"] / math.log(2))
     assert mixture["perplexity"] <= 1.05 * min(own["perplexity"], floor["perplexity"])
     given = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.5")
-    assert "weight 0.5 of it as given" in given.out
+    assert "weight of KN5 0.5, as given" in given.out
     if kind == "windows":
         assert "stride 2|" in weft("evaluate", run, "--split", "valid", "--set", "stride=2").out
 

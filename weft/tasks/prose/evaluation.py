@@ -219,16 +219,17 @@ def _mixture(
     decoding: Writing,
     valid: Callable[[], Stream] | None,
 ) -> tuple[str, np.ndarray]:
-    name = f"the model and KN{counted.model.order}"
+    of = f"KN{counted.model.order}"
+    name = f"the model and {of}"
     if decoding.mixture != "tuned":
         weight = float(decoding.mixture)
-        return f"{name}, weight {weight:g} of it as given", mixed(neural, ngram, weight)
+        return f"{name}, weight of {of} {weight:g}, as given", mixed(neural, ngram, weight)
     if valid is None:
         logp, (first, second) = halves(neural, ngram)
-        return f"{name}, weights {first:.3f} and {second:.3f} of it, each half tuned on the other", logp
+        return f"{name}, weights of {of} {first:.3f} and {second:.3f}, each half tuned on the other", logp
     stream = valid()
     weight = tuned(logp_of(model, stream, data, decoding), ngram_logp(counted, stream))
-    return f"{name}, weight {weight:.3f} of it, tuned on the validation text", mixed(neural, ngram, weight)
+    return f"{name}, weight of {of} {weight:.3f}, tuned on the validation text", mixed(neural, ngram, weight)
 
 
 def by_frequency(target: np.ndarray, seen: np.ndarray, models: list[Likelihood]) -> list[Bucket]:
