@@ -4,12 +4,14 @@ import json
 import math
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import weft as package
 from tests.commands.shell import refused, untouched, weft
+from weft.inspect.comparing.measured import scores_of
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "one", "dog", "ran", "home", "."]
 
@@ -285,3 +287,9 @@ def test_files_are_checked(tmp_path: Path) -> None:
         "empty.txt: the file is empty",
     ):
         assert sentence in bad.out
+
+
+def test_a_comparison_counts_the_tokens_of_a_perplexity() -> None:
+    model = SimpleNamespace(perplexity=8.5, logp=np.zeros(7))
+    (score,) = scores_of(SimpleNamespace(words=3, model=model))
+    assert (score.name, score.value, score.size) == ("perplexity", 8.5, 7)

@@ -96,7 +96,8 @@ def scores_of(evaluation: Any) -> list[Score]:
     model = getattr(evaluation, "model", None)
     perplexity = getattr(evaluation, "perplexity", getattr(model, "perplexity", None))
     if isinstance(perplexity, float) and math.isfinite(perplexity):
-        count = len(model.logp) if hasattr(model, "logp") else getattr(evaluation, "words", 0)
+        logp = getattr(model, "logp", None)  # of a language model's tokens
+        count = getattr(evaluation, "words", 0) if logp is None else len(logp)
         size = getattr(evaluation, "tokens", count)
         found.append(Score("perplexity", perplexity, "unit:token of the run's vocabulary", int(size), False))
     if model is not None and hasattr(model, "squared"):
