@@ -213,7 +213,7 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
     for sentence in (
         "train.txt:2: the same text as train.txt:1",
         "train.txt:3: the text is empty",
-        "train.txt:4: there is no label",
+        "train.txt:4: 'no label' has no label",
         "train.txt:5: two labels came",
         "train.txt: the class 'b' has 2 texts",
         "dev.txt:1: the label 'c' never stands in train.txt",
