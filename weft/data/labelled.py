@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from weft.data.commas import check_commas
 from weft.data.files import COMPRESSED
 from weft.data.lines import wrong_bytes
 from weft.data.sides import Finding, raw_lines
@@ -51,6 +52,8 @@ class LabelledText:
             raise DataError(str(first))
         if self.kind == "lines" or first is None:
             return
+        if self.kind == "csv":
+            check_commas(path, first[1])
         names = [cell.strip() for cell in first[1]]
         missing = next((name for name in (text, label) if name not in names), None)
         if missing is None:
