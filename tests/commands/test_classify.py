@@ -241,6 +241,14 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     assert "is there already" in refused(weft("init", "classify", "--train", "train.txt"))
 
 
+def test_init_names_its_own_options_for_columns(tmp_path: Path) -> None:
+    labelled.make_texts(tmp_path)
+    options = "--train", tmp_path / "test.csv", "--output", tmp_path / "x.yaml", "--label", "stars"
+    said = untouched(tmp_path, lambda: weft("init", "classify", *options))
+    assert "no column is called 'stars', the first line has id, text, label" in said
+    assert said.endswith("; name the columns with --text and --label, or in the first line")
+
+
 SHORT = ("training.max_updates=6", "training.validate_every=6")
 
 

@@ -15,6 +15,7 @@ from weft.data.sides import Finding, raw_lines
 from weft.errors import DataError
 
 MARK = "__label__"
+RECIPE = "in the recipe (data.text, data.label)"
 
 
 class Labelled(NamedTuple):
@@ -36,12 +37,15 @@ class LabelledText:
         path: ends in .tsv or .csv (also compressed), else it has `__label__x text` lines.
         text, label: the columns of a table with a first line that names them; a TSV file of two columns
             may do without names: label TAB text.
+        named: where a user names the columns, for the error.
 
     Raises:
         DataError: the file is missing, or a column is.
     """
 
-    def __init__(self, path: str | Path, *, text: str = "text", label: str = "label") -> None:
+    def __init__(
+        self, path: str | Path, *, text: str = "text", label: str = "label", named: str = RECIPE
+    ) -> None:
         self.path = Path(path)
         self.text, self.label = text, label
         self.kind = kind_of(self.path)
@@ -64,7 +68,7 @@ class LabelledText:
             shown = ", ".join(name[:20] for name in names[:10])
             raise DataError(
                 f"{path}:1: no column is called {missing!r}, the first line has {shown}; name the columns "
-                "in the recipe (data.text, data.label), or in the first line"
+                f"{named}, or in the first line"
             )
 
     def __iter__(self) -> Iterator[Labelled]:
