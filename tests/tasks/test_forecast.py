@@ -82,6 +82,20 @@ def test_init_looks_at_the_file_and_data_check_names_holes(tmp_path: Path) -> No
     assert answer.code == 1 and "column three: 1 of 400 values are missing" in answer.out
 
 
+def test_init_says_how_long_the_shortest_and_the_longest_series_are(tmp_path: Path) -> None:
+    days = np.datetime64("2024-01-01") + np.arange(83)
+    first, second = ([f"{name},{one},1" for one in days[:count]] for name, count in (("a", 83), ("b", 61)))
+    file = tmp_path / "long.csv"
+    for rows, said in (
+        (first + second, "# 2 series of 61 to 83 rows in"),
+        (first, "# 1 series of 83 rows in"),
+    ):
+        file.write_text("\n".join(["unique_id,ds,y", *rows]) + "\n")
+        recipe = tmp_path / f"{len(rows)}.yaml"
+        assert weft("init", "forecast", "--file", file, "--horizon", 7, "-o", recipe).code == 0
+        assert recipe.read_text().startswith(said)
+
+
 def followed(path: Path, rows: int = 500) -> Path:
     """What `after` is, `before` was three rows ago; nothing else says so."""
     draw = np.random.default_rng(3).normal(size=rows + 3)
