@@ -115,6 +115,11 @@ class Task(ABC):
     untrained: Callable[[Path], Other]
     linewise: ClassVar[bool] = False
 
+    @property
+    def loss_unit(self) -> str:
+        """What the training loss is a mean of, for pictures."""
+        return "nats"
+
     @abstractmethod
     def about(self) -> str:
         """What is learnt from what, for people: "en to es, on libreoffice-help"."""
