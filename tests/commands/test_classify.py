@@ -215,7 +215,7 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
     for sentence in (
         "train.txt:2: the same text as train.txt:1",
         "train.txt:3: the text is empty",
-        "train.txt:4: there is no label",
+        "train.txt:4: 'no label' has no label",
         "train.txt:5: two labels came",
         "train.txt: the class 'b' has 2 texts",
         "dev.txt:1: the label 'c' never stands in train.txt",
@@ -241,6 +241,14 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     trained = weft("train", "classify.yaml", "training.max_updates=2")
     assert trained.code == 0, trained.err
     assert "is there already" in refused(weft("init", "classify", "--train", "train.txt"))
+
+
+def test_init_names_its_own_options_for_columns(tmp_path: Path) -> None:
+    labelled.make_texts(tmp_path)
+    options = "--train", tmp_path / "test.csv", "--output", tmp_path / "x.yaml", "--label", "stars"
+    said = untouched(tmp_path, lambda: weft("init", "classify", *options))
+    assert "no column is called 'stars', the first line has id, text, label" in said
+    assert said.endswith("; name the columns with --text and --label, or in the first line")
 
 
 SHORT = ("training.max_updates=6", "training.validate_every=6")

@@ -49,6 +49,20 @@ def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) 
     assert weft("train", recipe, "--run", tmp_path / "run", *SMALL, "training.max_updates=1").code == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "example"),
+    [("train", " (such as valid.xx)"), ("train.tsv", " (such as valid.tsv)"), ("mixed.tsv", "")],
+)
+def test_the_validation_file_that_it_names_is_one_that_it_would_take(
+    tmp_path: Path, name: str, example: str
+) -> None:
+    write(tmp_path, "train", 60, 1)
+    for table in ("train.tsv", "mixed.tsv"):
+        (tmp_path / table).write_text("xx\tyy\nalpha\tuno\n")
+    said = refused(weft(*pairs(tmp_path / name, "--output", tmp_path / "my.yaml")))
+    assert f"stand beside {tmp_path / name}{example}; name them with --valid" in said
+
+
 @pytest.mark.parametrize("rows", [3, 30, 300])
 @pytest.mark.parametrize("script", ["abc", "一二三四五六七八九十百千"])
 def test_the_vocabulary_it_asks_for_can_be_had(tmp_path: Path, rows: int, script: str) -> None:

@@ -60,8 +60,13 @@ def test_evaluate_prints_unknown_words_floors_and_mistakes(run: Path, tmp_path: 
         assert shown in answer.out
     found = json.loads(figures.read_text())
     assert found["scores"]["accuracy"]["value"] == 1.0
+    assert "mistakes" not in answer.out  # there are none
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert out.read_text() == (run.parent / "toy" / "test.conllu").read_text()
+    text = (run.parent / "toy" / "test.conllu").read_text()
+    assert out.read_text() == text
+    (tmp_path / "odd.conllu").write_text(text.replace("\tVERB\t", "\tNOUN\t", 1))
+    said = weft("evaluate", run, "--data", tmp_path / "odd.conllu").lines
+    assert said[said.index("most frequent mistakes (reference, answer, times):") + 1] == "  NOUN VERB 1"
 
 
 def test_vectors_are_taken_and_must_fit(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_resumed_training_replaces_what_it_had_logged_later(tmp_path):
     path.write_text("\n".join(map(json.dumps, events)) + '\n{"event": "upd')
     found = read(path)
     assert found["update"]["loss"] == [(10, 10.0), (20, 120.0), (30, 130.0)]
-    assert [chart["title"] for chart in charts_of(found)] == [
+    assert [chart["title"] for chart in charts_of(found, unit="nats")] == [
         "Loss",
         "Learning rate",
         "Gradient reach of enc",

@@ -91,6 +91,14 @@ def test_a_page_has_the_views_that_apply_and_every_view_its_files(
         assert file_of(view, "svg").startswith(b"<?xml")
 
 
+@pytest.mark.parametrize(("name", "unit"), [("translate", "nats"), ("memory", "squared error")])
+def test_the_curve_of_the_loss_says_what_it_is_of(
+    name: str, unit: str, runs: Callable[[str], Opened]
+) -> None:
+    training = looked_at(runs(name))[1]["Training"]
+    assert training.blocks()[0]["y"] == unit
+
+
 def test_a_masked_model_fills_gaps_and_else_hides_each_token_in_turn(
     runs: Callable[[str], Opened],
 ) -> None:

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,14 @@ import pytest
 import weft as package
 from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
+from weft.nn.heads.head import Head
+from weft.nn.heads.normal import Normal
+from weft.nn.heads.point import Point
+from weft.nn.heads.quantile import Quantile
+from weft.tasks.forecast import ForecastTask
 from weft.tasks.series.data import SeriesData, waves
+from weft.tasks.series.model import ForecastModel
+from weft.tasks.series.predictor import Horizon
 
 
 def table(path: Path, rows: int = 700) -> Path:
@@ -104,6 +113,34 @@ def test_init_looks_at_the_file_and_data_check_names_holes(tmp_path: Path) -> No
     file.write_text("\n".join(lines) + "\n", "utf-8")
     answer = weft("data", "check", file)
     assert answer.code == 1 and "column three: 1 of 400 values are missing" in answer.out
+
+
+def test_init_says_how_long_the_shortest_and_the_longest_series_are(tmp_path: Path) -> None:
+    days = np.datetime64("2024-01-01") + np.arange(83)
+    first, second = ([f"{name},{one},1" for one in days[:count]] for name, count in (("a", 83), ("b", 61)))
+    file = tmp_path / "long.csv"
+    for rows, said in (
+        (first + second, "# 2 series of 61 to 83 rows in"),
+        (first, "# 1 series of 83 rows in"),
+    ):
+        file.write_text("\n".join(["unique_id,ds,y", *rows]) + "\n")
+        recipe = tmp_path / f"{len(rows)}.yaml"
+        assert weft("init", "forecast", "--file", file, "--horizon", 7, "-o", recipe).code == 0
+        assert recipe.read_text().startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("head", "unit"),
+    [
+        (Point, "squared error"),
+        (partial(Point, error="absolute"), "absolute error"),
+        (Quantile, "pinball loss"),
+        (Normal, "nats"),
+    ],
+)
+def test_the_unit_of_the_loss_is_that_of_the_head(head: Callable[..., Head], unit: str) -> None:
+    data = SeriesData(generated="waves")
+    assert ForecastTask(data=data, model=ForecastModel(head=head), decoding=Horizon()).loss_unit == unit
 
 
 def followed(path: Path, rows: int = 500) -> Path:

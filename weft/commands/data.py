@@ -1,7 +1,9 @@
 """weft data: look at data files before anything is trained on them."""
 
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -15,7 +17,9 @@ def command() -> None:
 
 @command.command("check", short_help="Report everything that is wrong, with file and line.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--task", help="The task that the files are for; by their endings, or translate, by default.")
+@click.option(
+    "--task", help="The task that the files are for; told by endings and first lines, else translate."
+)
 @click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
 def check(files: tuple[Path, ...], task: str | None, everything: bool) -> int:
     """Report everything that is wrong with FILES (train.en train.de, .tsv, ...), with file and line.
@@ -24,19 +28,52 @@ def check(files: tuple[Path, ...], task: str | None, everything: bool) -> int:
     """
     import weft.tasks
     from weft import rooms
-    from weft.data.files import COMPRESSED
+    from weft.data.check import STOPS
     from weft.tasks.task import Task
 
-    kinds: dict[str, Any] = rooms.parts(weft.tasks, Task)
-    ending = next((each for each in reversed(files[0].suffixes) if each not in COMPRESSED), "").lower()
-    kind = next((kind for kind in kinds.values() if ending in kind.suffixes), kinds["translate"])
-    if task is not None:
-        kind = rooms.find(weft.tasks, Task, task)
-    report = kind.check(files)
+    named = task or _told(files, rooms.parts(weft.tasks, Task))
+    report = rooms.find(weft.tasks, Task, named).check(files)  # type: ignore[attr-defined]
     shown = report.findings if everything else report.findings[:SHOWN]
     for finding in shown:
         click.echo(str(finding))
     if len(report.findings) > len(shown):
         click.echo(f"... and {len(report.findings) - len(shown):,} more (--all prints them)")
     click.echo(report.summary)
+    if task is None and any(report.counts.get(one) for one in STOPS):
+        other = "classify" if named != "classify" else "translate"
+        told = f"they were checked as files for {named}"
+        click.echo(f"{told}; for another task name it, such as --task {other}")
     return 1 if report.findings else 0
+
+
+def _told(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
+    """The one task that endings and first lines of all files speak of."""
+    from weft.errors import ConfigError
+
+    tasks: dict[str, Path] = {}
+    for file in files:
+        tasks.setdefault(_task_of(file, kinds), file)
+    if len(tasks) > 1:
+        (one, first), (other, second), *_ = tasks.items()
+        raise ConfigError(
+            f"{first} looks like a file for {one}, {second} like one for {other}; check them one task at a "
+            "time, or name it with --task"
+        )
+    return next(iter(tasks))
+
+
+def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
+    from weft.data.files import COMPRESSED
+    from weft.data.lines import read_lines
+    from weft.errors import DataError
+    from weft.tasks.task import Task
+
+    ending = next((each for each in reversed(file.suffixes) if each not in COMPRESSED), "").lower()
+    cells: set[str] = set()
+    if ending in (".csv", ".tsv"):
+        with suppress(DataError):  # the check names it
+            cells = {cell.strip(' "') for cell in re.split("[,;\t]", next(read_lines(file), ""))}
+    tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
+    by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))
+    by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes)
+    return next(by_columns, next(by_ending, "translate"))

@@ -1,6 +1,6 @@
 """Texts with a label: `__label__x text` lines as fastText has them, or two columns of a TSV or CSV file.
 
-Read next: lines.py.
+Read next: sides.py, where the raw lines come from.
 """
 
 import csv
@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from weft.data.commas import check_commas
 from weft.data.files import COMPRESSED
-from weft.data.lines import read_lines
+from weft.data.lines import wrong_bytes
+from weft.data.sides import Finding, raw_lines
 from weft.errors import DataError
 
 MARK = "__label__"
+RECIPE = "in the recipe (data.text, data.label)"
 
 
 class Labelled(NamedTuple):
@@ -34,20 +37,27 @@ class LabelledText:
         path: ends in .tsv or .csv (also compressed), else it has `__label__x text` lines.
         text, label: the columns of a table with a first line that names them; a TSV file of two columns
             may do without names: label TAB text.
+        named: where a user names the columns, for the error.
 
     Raises:
         DataError: the file is missing, or a column is.
     """
 
-    def __init__(self, path: str | Path, *, text: str = "text", label: str = "label") -> None:
+    def __init__(
+        self, path: str | Path, *, text: str = "text", label: str = "label", named: str = RECIPE
+    ) -> None:
         self.path = Path(path)
         self.text, self.label = text, label
         self.kind = kind_of(self.path)
         self._names: list[str] = []
         self._header = 0
         first = next(self._split(), None)
+        if isinstance(first, Finding):
+            raise DataError(str(first))
         if self.kind == "lines" or first is None:
             return
+        if self.kind == "csv":
+            check_commas(path, first[1])
         names = [cell.strip() for cell in first[1]]
         missing = next((name for name in (text, label) if name not in names), None)
         if missing is None:
@@ -58,55 +68,94 @@ class LabelledText:
             shown = ", ".join(name[:20] for name in names[:10])
             raise DataError(
                 f"{path}:1: no column is called {missing!r}, the first line has {shown}; name the columns "
-                "in the recipe (data.text, data.label), or in the first line"
+                f"{named}, or in the first line"
             )
 
     def __iter__(self) -> Iterator[Labelled]:
-        for row, (number, cells) in enumerate(self._split()):
+        for row in self.rows():
+            if isinstance(row, Finding):
+                raise DataError(str(row))
+            yield row
+
+    def rows(self) -> Iterator[Labelled | Finding]:
+        """Every text, or what is wrong with its line; those after it are read all the same."""
+        for row, found in enumerate(self._split()):
             if row < self._header:
                 continue
+            if isinstance(found, Finding):
+                yield found
+                continue
+            number, cells = found
             if self.kind == "lines":
                 yield self._marked(number, cells[0])
-                continue
-            if len(cells) != len(self._names):
-                raise DataError(
-                    f"{self.path}:{number}: {_columns(cells)}, need {len(self._names)}; mend the line"
-                )
-            row_ = dict(zip(self._names, cells, strict=True))
-            label = row_[self.label].strip()
-            if not label:
-                raise DataError(f"{self.path}:{number}: the label is empty; give one or remove the line")
-            yield Labelled(number, label, row_[self.text], row_)
+            elif len(cells) != len(self._names):
+                what = f"{len(cells)} column{'s' if len(cells) != 1 else ''}, need {len(self._names)}"
+                yield self._wrong(number, "columns", f"{what}; mend or remove the line")
+            else:
+                named = dict(zip(self._names, cells, strict=True))
+                label = named[self.label].strip()
+                if label:
+                    yield Labelled(number, label, named[self.text], named)
+                else:
+                    what = "the label is empty; give one or remove the line"
+                    yield self._wrong(number, "unlabelled", what)
 
-    def _split(self) -> Iterator[tuple[int, list[str]]]:
-        lines = read_lines(self.path)
+    def _split(self) -> Iterator[tuple[int, list[str]] | Finding]:
         if self.kind == "csv":
-            reader = csv.reader((line + "\n" for line in lines), strict=True)
-            begun = 1
-            try:
-                for cells in reader:
-                    if cells:
-                        yield begun, cells
-                    begun = reader.line_num + 1
-            except csv.Error as error:
-                raise DataError(f"{self.path}:{begun}: {error}; quote the cell or mend the line") from error
+            yield from self._records()
             return
-        for number, line in enumerate(lines, 1):
-            yield number, line.split("\t") if self.kind == "tsv" else [line]
+        for number, line in enumerate(self._lines(), 1):
+            if isinstance(line, Finding):
+                yield line
+            else:
+                yield number, line.split("\t") if self.kind == "tsv" else [line]
 
-    def _marked(self, number: int, line: str) -> Labelled:
+    def _records(self) -> Iterator[tuple[int, list[str]] | Finding]:
+        """Rows of a CSV file, which may take several lines each, by the first of them."""
+        wrong: list[Finding] = []
+
+        def usable() -> Iterator[str]:
+            for line in self._lines():
+                if isinstance(line, Finding):
+                    wrong.append(line)
+                yield "\n" if isinstance(line, Finding) else f"{line}\n"  # an empty one keeps the numbers
+
+        reader = csv.reader(usable(), strict=True)
+        while True:
+            begun = reader.line_num + 1
+            cells: list[str] | None = []
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                yield self._wrong(begun, "columns", f"{error}; quote the cell or mend the line")
+            yield from wrong
+            wrong.clear()
+            if cells is None:
+                return
+            if cells:
+                yield begun, cells
+
+    def _lines(self) -> Iterator[str | Finding]:
+        for number, line in enumerate(raw_lines(str(self.path)), 1):
+            if isinstance(line, Finding):
+                yield line
+                continue
+            wrong = wrong_bytes(line)
+            yield self._wrong(number, "bytes", wrong) if wrong else line.decode("utf-8")
+
+    def _marked(self, number: int, line: str) -> Labelled | Finding:
         first, _, rest = line.strip().partition(" ")
         label = first.removeprefix(MARK)
         if not first.startswith(MARK) or not label:
-            raise DataError(
-                f"{self.path}:{number}: {line[:30]!r} has no label; begin the line with {MARK}NAME and a "
-                "space, or give a .tsv or .csv file"
-            )
+            what = f"{line[:30]!r} has no label; begin the line with {MARK}NAME and a space, or give a .tsv"
+            return self._wrong(number, "unlabelled", f"{what} or .csv file")
         if rest.lstrip().startswith(MARK):
-            raise DataError(
-                f"{self.path}:{number}: two labels came, one is needed; keep one or remove the line"
-            )
+            what = "two labels came, one is needed; keep one or remove the line"
+            return self._wrong(number, "unlabelled", what)
         return Labelled(number, label, rest, {})
+
+    def _wrong(self, number: int, kind: str, what: str) -> Finding:
+        return Finding(str(self.path), number, kind, what)
 
 
 def kind_of(path: Path) -> str:
@@ -120,7 +169,3 @@ def kind_of(path: Path) -> str:
     for end in COMPRESSED:
         name = name.removesuffix(end)
     return name.rpartition(".")[2] if name.endswith((".tsv", ".csv")) else "lines"
-
-
-def _columns(cells: list[str]) -> str:
-    return f"{len(cells)} column{'s' if len(cells) != 1 else ''}"

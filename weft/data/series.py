@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.commas import check_commas
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 
@@ -122,6 +123,7 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     if not rows:
         raise DataError(f"{path}: is empty; a header and rows are needed")
     first = rows[0][1]
+    check_commas(path, first)
     if all(_is_number(cell) for cell in first):
         return [str(n + 1) for n in range(len(first))], rows
     return [cell.strip() for cell in first], rows[1:]

@@ -56,7 +56,7 @@ class Text(NamedTuple):
 
     def _cells(self) -> Iterator[Row | Finding]:
         file = self.files[0]
-        for number, line in enumerate(_raw(file), 1):
+        for number, line in enumerate(raw_lines(file), 1):
             if isinstance(line, Finding):
                 yield line
             elif number > self.header:
@@ -68,7 +68,7 @@ class Text(NamedTuple):
                     yield Finding(file, number, "columns", f"{what}; mend or remove the line")
 
     def _lines(self) -> Iterator[Row | Finding]:
-        sides = [_raw(file) for file in self.files]
+        sides = [raw_lines(file) for file in self.files]
         counts = [0] * len(sides)
         broken = False
         for number, lines in enumerate(zip_longest(*sides), 1):
@@ -116,12 +116,30 @@ def texts(paths: Iterable[str | Path]) -> Iterator[Text | Finding]:
     yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
 
 
+def raw_lines(file: str) -> Iterator[bytes | Finding]:
+    """The lines without their ends; a last Finding where the file cannot be read (on)."""
+    try:
+        for _, whole in blocks(file_bytes(file), file):
+            for line in whole.removesuffix(b"\n").split(b"\n"):
+                yield line.removesuffix(b"\r")
+    except DataError as error:
+        yield placed(file, error)
+
+
+def placed(file: str, error: Exception, kind: str = "file") -> Finding:
+    """What an error says of a file, with the line that it begins with."""
+    where, _, what = str(error).removeprefix(f"{file}:").partition(": ")
+    if where.isdigit():
+        return Finding(file, int(where), kind, what)
+    return Finding(file, 0, kind, str(error).removeprefix(f"{file}: "))
+
+
 def _bare(file: Path) -> str:
     return str(file.with_suffix("")) if file.suffix in COMPRESSED else str(file)
 
 
 def _table(file: str) -> Text | Finding:
-    first = next(_raw(file))
+    first = next(raw_lines(file))
     if isinstance(first, Finding):
         return first
     cells = [cell.decode("utf-8", errors="replace").strip() for cell in first.split(b"\t")]
@@ -130,15 +148,3 @@ def _table(file: str) -> Text | Finding:
         sides = ["source", "target", *map(str, range(3, len(cells) + 1))][: len(cells)]
         return Text(file, sides, [file] * len(cells), list(range(len(cells))), len(cells))
     return Text(file, [cells[column] for column in columns], [file] * len(columns), columns, len(cells), 1)
-
-
-def _raw(file: str) -> Iterator[bytes | Finding]:
-    """The lines without their ends; a last Finding where the file cannot be read (on)."""
-    try:
-        for _, whole in blocks(file_bytes(file), file):
-            for line in whole.removesuffix(b"\n").split(b"\n"):
-                yield line.removesuffix(b"\r")
-    except DataError as error:
-        where, _, what = str(error).removeprefix(f"{file}:").partition(": ")
-        number = int(where) if where.isdigit() else 0
-        yield Finding(file, number, "file", what if number else str(error).removeprefix(f"{file}: "))

@@ -55,6 +55,7 @@ class Classify(Task):
         "accuracy is the share of texts with the right class, f1 the mean F1 of the "
         "classes, loss is nats a text."
     )
+    columns: ClassVar[Sequence[str]] = ("text", "label")
     linewise: ClassVar[bool] = True
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",

@@ -57,6 +57,11 @@ class Embeddings(Task):
         self.source: Windows | Table
         self._corpus: Corpus
 
+    @property
+    def loss_unit(self) -> str:
+        """Of the objective."""
+        return "weighted squared error" if self.parts.objective == "glove" else "nats"
+
     def about(self) -> str:
         """Objective and text."""
         return f"word vectors by {self.parts.objective}, on {self.data.describe()}"

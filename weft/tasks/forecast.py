@@ -18,6 +18,8 @@ from weft.data.windows import Windows
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
+from weft.nn.heads.point import Point
+from weft.nn.heads.quantile import Quantile
 from weft.tasks.series.check import check
 from weft.tasks.series.data import SeriesData, received
 from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squared, tensors
@@ -52,6 +54,14 @@ class ForecastTask(Task):
         self.windows: Windows
         self.about_series: dict[str, Any]
         self._train_windows: np.ndarray  # [N, 2]
+
+    @property
+    def loss_unit(self) -> str:
+        """Of the head; values are scaled."""
+        head = self.parts.head(1)
+        if isinstance(head, Point):
+            return f"{head.error} error"
+        return "pinball loss" if isinstance(head, Quantile) else "nats"
 
     def about(self) -> str:
         """The series and the horizon."""

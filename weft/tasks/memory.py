@@ -47,6 +47,11 @@ class MemoryTask(Task):
         self.data = data
         self.parts = model
 
+    @property
+    def loss_unit(self) -> str:
+        """A sum is off by a square, a copied symbol costs nats."""
+        return "squared error" if self.data.problem == "adding" else "nats"
+
     def about(self) -> str:
         """The problem and its length."""
         return f"the {self.data.problem} problem, length {self.data.length}"

@@ -100,6 +100,7 @@ class Task(ABC):
             (`training.start`) takes them over; a recipe changed before the first checkpoint makes them anew.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
             knows the task by them.
+        columns: names in the first line of a table, .csv or .tsv, that it knows this task by.
     """
 
     sections: ClassVar[Mapping[str, type]]
@@ -108,10 +109,16 @@ class Task(ABC):
     note: ClassVar[str] = ""
     keeps: ClassVar[Sequence[str]] = ("tokenizer*.json",)
     suffixes: ClassVar[Sequence[str]] = ()
+    columns: ClassVar[Sequence[str]] = ()
     streams: bool = False
     trained: Callable[[Path], Other]
     untrained: Callable[[Path], Other]
     linewise: ClassVar[bool] = False
+
+    @property
+    def loss_unit(self) -> str:
+        """What the training loss is a mean of, for pictures."""
+        return "nats"
 
     @abstractmethod
     def about(self) -> str:

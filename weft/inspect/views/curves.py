@@ -62,7 +62,7 @@ class CurvesView(View):
     @classmethod
     def collect(cls, subject: Subject) -> "CurvesView | None":
         """Where the run logged anything."""
-        charts = charts_of(read(subject.opened.path / "metrics.jsonl"))
+        charts = charts_of(read(subject.opened.path / "metrics.jsonl"), unit=subject.opened.task.loss_unit)
         return cls(charts) if charts else None
 
     def blocks(self) -> list[Block]:
@@ -78,13 +78,13 @@ class CurvesView(View):
         return picture_of_lines(self.charts[:4])
 
 
-def charts_of(events: dict[str, Points]) -> list[Block]:
-    """What there is to draw."""
+def charts_of(events: dict[str, Points], *, unit: str) -> list[Block]:
+    """What there is to draw; unit: of the loss."""
     update, valid, monitor = events["update"], events["validation"], events["monitor"]
     charts = []
     losses = _lines(update, {"loss": "training"}) + _lines(valid, {"loss": "validation"})
     if losses:
-        charts.append(chart("Loss", "update", "nats or squared error", losses))
+        charts.append(chart("Loss", "update", unit, losses))
     for name in valid:
         if name not in ("loss", "perplexity"):
             charts.append(chart(f"Validation: {name}", "update", name, _lines(valid, {name: name})))

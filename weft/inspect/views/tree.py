@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.colours import BARS, FAINT, INK
 from weft.inspect.letters import printable
 from weft.inspect.subjects.subject import Searched, Subject
 from weft.inspect.views.view import Block, View, blank, said
 from weft.search.trace import FATES, Candidate
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 COLOURS = dict(
     zip(
@@ -124,24 +126,17 @@ class TreeView(View):
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(-0.1, steps + 0.2), ylim=(ranks - 0.3, -0.9), xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
+        texts: dict[tuple[int, int], Text] = {}
         best = {number for way in self.lit()[:1] for number in way}
-        slots = {(one.time, one.slot): one for one in shown if one.slot >= 0}
         for number, one in enumerate(self.candidates):
             if one.time > 16:
                 continue
-            parent = slots.get((one.time - 1, one.parent))
-            if parent is not None and one.fate != "pruned":
-                ways = {
-                    "color": BARS[0] if number in best else GRID,
-                    "linewidth": 1.8 if number in best else 0.8,
-                }
-                axes.plot([parent.time - 0.12, one.time - 0.92], [parent.rank, one.rank], zorder=0, **ways)  # type: ignore[arg-type]
             box = {"boxstyle": "round,pad=0.25", "facecolor": "white", "edgecolor": COLOURS[one.fate]}
             box["linewidth"] = 1.8 if number in best else 0.8  # type: ignore[assignment]
             label = printable(self.searched.pieces[one.token])
             label = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
             shade = FAINT if one.fate == "pruned" else INK
-            axes.text(
+            texts[one.time, one.rank] = axes.text(
                 one.time - 0.52,
                 one.rank,
                 label,
@@ -152,6 +147,7 @@ class TreeView(View):
                 bbox=box,
                 parse_math=False,
             )
+        self._join(axes, texts, best)
         for time in range(1, steps + 1):
             words = f"step {time}" if time == 1 else str(time)
             axes.text(time - 0.52, -0.7, words, ha="center", fontsize=8, color=FAINT)
@@ -170,6 +166,33 @@ class TreeView(View):
             labelcolor=INK,
         )
         return figure
+
+    def _join(self, axes: "Axes", texts: dict[tuple[int, int], "Text"], best: set[int]) -> None:
+        """Lines from a parent's letters to those of a child that was not pruned; the boxes hide the ends."""
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        from weft.inspect.fonts import readable
+
+        figure = axes.get_figure(root=True)
+        assert figure is not None
+        drawn, scale = FigureCanvasAgg(figure).get_renderer(), axes.transData.inverted()
+        with readable(figure, keep_text=True):
+            found = {place: text.get_window_extent(drawn) for place, text in texts.items()}
+        sides = {place: scale.transform([(box.x0, 0), (box.x1, 0)])[:, 0] for place, box in found.items()}
+        slots = {(one.time, one.slot): one for one in self.candidates if one.slot >= 0}
+        for number, one in enumerate(self.candidates):
+            parent = slots.get((one.time - 1, one.parent))
+            if parent is None or one.fate == "pruned" or (one.time, one.rank) not in sides:
+                continue
+            lit = number in best
+            ends = [sides[parent.time, parent.rank][1], sides[one.time, one.rank][0]]
+            axes.plot(
+                ends,
+                [parent.rank, one.rank],
+                color=BARS[0] if lit else FAINT,
+                linewidth=1.8 if lit else 0.8,
+                zorder=0.5 if lit else 0,
+            )
 
     def _way(self, end: int, by_slot: dict[tuple[int, int], int]) -> list[int]:
         way = [end]

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.data.check import Report
-from weft.data.labelled import MARK, LabelledText, kind_of
-from weft.data.lines import read_lines
-from weft.data.sides import Finding
+from weft.data.labelled import LabelledText
+from weft.data.sides import Finding, placed
 from weft.errors import DataError
 
 FEW = 3  # texts of a class that is nearly empty
@@ -40,10 +39,21 @@ def check_labels(files: Sequence[Path]) -> Report:
     first = min(files, key=lambda path: "train" not in path.name)
     for path in sorted(files, key=lambda path: path != first):
         counts: Counter[str] = Counter()
-        number = 0
-        for number, label, text in _rows(path, found):
+        try:
+            texts = LabelledText(path)
+        except DataError as error:  # of the first line, without which no other can be read
+            wrong = placed(str(path), error)
+            found.add(wrong._replace(kind="columns") if wrong.line else wrong)
+            continue
+        rows = 0
+        for one in texts.rows():
+            rows += 1
+            if isinstance(one, Finding):
+                found.add(one)
+                continue
+            number, label, text, _ = one
             counts[label] += 1
-            if path != first and label not in known:
+            if path != first and known and label not in known:
                 what = f"the label {label!r} never stands in {first}; no classifier can learn it"
                 found.add(Finding(str(path), number, "label", what))
             if not text.strip():
@@ -60,7 +70,7 @@ def check_labels(files: Sequence[Path]) -> Report:
             if "\ufffd" in text:
                 what = "U+FFFD, a character that an earlier conversion lost; mend or remove the line"
                 found.add(Finding(str(path), number, "damaged", what))
-        lines[str(path)] = number
+        lines[str(path)] = rows
         if path == first:
             known = dict(counts)
             if len(counts) == 1:
@@ -77,59 +87,3 @@ def check_labels(files: Sequence[Path]) -> Report:
             found.add(Finding(str(path), 0, "label", what))
     found.findings.sort(key=lambda one: (one.file, one.line))
     return Report(found.findings, found.counts, lines, 0)
-
-
-def _rows(path: Path, found: _Found) -> list[tuple[int, str, str]]:
-    """(line, label, text) of every line that has both; what has not is a finding."""
-    if kind_of(path) == "csv":
-        try:
-            return [(one.number, one.label, one.text) for one in LabelledText(path)]
-        except DataError as error:
-            found.add(_placed(path, str(error)))
-            return []
-    try:
-        lines = list(read_lines(path))
-        names = _names(path, lines)
-    except DataError as error:
-        found.add(_placed(path, str(error)))
-        return []
-    rows = []
-    for number, line in enumerate(lines, 1):
-        if names:
-            cells = line.split("\t")
-            if number == 1 and "label" in cells:
-                continue
-            if len(cells) != len(names):
-                what = f"{len(cells)} column{'s' if len(cells) > 1 else ''}, need {len(names)}"
-                found.add(Finding(str(path), number, "columns", f"{what}; mend or remove the line"))
-                continue
-            label, text = cells[names.index("label")].strip(), cells[names.index("text")]
-        else:
-            head, _, text = line.strip().partition(" ")
-            label = head.removeprefix(MARK) if head.startswith(MARK) else ""
-            if text.lstrip().startswith(MARK):
-                found.add(
-                    Finding(str(path), number, "unlabelled", "two labels came, one is needed; keep one")
-                )
-                continue
-        if not label:
-            found.add(
-                Finding(str(path), number, "unlabelled", "there is no label; give one or remove the line")
-            )
-            continue
-        rows.append((number, label, text))
-    return rows
-
-
-def _names(path: Path, lines: list[str]) -> list[str]:
-    if kind_of(path) != "tsv":
-        return []
-    LabelledText(path)  # raises where a column is missing
-    cells = [cell.strip() for cell in lines[0].split("\t")]
-    return cells if "label" in cells else ["label", "text"]
-
-
-def _placed(path: Path, sentence: str) -> Finding:
-    head, _, rest = sentence.partition(": ")
-    number = head.removeprefix(f"{path}:")
-    return Finding(str(path), int(number) if number.isdigit() else 0, "columns", rest)

@@ -33,7 +33,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, text: str, lab
     valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     counts: Counter[str] = Counter()
     words = longest = 0
-    for one in LabelledText(train, text=text, label=label):
+    for one in LabelledText(train, text=text, label=label, named="with --text and --label"):
         counts[one.label] += 1
         length = len(one.text.split())
         words, longest = words + length, max(longest, length)

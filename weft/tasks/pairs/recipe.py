@@ -77,9 +77,10 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     valid = valid or beside(train, VALID_NAMES, source, target)
     test = test or beside(train, ("test",), source, target)
     if valid is None:
-        example = f"{train.name.replace('train', 'valid')}.{source}"
+        example = train.name.replace("train", "valid") + ("" if is_table(train) else f".{source}")
+        shown = f" (such as {example})" if "train" in train.name else ""
         raise ConfigError(
-            f"no validation files stand beside {train} (such as {example}); "
+            f"no validation files stand beside {train}{shown}; "
             "name them with --valid, or split some off with --hold-out 1000"
         )
     seen = look(ParallelText(train, source, target))

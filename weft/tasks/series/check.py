@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.data.check import Report
 from weft.data.series import read_series
-from weft.data.sides import Finding
+from weft.data.sides import Finding, placed
 from weft.errors import ConfigError, DataError
 
 
@@ -20,7 +20,7 @@ def check(files: Sequence[Path]) -> Report:
         try:
             table = read_series(file)
         except (DataError, ConfigError) as error:
-            findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
+            findings.append(placed(str(file), error))
             continue
         for series in table.series:
             called = f"{file} {series.name}".strip()

@@ -19,7 +19,9 @@ def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str
         DataError: the file cannot be read, or is too short for the horizon.
     """
     table = read_series(file, targets=targets, known=known)
-    rows = min(len(series.times) for series in table.series)
+    lengths = [len(series.times) for series in table.series]
+    rows, most = min(lengths), max(lengths)
+    shown = f"{rows:,} rows" if rows == most else f"{rows:,} to {most:,} rows"
     season = SeriesData(file=str(file)).season_of(table)
     train = int(0.7 * rows)
     lookback = max(horizon, 2 * season, 8)
@@ -39,7 +41,7 @@ def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str
     batch = 256 if windows > MANY else 64 if windows > FEW else 16
     plan = planned(windows / batch, epochs=30, warmup=0)
     lines = [
-        f"# {count} series of {rows:,} rows in {file.name}; a season looks like {season} rows.",
+        f"# {count} series of {shown} in {file.name}; a season looks like {season} rows.",
         "task: forecast",
         "data:",
         f"  file: {json.dumps(str(file), ensure_ascii=False)}",

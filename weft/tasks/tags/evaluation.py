@@ -59,7 +59,7 @@ class TagEvaluation(NamedTuple):
             for i, j in zip(*np.nonzero(self.matrix), strict=True)
             if i != j
         ]
-        lines.append("most frequent mistakes (reference, answer, times):")
+        lines += ["most frequent mistakes (reference, answer, times):"] if wrong else []
         lines += [f"  {one} {other} {count:,}" for count, one, other in sorted(wrong, reverse=True)[:SHOWN]]
         lines.append(table(self.rows))
         return "\n".join(lines)

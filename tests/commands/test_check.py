@@ -1,0 +1,42 @@
+"""weft data check: which task files are for, where none is named."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("x.csv", "text,label"), ("x.csv", 'id,"label","text"'), ("x.tsv", "label\ttext")],
+    ids=["csv", "quoted", "tsv"],
+)
+def test_columns_text_and_label_are_a_classifiers(tmp_path: Path, name: str, first: str) -> None:
+    cell = "\t" if name.endswith(".tsv") else ","
+    rows = [cell.join(str(n) + "ab"[n % 2] for _ in first.split(cell)) for n in range(8)]
+    (tmp_path / name).write_text("\n".join([first, *rows]) + "\n")
+    answer = weft("data", "check", tmp_path / name)
+    assert "the class '0a' has 1 text" in answer.out
+
+
+def test_a_table_of_other_columns_is_of_series_and_the_answer_says_so(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("review,stars\nfine,five\nbad,one\n")
+    answer = weft("data", "check", tmp_path / "x.csv")
+    said = "they were checked as files for forecast; for another task name it, such as --task classify"
+    assert answer.code == 1 and answer.lines[-1] == said
+    assert said not in weft("data", "check", tmp_path / "x.csv", "--task", "forecast").out
+
+
+def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:
+    labelled.make_sentences(tmp_path)
+    (tmp_path / "dev.tsv").write_text("a cat\teine Katze\n")
+    files = tmp_path / "dev.tsv", tmp_path / "train.conllu", tmp_path / "test.conllu"
+    said = refused(weft("data", "check", *files)).replace(f"{tmp_path}/", "")
+    assert said == (
+        "weft: dev.tsv looks like a file for translate, train.conllu like one for tag; check them one task "
+        "at a time, or name it with --task"
+    )
+    assert "CoNLL-U has 10" not in weft("data", "check", *files[1:]).out
+    assert weft("data", "check", *files, "--task", "tag").code == 0

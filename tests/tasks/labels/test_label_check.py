@@ -1,0 +1,67 @@
+"""weft data check on labelled texts reads on where a training would stop, and counts every line."""
+
+from pathlib import Path
+
+import pytest
+
+from weft.data.labelled import LabelledText
+from weft.errors import DataError
+from weft.tasks.labels.check import check_labels
+
+BAD = (
+    b"text,label",
+    b"fine,positive",
+    b"bad,negative,extra",
+    b",positive",
+    b"also bad,negative,extra",
+    b"x,",
+    b'"a "b" c",negative',
+    b"caf\xe9,negative",
+    b"good,negative",
+)
+WANT = [
+    "3: 3 columns, need 2; mend or remove the line",
+    "4: the text is empty; remove the line",
+    "5: 3 columns, need 2; mend or remove the line",
+    "6: the label is empty; give one or remove the line",
+    "8: not UTF-8 (byte 0xe9, the 4. of the line); convert the file (iconv -t utf-8) or remove the line",
+]
+
+
+@pytest.mark.parametrize(("ending", "cell"), [("csv", b","), ("tsv", b"\t")])
+def test_every_line_of_a_table_is_looked_at(tmp_path: Path, ending: str, cell: bytes) -> None:
+    file = tmp_path / f"train.{ending}"
+    file.write_bytes(b"".join(line.replace(b",", cell) + b"\n" for line in BAD))
+    report = check_labels([file])
+    shown = [str(one).removeprefix(f"{file}:") for one in report.findings if one.line]
+    quotes = ["7: ',' expected after '\"'; quote the cell or mend the line"] if ending == "csv" else []
+    assert sorted(shown) == sorted([*WANT, *quotes])
+    counts = {"columns": 2 + len(quotes), "nothing": 1, "unlabelled": 1, "bytes": 1}
+    assert {kind: count for kind, count in report.counts.items() if kind != "label"} == counts
+    assert report.lines == {str(file): 8}  # below the first line
+    assert "would refuse these files" in report.verdict
+
+
+def test_training_is_told_of_the_first_bad_line(tmp_path: Path) -> None:
+    file = tmp_path / "train.csv"
+    file.write_bytes(b"".join(line + b"\n" for line in BAD))
+    texts = iter(LabelledText(file))
+    assert next(texts).text == "fine"
+    with pytest.raises(DataError, match=r"train\.csv:3: 3 columns, need 2; mend or remove the line"):
+        next(texts)
+
+
+def test_a_row_of_several_lines_is_named_by_its_first(tmp_path: Path) -> None:
+    file = tmp_path / "train.csv"
+    file.write_text('text,label\n"two\nlines",a\n"three\nmore\nlines",a,b\nlast,b\n')
+    (wrong,) = [one for one in check_labels([file]).findings if one.kind == "columns"]
+    assert wrong.line == 4
+    file.write_text(file.read_text().replace(",a,b", ",b"))
+    assert [one.number for one in LabelledText(file)] == [2, 4, 7]
+
+
+def test_a_file_that_is_not_there_is_no_wrong_column(tmp_path: Path) -> None:
+    (tmp_path / "dev.csv").write_text("text,label\nfine,a\ngood,a\nbad,b\n")
+    report = check_labels([tmp_path / "train.csv", tmp_path / "dev.csv"])
+    assert report.counts == {"file": 1}  # and no label of dev.csv is blamed
+    assert report.lines == {str(tmp_path / "dev.csv"): 3}
