@@ -49,9 +49,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_beats_the_last_value_and_says_so(run: Path, tmp_path: Path) -> None:
-    plot = tmp_path / "scores.png"
+    plot = tmp_path / "scores.svg"
     answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--plot", plot)
     assert answer.code == 0 and plot.stat().st_size > 5000
+    for shown in ("what came", "quantiles 0.1 to 0.9", "last value repeated"):
+        assert shown in plot.read_text("utf-8")
     found = json.loads((tmp_path / "x.json").read_text("utf-8"))
     assert found["mse"] < found["floors"]["last value repeated"]["mse"]
     assert set(found["floors"]) >= {"last value repeated", "last season (24) repeated"}

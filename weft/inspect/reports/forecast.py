@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from weft.inspect.colours import BARS, FAINT, GRID, INK
 from weft.inspect.reports.report import ReportPicture
-from weft.tasks.series.evaluation import ForecastEvaluation
+from weft.tasks.series.evaluation import LEVELS, ForecastEvaluation
 
 
 class ForecastReport(ReportPicture):
@@ -36,16 +36,19 @@ class ForecastReport(ReportPicture):
         above.set_title(evaluation.title, color=INK, fontsize=10, parse_math=False)
         past, future, best, quantiles = evaluation.example
         below.plot(np.arange(-len(past), 0), past, color=INK, linewidth=1, label="past")
-        below.plot(np.arange(len(future)), future, color=INK, linewidth=1, linestyle=":", label="what came")
-        below.plot(np.arange(len(best)), best, color=BARS[0], linewidth=1.8, label="forecast")
+        ahead = np.arange(-1, len(future))  # from the last value of the past on, so that no line has a gap
+        came, said = (np.concatenate([past[-1:], each]) for each in (future, best))
+        below.plot(ahead, came, color=INK, linewidth=1, linestyle=":", label="what came")
+        below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
         if quantiles is not None:
-            below.fill_between(
-                np.arange(len(best)), quantiles[:, 0], quantiles[:, -1], color=BARS[0], alpha=0.2, linewidth=0
-            )
+            low, high = (np.concatenate([past[-1:], quantiles[:, at]]) for at in (0, -1))
+            band = f"quantiles {LEVELS[0]:g} to {LEVELS[-1]:g}"
+            below.fill_between(ahead, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=band)
         below.set_xlabel("steps from the origin of one window", color=INK)
         for axes in (above, below):
             axes.grid(color=GRID, linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)
             axes.tick_params(colors=FAINT, labelsize=8)
-            axes.legend(framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
+            beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # where it hides no curve
+            axes.legend(**beside, framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
         return figure
