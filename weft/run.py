@@ -256,7 +256,7 @@ def _go_on(path: Path, begun: Begun) -> None:
     """See that a recipe fits the run; one that has no checkpoint yet fits any."""
     plain = begun.plain
     old = read_recipe(path / "recipe.yaml").plain()
-    if isinstance(old.get(WHERE[0]), dict):
+    if isinstance(old.get(WHERE[0]), dict) and Checkpoints(path, print).updates():
         old[WHERE[0]][WHERE[1]] = _at(plain, WHERE)
     if _at(old, ("training", "start")) and not Checkpoints(path, print).updates():
         for taken_over in [path / weights.START, *_kept(path, begun.task)]:

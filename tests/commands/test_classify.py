@@ -285,6 +285,8 @@ def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path:
     changes = ("data.hold_out=9", "data.valid=null", "data.test=null", "data.folds=3", "data.fold=1", *SHORT)
     assert weft("train", run.parent / "toy" / "toy.yaml", "--run", folded, *changes).code == 0
     assert "was trained on other folds" in refused(weft("evaluate", run, "--ensemble", folded))
+    test = run.parent / "toy" / "test.csv"  # which none of them has seen
+    assert weft("evaluate", run, "--ensemble", folded, "--data", test).code == 0
     other = tmp_path / "other"
     toy = labelled.make_texts(tmp_path / "toy")
     for file in toy.parent.iterdir():

@@ -184,3 +184,38 @@ def test_a_target_outside_of_the_vocabulary_is_refused(wrong: int) -> None:
     target[3] = wrong
     with pytest.raises(ShapeError, match=rf"{wrong} .*7 classes"):
         cross_entropy(h, weight, b, target)
+
+
+@ways
+def test_a_class_that_cannot_be_costs_nothing(way: str) -> None:
+    h, weight, b = wide_row(torch.float32, 40)
+    with torch.no_grad():
+        b[17] = -float("inf")
+    with choice.use(cells=way):  # type: ignore[arg-type]
+        total, _ = cross_entropy(h, weight, b, torch.zeros(21, dtype=torch.long))
+    assert total.isfinite()
+    total.mul_(2)  # it is nobody's view
+
+
+@ways
+@pytest.mark.parametrize("wrong", ["int32", "too few", "bias"])
+def test_what_compiled_code_would_read_beyond_is_refused(way: str, wrong: str) -> None:
+    h, weight, b, target = inputs(True, torch.float32)
+    target = {"int32": target.int(), "too few": target[:5]}.get(wrong, target)
+    with choice.use(cells=way), pytest.raises(ShapeError, match="needed"):  # type: ignore[arg-type]
+        cross_entropy(h, weight, b[:3] if wrong == "bias" else b, target)
+
+
+@compiled
+def test_torchs_default_type_changes_nothing() -> None:
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        h, weight, b, target = inputs(True, torch.float32)
+        before = torch.get_default_dtype()
+        try:
+            torch.set_default_dtype(dtype)
+            cross_entropy(h, weight, b, target)[0].backward()
+        finally:
+            torch.set_default_dtype(before)
+        found.append(b.grad)
+    close(found[0], found[1])

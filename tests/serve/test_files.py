@@ -189,3 +189,16 @@ def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None
     asked["inputs"] = "date,north\n2024-01-01,many\n"
     reply = post(f"{address}/predict", asked)
     assert reply.status == 400 and "inputs:2: 'many' in column north" in reply.body["error"]
+    header = ",".join(f"c{number}" for number in range(400))
+    row = ",".join(["1"] * 400)
+    large = "\n".join([lines[0], *(f"{line}e30" for line in lines[1:])])
+    for table, sentence in (
+        ("date,north\n" + "2024-01-01,\n", "a series without any number came"),
+        (large, "below 1e30"),
+        (f"date,{header}\n2024-01-01,{row}\n", "400 series came, at most"),
+    ):
+        asked["inputs"] = table
+        reply = post(f"{address}/predict", asked)
+        assert reply.status == 400 and sentence in reply.body["error"], reply
+    asked["inputs"] = "\n".join(lines).replace("north", '"nor\nth"')
+    assert post(f"{address}/predict", asked).status == 200

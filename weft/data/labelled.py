@@ -126,10 +126,13 @@ class LabelledText:
             cells: list[str] | None = []
             try:
                 cells = next(reader, None)
+                mistaken = None
             except csv.Error as error:
-                yield self._wrong(begun, "columns", f"{error}; quote the cell or mend the line")
-            yield from wrong
+                mistaken = self._wrong(begun, "columns", f"{error}; quote the cell or mend the line")
+            yield from wrong  # which may be why
             wrong.clear()
+            if mistaken:
+                yield mistaken
             if cells is None:
                 return
             if cells:

@@ -4,6 +4,8 @@ Read next: files.py, pictures and recordings; answers.py, translations and summa
 """
 
 import csv
+import io
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +31,9 @@ PREDICTED = (*TEXTS, "forecast", *FILES)
 
 NEAREST = 10
 GAPS = 5
+LARGEST = 1e30
+"""Numbers of a series are smaller."""
+
 WORDS = 200
 """Of a sentence whose vectors are sent."""
 
@@ -84,7 +89,7 @@ def _series(given: Any, limits: Limits) -> list[list[float] | str]:
         if len(row) > limits.characters:
             raise Refusal(400, f"inputs: {len(row):,} numbers came, at most {limits.characters:,} are read")
         if not all(
-            isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < 1e30 for one in row
+            isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < LARGEST for one in row
         ):
             raise Refusal(400, "inputs: numbers of a size below 1e30 are needed in every place")
     return [row if isinstance(row, str) else [float(one) for one in row] for row in rows]
@@ -212,21 +217,33 @@ def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> lis
 
 def _forecasts(run: Served, items: Sequence[list[float] | str], limits: Limits, edits: Edits) -> list[Any]:
     """Of numbers the next ones; of the text of a table its next rows."""
-    predictor = _at_work(run, edits)
+    predictor, asked = _at_work(run, edits), 0
     found: list[Any] = []
     for item in items:
         if isinstance(item, list):
             found.append(predictor.predict(item))
             continue
         table = received(item.encode("utf-8", "replace"), run.opened.task.data, "inputs")
+        asked += len(table.series) * len(table.columns)
+        if asked > limits.items:
+            raise Refusal(400, f"inputs: {asked} series came, at most {limits.items} are answered at once")
+        if any(not np.isfinite(one.values).any(0).all() for one in table.series):
+            raise Refusal(400, "inputs: a series without any number came; leave it out")
+        if any(np.nanmax(np.abs(one.values)) >= LARGEST for one in table.series):
+            raise Refusal(400, "inputs: numbers of a size below 1e30 are needed in every place")
         banded = not isinstance(predictor.model.head, Point)
-        lines = [answer.text for answer in predictor.rows(table, quantiles=banded)]
-        found.append([_row(row) for row in csv.DictReader(lines)])
+        text = "\n".join(answer.text for answer in predictor.rows(table, quantiles=banded))
+        found.append([_row(row) for row in csv.DictReader(io.StringIO(text))])
     return found
 
 
 def _row(row: dict[str, str]) -> dict[str, Any]:
-    return {name: cell if name in ("unique_id", "ds") else float(cell) for name, cell in row.items()}
+    found = {name: cell if name in ("unique_id", "ds") else float(cell) for name, cell in row.items()}
+    if not all(isinstance(value, str) or math.isfinite(value) for value in found.values()):
+        raise Refusal(
+            400, f"inputs: the forecast of {found['unique_id']!r} is no number; look at its last values"
+        )
+    return found
 
 
 def _each(run: Served, items: Sequence[Any], limits: Limits, edits: Edits) -> list[Any]:

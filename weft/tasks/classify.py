@@ -199,21 +199,15 @@ class Classify(Task):
             members: opened runs that decide along, as an ensemble; each reads texts its own way.
 
         Raises:
-            ConfigError: a member is another kind of run, has other classes, or learnt from texts tested here.
+            ConfigError: a member is another kind of run, or has other classes.
         """
         assert isinstance(model, Predictor)
         return Classifier(model, self.reader, others=[self._joined(member) for member in members])
 
     def _joined(self, member: Any) -> Classifier:
-        other, data = member.task, self.data
+        other = member.task
         if not isinstance(other, Classify):
             raise ConfigError(f"--ensemble {member.path}: is no run of the task classify; leave it out")
-        mine, its = ((each.folds, each.fold) if each.folds else None for each in (data, other.data))
-        if mine != its:
-            raise ConfigError(
-                f"--ensemble {member.path}: was trained on other folds, so on texts that are tested here; "
-                "name a run with the same data.folds and data.fold"
-            )
         with within(f"--ensemble {member.path}"):
             order(other.reader.classes, self.reader.classes)
         return Classifier(member.model, other.reader)
@@ -225,9 +219,9 @@ class Classify(Task):
 
         With scores: label TAB class=probability, the likeliest first.
         """
-        classifier = self.predictor(model, options.get("ensemble", ()))
         if options.get("plot") and options.get("ensemble"):
             raise ConfigError("--plot: draws where one model looked; leave out --plot or --ensemble")
+        classifier = self.predictor(model, options.get("ensemble", ()))
         texts: list[str] = []
         most = WINDOW if isinstance(source, Path) else 1
         for text in self._asked(source):
@@ -264,7 +258,11 @@ class Classify(Task):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> LabelEvaluation:
-        """Scores on a split or another file, with the floors where the training texts are still there."""
+        """Scores on a split or another file, with the floors where the training texts are still there.
+
+        Raises:
+            ConfigError: a member of an ensemble learnt from texts of the split.
+        """
         found = list(self.data.texts(split) if data is None else self.data.at(data))
         if not found:
             raise DataError(f"{data}: there is no text in it; give at least one")
@@ -275,6 +273,12 @@ class Classify(Task):
         title = self.data.describe(split) if data is None else data.name
         texts_, labels = [one.text for one in found], [one.label for one in found]
         members = options.get("ensemble", ())
+        for member in members if data is None else ():
+            if isinstance(member.task, Classify) and member.task.data.parts(split) != self.data.parts(split):
+                raise ConfigError(
+                    f"--ensemble {member.path}: was trained on other folds, or holds other texts out, so it "
+                    "may have learnt from those tested here; name a run with the same section data"
+                )
         title += f", {1 + len(members)} runs together" if members else ""
         return evaluate(self.predictor(model, members), texts_, labels, title=title, train=train)
 

@@ -147,7 +147,7 @@ class TreeView(View):
                 bbox=box,
                 parse_math=False,
             )
-        self._join(axes, texts, best)
+        self._join(figure, axes, texts, best)
         for time in range(1, steps + 1):
             words = f"step {time}" if time == 1 else str(time)
             axes.text(time - 0.52, -0.7, words, ha="center", fontsize=8, color=FAINT)
@@ -167,14 +167,14 @@ class TreeView(View):
         )
         return figure
 
-    def _join(self, axes: "Axes", texts: dict[tuple[int, int], "Text"], best: set[int]) -> None:
+    def _join(
+        self, figure: "Figure", axes: "Axes", texts: dict[tuple[int, int], "Text"], best: set[int]
+    ) -> None:
         """Lines from a parent's letters to those of a child that was not pruned; the boxes hide the ends."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         from weft.inspect.fonts import readable
 
-        figure = axes.get_figure(root=True)
-        assert figure is not None
         drawn, scale = FigureCanvasAgg(figure).get_renderer(), axes.transData.inverted()
         with readable(figure, keep_text=True):
             found = {place: text.get_window_extent(drawn) for place, text in texts.items()}

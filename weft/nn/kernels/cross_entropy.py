@@ -39,8 +39,10 @@ def cross_entropy(
         The smoothed sum [], and the plain sum -log p(target) [] (without gradient), in nats.
 
     Raises:
-        ShapeError: a target is none of the V classes (IndexError and the like where torch finds it).
+        ShapeError: shapes or devices that differ, targets that are not int64 or none of the V classes (there
+            torch has an error of its own where compiled code does not run).
     """
+    _check(h, weight, bias, target)
     device = h.device.type
     if torch.is_autocast_enabled(device):
         h = h.to(torch.get_autocast_dtype(device))
@@ -71,7 +73,7 @@ class _CrossEntropy(torch.autograd.Function):
         size, w = len(weight), weight.to(h.dtype)
         soften = (_Native if _suits(h) else _Torch)(h, size, bias, smoothing, grads)
         dh = torch.empty_like(h) if grads else None
-        dw: Tensor | None = None
+        dw = torch.zeros(weight.shape, dtype=soften.wide, device=h.device) if grads else None
         block = max(1, GRADIENTS // size)
         rows = max(1, ELEMENTS // size) if h.device.type == "cpu" else block
         with torch.autocast(h.device.type, enabled=False):
@@ -81,13 +83,10 @@ class _CrossEntropy(torch.autograd.Function):
                 for first in range(0, len(hs), rows):
                     some = slice(first, first + rows)
                     soften(linear(hs[some], w), targets[some], None if out is None else out[some])
-                if out is None or dh is None:
+                if out is None or dh is None or dw is None:
                     continue
                 dh[at : at + block] = linear(out, w.mT)
-                product = linear(out.mT, hs.mT)
-                dw = product.to(soften.wide) if dw is None else dw.add_(product.to(soften.wide))
-        if grads and dw is None:
-            dw = torch.zeros_like(weight, dtype=soften.wide)
+                dw += linear(out.mT, hs.mT).to(soften.wide)
         total, plain, db = soften.ended()
         ctx.save_for_backward(*(g for g in (dh, dw, db) if g is not None))
         ctx.mark_non_differentiable(plain)
@@ -131,7 +130,10 @@ class _Torch:
         logits = logits.to(self.wide)
         logp = torch.log_softmax(logits if self._bias is None else logits + self._bias, -1)
         nll = -logp.gather(1, wanted).sum()
-        self._sums += torch.stack([(1 - smoothing) * nll - smoothing / size * logp.sum(), nll])
+        total = (1 - smoothing) * nll
+        if smoothing:  # 0 times the logarithm of a class that cannot be is no number
+            total = total - smoothing / size * logp.sum()
+        self._sums += torch.stack([total, nll])
         if out is None:
             return
         grad = logp.exp_().sub_(smoothing / size)
@@ -142,7 +144,7 @@ class _Torch:
 
     def ended(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """The smoothed sum [], the plain one [], and the gradient of the bias [V] or None."""
-        return self._sums[0], self._sums[1].clone(), self._db
+        return self._sums[0].clone(), self._sums[1].clone(), self._db
 
 
 class _Native:
@@ -154,9 +156,10 @@ class _Native:
         self._bias = None if bias is None else bias.float().contiguous()
         self._size, self._smoothing = size, smoothing
         self._slabs = native.slabs(len(h))
-        self._room = torch.empty(self._slabs, size)
-        self._sums = torch.zeros(self._slabs, 2, dtype=torch.float64)
-        self._db = torch.zeros(self._slabs, size) if grads and bias is not None else None
+        # Of the types that are written into, whatever torch's default is.
+        self._room = torch.empty(self._slabs, size, dtype=torch.float32, device=h.device)
+        self._sums = torch.zeros(self._slabs, 2, dtype=torch.float64, device=h.device)
+        self._db = torch.zeros_like(self._room) if grads and bias is not None else None
 
     def __call__(self, logits: Tensor, target: Tensor, out: Tensor | None) -> None:
         logits, target = logits.contiguous(), target.contiguous()
@@ -174,7 +177,22 @@ class _Native:
 
     def ended(self) -> tuple[Tensor, Tensor, Tensor | None]:
         total, plain = self._sums.sum(0).float()
-        return total, plain, None if self._db is None else self._db.sum(0)
+        return total.clone(), plain.clone(), None if self._db is None else self._db.sum(0)
+
+
+def _check(h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor) -> None:
+    """What compiled code would otherwise read beyond."""
+    fits = h.dim() == weight.dim() == 2 and h.shape[1] == weight.shape[1] and target.shape == h.shape[:1]
+    if not fits or (bias is not None and bias.shape != weight.shape[:1]):
+        biased = "" if bias is None else f", bias {list(bias.shape)}"
+        raise ShapeError(
+            f"h {list(h.shape)}, weight {list(weight.shape)}{biased} and target {list(target.shape)} came; "
+            "[N, D], [V, D], [V] and [N] are needed"
+        )
+    if target.dtype != torch.int64 or target.device != h.device:
+        raise ShapeError(
+            f"targets of {target.dtype} on {target.device} came; torch.int64 on {h.device} is needed"
+        )
 
 
 def _suits(h: Tensor) -> bool:

@@ -71,7 +71,7 @@ class _Energies(torch.autograd.Function):
             )
         grad = grad.contiguous()
         job = _job(query, keys, weight, grad)
-        dquery, dkeys = torch.zeros_like(query), torch.zeros(keys.shape)
+        dquery, dkeys = torch.zeros_like(query), query.new_zeros(keys.shape)
         dweight = weight.new_zeros(job.slabs, weight.shape[1])
         job.dquery, job.dkeys, job.dweight = map(pointer, (dquery, dkeys, dweight))
         native.call("weft_energies_back", job)

@@ -111,6 +111,11 @@ class LabelData:
             return True
         return self.folds > 0 or self.test is not None
 
+    def parts(self, split: Split) -> tuple[object, object]:
+        """What cuts a split off: runs of one file that differ here have learnt from each other's texts."""
+        held = self.hold_out if split == "valid" and self.valid is None else None
+        return (self.folds, self.fold) if self.folds else None, held
+
     def find(self, split: Split) -> None:
         """See that the file of a split is there.
 

@@ -167,8 +167,8 @@ def check_columns(table: Table, about: dict[str, Any]) -> None:
 
 def _line(cells: Sequence[str]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(cells)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\n").writerow(cells)  # which also says what has to be quoted
+    return text.getvalue().removesuffix("\n")
 
 
 def _shown(time: Any) -> str:
