@@ -6,6 +6,7 @@ Every file of a run beside the weights and the recipe is read here. Read next: r
 import json
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,16 @@ LARGEST = 64 * 2**20
 
 LOG = 2**30
 """Bytes of a log that is read: one line in it is small, the lines of months are many."""
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that a float holds: no bool, NaN, infinity, or integer beyond.
+
+    Example:
+        >>> [is_number(one) for one in (3, 0.5, True, 10**400, float("nan"))]
+        [True, True, False, False, False]
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def parse(text: str | bytes) -> Any:

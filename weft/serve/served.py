@@ -4,7 +4,6 @@ Read next: answers.py.
 """
 
 import copy
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,13 +89,13 @@ class Served:
         """Name to points [update, value] of what training wrote into metrics.jsonl, thinned."""
         found: dict[str, list[list[float]]] = {}
         for event in jsonfile.events(self.path / "metrics.jsonl"):
-            if not isinstance(event.get("update"), int | float):
+            if not jsonfile.is_number(event.get("update")):
                 continue
             names = ("loss", "lr", "gradient_norm") if event.get("event") == "update" else ()
             values = {f"training {name}": event.get(name) for name in names}
             values |= {f"validation {name}": value for name, value in _table(event.get("scores")).items()}
             for name, value in values.items():
-                if isinstance(value, int | float) and math.isfinite(value):
+                if jsonfile.is_number(value):
                     found.setdefault(name, []).append([event["update"], value])
         return {name: points[:: max(1, len(points) // POINTS)] for name, points in found.items()}
 

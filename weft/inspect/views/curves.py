@@ -3,7 +3,6 @@
 All of it out of RUN/metrics.jsonl. Read next: ../../train/monitors.py, which measures while it trains.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ def read(path: Path) -> dict[str, Points]:
     for event in jsonfile.events(path):
         try:
             kind, update = event["event"], float(event["update"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             continue
         if kind not in found:
             continue
@@ -38,7 +37,7 @@ def read(path: Path) -> dict[str, Points]:
         if not isinstance(numbers, dict):
             continue
         for name, value in numbers.items():
-            if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            if jsonfile.is_number(value):
                 points = found[kind].setdefault(name, [])
                 while points and points[-1][0] >= update:
                     points.pop()
