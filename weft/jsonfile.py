@@ -9,7 +9,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 LARGEST = 64 * 2**20
 """Bytes of a file that is read; a vocabulary of 100,000 pieces takes 6 million."""
@@ -18,7 +18,7 @@ LOG = 2**30
 """Bytes of a log that is read: one line in it is small, the lines of months are many."""
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether a value is a number that a float holds: no bool, NaN, infinity, or integer beyond.
 
     Example:
