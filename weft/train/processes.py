@@ -42,6 +42,17 @@ class Share(NamedTuple):
     gathered by all processes together, pass by pass."""
 
 
+def _fresh(store: distributed.Store) -> distributed.Store:
+    """The part of a store that belongs to this start alone.
+
+    torchrun's store outlives the processes that it replaces: a new one could read the address of a dead one
+    there, which is refused, or never answers. Hosts count their restarts apart, so this holds for one host.
+    """
+    if os.environ.get("GROUP_WORLD_SIZE", "1") != "1":
+        return store
+    return distributed.PrefixStore(f"weft/start/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+
+
 class Processes:
     """This process among those that train.
 
@@ -62,8 +73,12 @@ class Processes:
         self.device = device
         if self.count > 1 and not distributed.is_initialized():
             try:
+                store, rank, count = next(distributed.rendezvous("env://", timeout=PATIENCE))
                 distributed.init_process_group(
                     "nccl" if device.type == "cuda" else "gloo",
+                    store=_fresh(store),
+                    rank=rank,
+                    world_size=count,
                     timeout=PATIENCE,
                     device_id=device if device.type == "cuda" else None,
                 )
