@@ -13,6 +13,8 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import Answer, refused, untouched, weft
+from weft.config import read_recipe
+from weft.run import begin
 from weft.tasks.translate import Translate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,6 +109,17 @@ def test_a_project_that_was_moved_goes_on(toy: Path, tmp_path: Path) -> None:
     answer = weft("train", moved / toy.name, "--run", run, "training.max_updates=5", *within(moved))
     assert answer.code == 0 and "after 5 updates" in answer.out
     assert weft("evaluate", run).code == 0
+
+
+def test_another_folder_before_the_first_checkpoint_begins_anew(toy: Path, tmp_path: Path) -> None:
+    run, made = tmp_path / "run", tmp_path / "run" / "tokenizer.source.json"
+    begin(run, read_recipe(toy, within(toy.parent)))
+    made.write_text("{}")  # and then it was killed
+    begin(run, read_recipe(toy, within(toy.parent)))
+    assert made.exists()
+    right = corpus.make(tmp_path / "right")
+    begin(run, read_recipe(right, within(right.parent)))
+    assert not made.exists()
 
 
 def test_other_data_in_the_new_place_is_told(toy: Path, tmp_path: Path) -> None:

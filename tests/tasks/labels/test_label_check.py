@@ -65,3 +65,10 @@ def test_a_file_that_is_not_there_is_no_wrong_column(tmp_path: Path) -> None:
     report = check_labels([tmp_path / "train.csv", tmp_path / "dev.csv"])
     assert report.counts == {"file": 1}  # and no label of dev.csv is blamed
     assert report.lines == {str(tmp_path / "dev.csv"): 3}
+
+
+def test_a_byte_that_opens_a_quote_for_good_is_named_before_the_quote(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_bytes(b'label,text\nx,"one\ntw\xffo"\ny,three\n')
+    with pytest.raises(DataError, match=r"x\.csv:3: .*UTF-8"):
+        list(LabelledText(file))

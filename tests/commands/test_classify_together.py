@@ -1,0 +1,83 @@
+"""Classifiers that decide together: each reads texts its own way, the mean of their probabilities counts."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as package
+from tests.commands import labelled
+from tests.commands.shell import refused, weft
+from weft.tasks.labels.classifier import Classifier, Decided
+
+SHORT = ("training.max_updates=6", "training.validate_every=6")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ensemble")
+    answer = weft("train", labelled.make_texts(folder / "toy"), "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def second(run: Path) -> Path:
+    """A model of the same texts that reads letters."""
+    changes = ("data.vocabulary.kind=character", *SHORT)
+    answer = weft("train", run.parent / "toy" / "toy.yaml", "--run", run.parent / "second", *changes)
+    assert answer.code == 0, answer.err
+    return run.parent / "second"
+
+
+def probabilities(*arguments: object) -> list[dict[str, float]]:
+    lines = weft("predict", *arguments, "--scores", stdin=b"it was awful\nso good\nodd\n").lines
+    return [
+        {name: float(prob) for name, _, prob in (cell.rpartition("=") for cell in line.split("\t")[1:])}
+        for line in lines
+    ]
+
+
+def test_an_ensemble_is_the_mean_of_the_probabilities(run: Path, second: Path) -> None:
+    first, other, both = probabilities(run), probabilities(second), probabilities(run, "--ensemble", second)
+    for one, two, mean in zip(first, other, both, strict=True):
+        assert mean == pytest.approx({name: (one[name] + two[name]) / 2 for name in one}, abs=2e-4)
+        assert one != two
+    answer = weft("evaluate", run, "--ensemble", second)
+    assert answer.code == 0 and "29 texts" in answer.out and "2 runs together" in answer.out
+
+
+def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path: Path) -> None:
+    folded = tmp_path / "folded"
+    changes = ("data.hold_out=9", "data.valid=null", "data.test=null", "data.folds=3", "data.fold=1", *SHORT)
+    assert weft("train", run.parent / "toy" / "toy.yaml", "--run", folded, *changes).code == 0
+    assert "was trained on other folds" in refused(weft("evaluate", run, "--ensemble", folded))
+    test = run.parent / "toy" / "test.csv"  # which none of them has seen
+    assert weft("evaluate", run, "--ensemble", folded, "--data", test).code == 0
+    other = tmp_path / "other"
+    toy = labelled.make_texts(tmp_path / "toy")
+    for file in toy.parent.iterdir():
+        if file != toy:
+            file.write_text(file.read_text().replace("good", "yes").replace("bad", "no"))
+    assert weft("train", toy, "--run", other, *SHORT).code == 0
+    said = refused(weft("evaluate", run, "--ensemble", other))
+    assert "its classes are no, yes, here they are bad, good" in said and str(other) in said
+    drawn = weft("predict", run, "--ensemble", second, "--plot", tmp_path / "plots", stdin=b"fine\n")
+    assert "draws where one model looked" in refused(drawn)
+
+
+def test_an_ensemble_pairs_classes_by_their_names(run: Path) -> None:
+    own = package.load(run)
+    names = list(reversed(own.reader.classes))
+    sure = Decided(names[0], np.array([1.0, 0.0]))
+    other: Any = SimpleNamespace(
+        reader=SimpleNamespace(classes=names), classify=lambda texts, window: [sure] * len(texts)
+    )
+    (alone,), (both,) = (
+        own.classify(["odd"]),
+        Classifier(own.model, own.reader, others=[other]).classify(["odd"]),
+    )
+    number = own.reader.classes.index(names[0])
+    assert both.probs[number] == pytest.approx((alone.probs[number] + 1) / 2)
