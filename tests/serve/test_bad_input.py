@@ -1,6 +1,7 @@
 """Whatever comes, a clear answer goes out, never a 5xx, and the next request is answered."""
 
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.serve.client import ask, post
+from weft.serve import forms
 
 
 @pytest.mark.parametrize(
@@ -59,11 +61,36 @@ def test_bodies_that_are_none(address: str) -> None:
         (b"q=%ff", "application/x-www-form-urlencoded"),
     ):
         assert ask(where, body, kind).status == 400, (body, kind)
-    reply = ask(where, b"x" * 1_000_001, "application/json")
-    assert reply.status == 413
-    assert "larger than 1,000,000 bytes" in reply.body["error"]
     assert ask(f"{address}/nowhere").status == 404
     assert ask(f"{address}/translate", method="DELETE").status == 405
+
+
+@pytest.mark.parametrize("size", [1_000_001, 2_000_000, 15_000_000])
+def test_a_body_that_is_too_large_is_answered_after_all_is_sent(address: str, size: int) -> None:
+    for _ in range(3):
+        reply = ask(f"{address}/translate", b"x" * size, "application/json")
+        assert reply.status == 413
+        assert "larger than 1,000,000 bytes" in reply.body["error"]
+
+
+@pytest.mark.parametrize(
+    ("head", "parts"),
+    [
+        pytest.param("Content-Length: 1000000000000", [], id="far too large, as it says"),
+        pytest.param("Content-Length: 1500000", [b"x" * 100], id="never sent"),
+        pytest.param("Transfer-Encoding: chunked", [b"10000\r\n" + b"x" * 65536 + b"\r\n"] * 16, id="no end"),
+    ],
+)
+def test_a_large_body_is_not_waited_for(
+    address: str, head: str, parts: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forms, "LINGER_SECONDS", 0.2)
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=60) as line:
+        line.sendall(f"POST /translate HTTP/1.1\r\nHost: {host}\r\n{head}\r\n\r\n".encode())
+        for part in parts:
+            line.sendall(part)
+        assert line.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
 def test_predictions_are_given_or_refused(address: str) -> None:

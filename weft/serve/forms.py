@@ -17,6 +17,8 @@ from weft.serve.batcher import Batcher, Job
 from weft.serve.limits import Limits, Refusal
 
 Handler = Callable[[Request], Awaitable[Response]]
+LINGER = 16  # times what a body may have, read of one that has more
+LINGER_SECONDS = 5
 
 
 class Gone(Exception):
@@ -63,18 +65,32 @@ def _json(body: bytes) -> dict[str, Any]:
 
 
 async def _body(request: Request, limits: Limits) -> bytes:
-    too_large = Refusal(413, f"the body is larger than {limits.body_bytes:,} bytes; send less at once")
+    """Everything a client sends, or nothing of what is too large.
+
+    Most clients read no answer before all is sent, so a body that is refused is read too, and thrown away.
+    One that is far too large, or comes too slowly, finds its connection closed instead.
+    """
+    most = limits.body_bytes
     declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared[:18]) > limits.body_bytes:
-        raise too_large
+    comes = int(declared[:18]) if declared.isdigit() else 0
     body = bytearray()
+    came = 0
     try:
-        async for part in request.stream():
-            body += part
-            if len(body) > limits.body_bytes:
-                raise too_large
+        async with asyncio.timeout(LINGER_SECONDS if comes > most else None) as patience:
+            parts = request.stream()
+            while comes <= LINGER * most and (part := await anext(parts, b"")):
+                came += len(part)
+                comes = max(comes, came)
+                if comes <= most:
+                    body += part
+                elif patience.when() is None:
+                    patience.reschedule(asyncio.get_running_loop().time() + LINGER_SECONDS)
     except ClientDisconnect:
         raise Gone from None
+    except TimeoutError:
+        pass  # of one that is too large
+    if comes > most:
+        raise Refusal(413, f"the body is larger than {most:,} bytes; send less at once")
     request._body = bytes(body)  # what Request.body() would have kept; form() reads it
     return request._body
 
