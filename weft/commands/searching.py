@@ -25,7 +25,7 @@ OPTIONS = (
         multiple=True,
         metavar="RUN2",
         type=click.Path(path_type=Path),
-        help="A run that joins in, with the same vocabulary (classes, for classify); may be repeated.",
+        help="A run that joins in, with the same vocabulary (classes; series and horizon); may be repeated.",
     ),
 )
 

@@ -15,7 +15,7 @@ from torch import nn
 from weft import jsonfile
 from weft.data.check import Report
 from weft.data.windows import Windows
-from weft.errors import CheckpointError, ConfigError, DataError, ShapeError
+from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, within
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
@@ -26,6 +26,7 @@ from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squa
 from weft.tasks.series.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.series.plan import WindowPlan
 from weft.tasks.series.predictor import Horizon, SeriesForecaster, check_columns
+from weft.tasks.series.together import Together, see_that_it_joins
 from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
 
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
@@ -42,7 +43,10 @@ class ForecastTask(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
-    options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("scores", "plot")}
+    options: ClassVar[Mapping[str, Sequence[str]]] = {
+        "predict": ("scores", "plot", "ensemble"),
+        "evaluate": ("ensemble",),
+    }
     keeps: ClassVar[Sequence[str]] = ("series.json",)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
     suffixes: ClassVar[Sequence[str]] = (".csv", ".parquet")
@@ -162,17 +166,37 @@ class ForecastTask(Task):
         errors = mean_squared(model, self.windows, chosen)
         return Validation({"mse": errors.squared, "mae": errors.absolute}, self._samples(model, chosen))
 
-    def predictor(self, model: nn.Module) -> SeriesForecaster:
-        """The trained model at work: `predict(values)` gives the next ones."""
+    def predictor(self, model: nn.Module, members: Sequence[Any] = ()) -> SeriesForecaster:
+        """The trained model at work: `predict(values)` gives the next ones.
+
+        Args:
+            model: in evaluation mode.
+            members: opened runs that forecast along; the mean of all is answered.
+
+        Raises:
+            ConfigError: a member is another kind of run, or does not forecast the same.
+        """
+        return SeriesForecaster(self._together(model, members), self.data, self.about_series, self.decoding)
+
+    def _together(self, model: nn.Module, members: Sequence[Any]) -> Forecast | Together:
         assert isinstance(model, Forecast)
-        return SeriesForecaster(model, self.data, self.about_series, self.decoding)
+        for member in members:
+            with within(f"--ensemble {member.path}"):
+                if not isinstance(member.task, ForecastTask):
+                    raise ConfigError("is no run of the task forecast; leave it out")
+                see_that_it_joins(self.about_series, self.data, member.task.about_series, member.task.data)
+        if not members:
+            return model
+        lookbacks = [self.data.lookback, *(member.task.data.lookback for member in members)]
+        return Together([model, *(member.model for member in members)], lookbacks)
 
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
     ) -> Iterator[Answer]:
         """A CSV with the next `horizon` rows of every series of a table; with --scores, quantiles too."""
         table = self.data.table(source) if isinstance(source, Path) else received(source.read(), self.data)
-        yield from self.predictor(model).rows(table, bool(options.get("scores")))
+        predictor = self.predictor(model, options.get("ensemble", ()))
+        yield from predictor.rows(table, bool(options.get("scores")))
 
     def evaluate(
         self,
@@ -183,12 +207,14 @@ class ForecastTask(Task):
         options: Mapping[str, Any] = {},
     ) -> ForecastEvaluation:
         """Errors over all windows of a split, beside repeat, seasonal and ridge; see Task.evaluate."""
-        assert isinstance(model, Forecast)
+        members = options.get("ensemble", ())
+        together = self._together(model, members)
         table = self.data.table(data)
         check_columns(table, self.about_series)
         windows = self.data.windows(table)
         title = f"{data or self.data.name}, {split}"
-        return evaluate(model, windows, PARTS[split], title=title, season=self.data.season_of(table))
+        title += f", {1 + len(members)} runs together" if members else ""
+        return evaluate(together, windows, PARTS[split], title=title, season=self.data.season_of(table))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -12,6 +12,7 @@ from weft.metrics.floor import beside
 from weft.metrics.series import Errors, Ridge, Sums, mean_pinball, repeated, seasonal
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.series.model import Forecast
+from weft.tasks.series.together import Together
 
 ROWS = 512  # windows at once
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -77,7 +78,7 @@ def tensors(windows: Windows, chosen: np.ndarray, device: torch.device) -> tuple
     return Past(*(part.to(device) for part in parts)), future
 
 
-def mean_squared(model: Forecast, windows: Windows, chosen: np.ndarray) -> Errors:
+def mean_squared(model: Forecast | Together, windows: Windows, chosen: np.ndarray) -> Errors:
     """Errors of a model over some windows."""
     device = next(model.parameters()).device
     sums = Sums(windows.horizon)
@@ -88,7 +89,9 @@ def mean_squared(model: Forecast, windows: Windows, chosen: np.ndarray) -> Error
     return sums.errors()
 
 
-def evaluate(model: Forecast, windows: Windows, part: int, *, title: str, season: int) -> ForecastEvaluation:
+def evaluate(
+    model: Forecast | Together, windows: Windows, part: int, *, title: str, season: int
+) -> ForecastEvaluation:
     """Score a model and the floors on all windows of a part, from every origin.
 
     Args:
@@ -102,7 +105,7 @@ def evaluate(model: Forecast, windows: Windows, part: int, *, title: str, season
     horizon = windows.horizon
     pinballs, inside, counted = [], 0, 0
     levels = torch.tensor(LEVELS, device=device)
-    sure = model.head.has_quantiles
+    sure = model.has_quantiles
     for at in range(0, len(chosen) if sure else 0, ROWS):
         past, future = tensors(windows, chosen[at : at + ROWS], device)
         with torch.no_grad():
@@ -150,7 +153,7 @@ def floors(windows: Windows, chosen: np.ndarray, season: int) -> dict[str, Error
 
 
 def _example(
-    model: Forecast, windows: Windows, chosen: np.ndarray, device: torch.device, sure: bool
+    model: Forecast | Together, windows: Windows, chosen: np.ndarray, device: torch.device, sure: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
     past, future = tensors(windows, chosen, device)
     with torch.no_grad():

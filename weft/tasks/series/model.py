@@ -52,6 +52,11 @@ class Forecast(nn.Module):
         self.head = head
         self.normalise = normalise
 
+    @property
+    def has_quantiles(self) -> bool:
+        """Whether it says how sure it is."""
+        return self.head.has_quantiles
+
     def level(self, past: Past) -> tuple[Tensor, Tensor]:
         """What is taken off, and what is divided by, each [B, 1]."""
         return self._level(past.values)

@@ -15,6 +15,7 @@ from weft.errors import ConfigError, DataError
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.series.data import SeriesData
 from weft.tasks.series.model import Forecast
+from weft.tasks.series.together import Together
 from weft.tasks.task import Answer
 
 
@@ -49,13 +50,15 @@ class SeriesForecaster:
     """Forecasts what comes after series.
 
     Args:
-        model: in evaluation mode.
+        model: in evaluation mode; several together too.
         data: lookback, horizon, columns.
         about: names and scales of the series that it was trained on.
         decoding: which quantiles.
     """
 
-    def __init__(self, model: Forecast, data: SeriesData, about: dict[str, Any], decoding: Horizon) -> None:
+    def __init__(
+        self, model: Forecast | Together, data: SeriesData, about: dict[str, Any], decoding: Horizon
+    ) -> None:
         self.model = model
         self.data = data
         self.about = about

@@ -1,0 +1,87 @@
+"""Forecasters together: the mean of their forecasts, each reading as far back as it does."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands.shell import refused, weft
+
+SMALL = (
+    "data.horizon=6",
+    "model.head.use=quantile",
+    "training.max_updates=4",
+    "training.validate_every=4",
+    "training.monitors=false",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("together")
+
+
+def trained(run: Path, *changes: str) -> Path:
+    answer = weft("train", "recipes/forecast/waves-linear.yaml", "--run", run, *SMALL, *changes)
+    assert answer.code == 0, answer.err
+    return run
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Path:
+    """Reads 30 rows."""
+    return trained(folder / "run", "data.lookback=30")
+
+
+@pytest.fixture(scope="module")
+def short(folder: Path) -> Path:
+    """Reads 12 rows, of the same series."""
+    return trained(folder / "short", "data.lookback=12", "training.seed=5")
+
+
+@pytest.fixture(scope="module")
+def past(folder: Path) -> Path:
+    rng = np.random.default_rng(3)
+    lines = ["ds,wave1,wave2,wave3"]
+    for hour in range(40):
+        numbers = ",".join(f"{value:.3f}" for value in rng.normal(size=3))
+        lines.append(f"2024-05-{1 + hour // 24:02d} {hour % 24:02d}:00:00,{numbers}")
+    (folder / "past.csv").write_text("\n".join(lines) + "\n")
+    return folder / "past.csv"
+
+
+def numbers(past: Path, *arguments: object) -> np.ndarray:
+    answer = weft("predict", *arguments, past, "--scores")
+    assert answer.code == 0, answer.err
+    rows = list(csv.DictReader(answer.out.splitlines()))
+    return np.array([[float(row[name]) for name in row if name not in ("unique_id", "ds")] for row in rows])
+
+
+def test_an_ensemble_is_the_mean_of_forecasts_and_of_quantiles(run: Path, short: Path, past: Path) -> None:
+    first, other = numbers(past, run), numbers(past, short)
+    both = numbers(past, run, "--ensemble", short)
+    assert both.shape == (18, 4)  # three series of six rows; y and three quantiles
+    assert not np.allclose(first, other, atol=1e-2)
+    np.testing.assert_allclose(both, (first + other) / 2, atol=1e-4)
+    answer = weft("evaluate", run, "--ensemble", short)
+    assert answer.code == 0, answer.err
+    assert "2 runs together, lookback 30, horizon 6" in answer.out and "pinball" in answer.out
+
+
+def test_a_member_without_quantiles_leaves_none(run: Path, folder: Path) -> None:
+    point = trained(folder / "point", "data.lookback=30", "model.head.use=point")
+    answer = weft("evaluate", run, "--ensemble", point)
+    assert answer.code == 0, answer.err
+    assert "MSE" in answer.out and "pinball" not in answer.out
+
+
+def test_what_cannot_join_is_told(run: Path, short: Path, folder: Path) -> None:
+    said = refused(weft("evaluate", short, "--ensemble", run))
+    assert f"--ensemble {run}: it reads 30 rows, here 12; name the one that reads most first" in said
+    far = trained(folder / "far", "data.lookback=12", "data.horizon=7")
+    assert "it forecasts 7 steps, this run 6" in refused(weft("evaluate", run, "--ensemble", far))
+    more = trained(folder / "more", "data.lookback=30", "data.split=[0.9, 0.05, 0.05]")
+    assert "it has other training rows" in refused(weft("evaluate", run, "--ensemble", more))
+    calendar = trained(folder / "calendar", "data.lookback=30", "data.calendar=true")
+    assert "it has other covariates" in refused(weft("evaluate", run, "--ensemble", calendar))
