@@ -163,7 +163,18 @@ def recomputing(folder: Path, asked: argparse.Namespace) -> None:
 
 
 def memory(folder: Path, asked: argparse.Namespace) -> None:
-    """Host memory of a training on a small corpus and on a large one, beyond what is mapped from files."""
+    """Host memory of a training on a small corpus and on a large one, beside that of its model alone."""
+    command = [sys.executable, str(ROOT / "benchmarks" / "alone.py"), str(_recipe(folder, "transformer"))]
+    said = subprocess.run(
+        [*command, "--updates", str(asked.updates)], check=True, capture_output=True, text=True,
+        env=dict(os.environ) | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+    ).stdout  # fmt: skip
+    begun, numbers, alone = map(int, said.split())
+    print(
+        f"the model alone: {alone:,} MiB, of that {begun:,} when all is imported and {numbers:,} of weights, "
+        "gradients and moments",
+        flush=True,
+    )
     for pairs in (30_000, asked.pairs):
         _corpus(folder / f"text{pairs}", pairs)
         more = [
@@ -180,7 +191,9 @@ def memory(folder: Path, asked: argparse.Namespace) -> None:
         all_, training, mapped = (found[key] / 2**20 for key in ("anonymous", "training", "file"))
         print(f"{pairs:,} pairs: {asked.updates} updates in {time.perf_counter() - begun:.0f} s", flush=True)
         print(
-            f"  at most {all_:,.0f} MiB, while training {training:,.0f}, and {mapped:,.0f} mapped", flush=True
+            f"  at most {all_:,.0f} MiB, while training {training:,.0f}, {training - alone:,.0f} beyond the "
+            f"model; and {mapped:,.0f} mapped",
+            flush=True,
         )
 
 

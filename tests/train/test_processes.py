@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import distributed
 
 from tests.commands import corpus
 from weft.train.position import Group
-from weft.train.processes import Processes
+from weft.train.processes import Processes, fresh
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -168,3 +171,55 @@ def test_a_killed_process_is_replaced_and_all_go_on_from_the_newest_checkpoint(t
     begun = [int(word) for word in re.findall(r"training goes on after update (\d+)", notes)]
     assert notes.count("training begins") == 1 and begun == [36]
     assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
+
+
+def test_a_training_on_two_hosts_goes_on_after_one_of_its_processes_was_killed(tmp_path: Path) -> None:
+    """Two torchruns, as on two hosts: both start their processes anew, and count their restarts apart."""
+    run = tmp_path / "two"
+    asked = {"double": True, "size": 4, "dropout": 0.0, "max_epochs": 0, "max_updates": 40, "save_every": 10}
+    asked["dies"] = {"rank": 1, "batch": 14}
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    starter = ["-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "2"]
+    starter += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "two-hosts"]
+    command = [sys.executable, *starter, "-m", "tests.train.several", str(run), json.dumps(asked)]
+    env = dict(os.environ) | {"OMP_NUM_THREADS": "1"}
+    hosts = [
+        subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [host.communicate(timeout=300)[1].decode() for host in hosts]
+    assert [host.returncode for host in hosts] == [0, 0], said
+    assert (run / "died").exists()
+    notes = (run / "notes.txt").read_text()
+    assert notes.count("training begins") == 1 and notes.count("training goes on after update") == 1
+    one = trained(tmp_path / "one", 1, max_updates=40)
+    assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
+
+
+def test_what_dead_processes_left_in_a_store_is_not_read() -> None:
+    """Three starts through one store, of which the first was killed before it was done."""
+    store = distributed.TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=30))
+    store.set("weft/asks/1", "weft/dead")  # asked, and was killed
+    store.set("weft/dead/name", "weft/dead-first")
+    store.set("weft/dead-first/has/1", "")
+
+    def start(rank: int) -> tuple[str, str]:
+        own = distributed.TCPStore("127.0.0.1", store.port, is_master=False, timeout=timedelta(seconds=30))
+        found = fresh(own, rank, 3)
+        before = found.get("address").decode() if found.check(["address"]) else ""
+        found.set(f"here/{rank}", "")
+        if rank == 0:
+            found.wait(["here/1", "here/2"])
+            found.set("address", f"{time.monotonic()}")
+        return before, found.get("address").decode()
+
+    seen = []
+    for _ in range(2):
+        with ThreadPoolExecutor(3) as several:
+            told = list(several.map(start, range(3)))
+        assert {before for before, _ in told} == {""}
+        assert len({address for _, address in told}) == 1
+        seen.append(told[0][1])
+    assert seen[0] != seen[1]

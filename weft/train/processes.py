@@ -10,6 +10,8 @@ Nothing is sent as pickle: numbers as tensors, the rest as JSON. Read next: upda
 import datetime
 import json
 import os
+import time
+import uuid
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -42,15 +44,39 @@ class Share(NamedTuple):
     gathered by all processes together, pass by pass."""
 
 
-def _fresh(store: distributed.Store) -> distributed.Store:
-    """The part of a store that belongs to this start alone.
+def fresh(store: distributed.Store, rank: int, count: int) -> distributed.Store:
+    """The part of a store that belongs to this start of all processes alone.
 
     torchrun's store outlives the processes that it replaces: a new one could read the address of a dead one
-    there, which is refused, or never answers. Hosts count their restarts apart, so this holds for one host.
+    there, which is refused, or never answers. Hosts count their restarts apart, so the count is no name. The
+    first process therefore gives each other one a name of its own making, under a key that this one made:
+    nobody who is dead can have answered to it.
+
+    Args:
+        store: what torchrun gave, the same for all.
+        rank: of this process.
+        count: of all.
+
+    Raises:
+        RuntimeError: not all have come within 12 hours.
     """
-    if os.environ.get("GROUP_WORLD_SIZE", "1") != "1":
-        return store
-    return distributed.PrefixStore(f"weft/start/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}", store)
+    own = f"weft/{uuid.uuid4().hex}"
+    if rank:
+        store.set(f"weft/asks/{rank}", own)
+        name = store.get(f"{own}/name").decode()
+        store.set(f"{name}/has/{rank}", "")
+        return distributed.PrefixStore(name, store)
+    missing = list(range(1, count))
+    until = time.monotonic() + PATIENCE.total_seconds()
+    while missing:
+        for other in missing:
+            if store.check([f"weft/asks/{other}"]):  # perhaps a dead one still, so it is asked again
+                store.set(store.get(f"weft/asks/{other}").decode() + "/name", own)
+        time.sleep(0.02)
+        missing = [other for other in missing if not store.check([f"{own}/has/{other}"])]
+        if time.monotonic() > until:
+            raise RuntimeError(f"{len(missing)} processes have not come")
+    return distributed.PrefixStore(own, store)
 
 
 class Processes:
@@ -76,7 +102,7 @@ class Processes:
                 store, rank, count = next(distributed.rendezvous("env://", timeout=PATIENCE))
                 distributed.init_process_group(
                     "nccl" if device.type == "cuda" else "gloo",
-                    store=_fresh(store),
+                    store=fresh(store, rank, count),
                     rank=rank,
                     world_size=count,
                     timeout=PATIENCE,
