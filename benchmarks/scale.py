@@ -22,6 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from made import corpus, vocabulary_of
+
 ROOT = Path(__file__).resolve().parents[1]
 RECIPE = """\
 task: translate
@@ -68,8 +70,8 @@ def main() -> None:
 def store(folder: Path, asked: argparse.Namespace) -> None:
     """Pairs a second of a store that is built by one process and by two, with a trained BPE of 8,000."""
     text, vocabulary = (
-        _corpus(folder / "text", asked.pairs),
-        _vocabulary(folder / "text", folder / "bpe.json"),
+        corpus(folder / "text", asked.pairs),
+        vocabulary_of(folder / "text", folder / "bpe.json"),
     )
 
     def build(processes: int) -> None:
@@ -118,7 +120,7 @@ def saving(folder: Path, asked: argparse.Namespace) -> None:
         "at once": ["training.save_every=5", "training.save_in_background=false"],
         "background": ["training.save_every=5"],
     }
-    _trainings(folder, ways, asked.rounds)
+    _trainings(folder, ways, asked.rounds, asked.models.split(","))
 
 
 def recomputing(folder: Path, asked: argparse.Namespace) -> None:
@@ -176,7 +178,7 @@ def memory(folder: Path, asked: argparse.Namespace) -> None:
         flush=True,
     )
     for pairs in (30_000, asked.pairs):
-        _corpus(folder / f"text{pairs}", pairs)
+        corpus(folder / f"text{pairs}", pairs)
         more = [
             "data.corpus=null",
             f"data.train={folder}/text{pairs}/text",
@@ -222,37 +224,6 @@ def _cpu() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def _corpus(folder: Path, pairs: int) -> Any:
-    """Short lines, three to nine words of the embedded corpus."""
-    from weft.data.corpora import corpus
-    from weft.data.parallel import ParallelText
-
-    if not folder.exists():
-        folder.mkdir()
-        chance = random.Random(1)
-        sides = [
-            [side.split() for side in pair[1:]] for pair in corpus("libreoffice-help", "en", "es", "train")
-        ]
-        with open(folder / "text.en", "w") as source, open(folder / "text.es", "w") as target:
-            for _ in range(pairs):
-                words, length = chance.choice(sides), chance.randint(3, 9)
-                at = chance.randrange(max(1, len(words[0]) - length))
-                source.write(" ".join(words[0][at : at + length]) + "\n")
-                target.write(" ".join(words[1][at : at + length] or words[1][:length]) + "\n")
-    return ParallelText(str(folder / "text"), "en", "es")
-
-
-def _vocabulary(folder: Path, path: Path) -> Path:
-    from itertools import islice
-
-    from weft.data.parallel import ParallelText
-    from weft.text.vocabulary import Vocabulary
-
-    text = islice(ParallelText(str(folder / "text"), "en", "es"), 200_000)
-    Vocabulary.train((side for pair in text for side in pair[1:]), kind="bpe", size=8000).save(path)
-    return path
-
-
 def _recipe(folder: Path, name: str, parts: list[str] | None = None) -> Path:
     path, (encoder, decoder) = folder / f"{name}.yaml", parts or PARTS[name]
     path.write_text(RECIPE.replace("ENCODER", encoder).replace("DECODER", decoder))
@@ -294,8 +265,8 @@ def _train(
     return found
 
 
-def _trainings(folder: Path, ways: dict[str, list[str]], rounds: int) -> None:
-    for name in PARTS:
+def _trainings(folder: Path, ways: dict[str, list[str]], rounds: int, models: list[str]) -> None:
+    for name in models:
         print(f"{name}:")
         found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
         for _ in range(rounds):

@@ -3,6 +3,7 @@
 Read next: ../../data/store.py, ../../text/vocabulary.py.
 """
 
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from weft.tasks.pairs.data import PairData
 from weft.tasks.pairs.reading import SourceReader
 from weft.tasks.task import Progress
 from weft.text.vocabulary import Vocabulary
+
+LEARNING = "learning the vocabulary"
+TOLD = 2**17  # lines between two words of progress
 
 
 def vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
@@ -33,16 +37,26 @@ def learn(data: PairData, run: Path, progress: Progress) -> None:
         "lowercase": settings.lowercase,
     }
     source_path, target_path = vocabulary_paths(run, data)
-    progress("learning the vocabulary", 0, None)
+    progress(LEARNING, 0, None)
     texts = data.texts()
     if settings.shared:
         both = (side for pair in chain.from_iterable(texts) for side in pair[1:])
-        Vocabulary.train(both, **how).save(source_path)
+        Vocabulary.train(_told(both, progress), **how).save(source_path)
         return
-    target = Vocabulary.train((target for _, _, target in chain.from_iterable(texts)), **how)
-    source = Vocabulary.train((source for _, source, _ in chain.from_iterable(texts)), **how)
+    targets = (target for _, _, target in chain.from_iterable(texts))
+    target = Vocabulary.train(_told(targets, progress), **how)
+    sources = (source for _, source, _ in chain.from_iterable(texts))
+    source = Vocabulary.train(_told(sources, progress), **how)
     target.save(target_path)
     source.save(source_path)  # last: its presence says that both are there
+
+
+def _told(lines: Iterable[str], progress: Progress) -> Iterator[str]:
+    """The lines, with a word now and then of how many have been read."""
+    for number, line in enumerate(lines, 1):
+        if number % TOLD == 0:
+            progress(LEARNING, number, None)
+        yield line
 
 
 def stored(
