@@ -86,10 +86,26 @@ def test_a_wrong_line_is_named_by_its_place_in_the_whole_file(trained: Path, tmp
 
 def test_what_cannot_go_together_is_refused(trained: Path, large: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.txt"
-    assert "need a FILE and an --output" in refused(weft("predict", trained, "--output", out))
+    assert "need a FILE and an --output" in refused(
+        weft("predict", trained, "--output", out, "--ray", "local")
+    )
     assert "need a FILE and an --output" in refused(weft("predict", trained, large, "--processes", 2))
     said = refused(weft("predict", trained, large, "--output", out, "--plot", tmp_path / "p"))
     assert "pictures and alignments are not made" in said
     large.rename(tmp_path / "x.tsv")
-    assert "line by line" in refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out))
+    several = weft("predict", trained, tmp_path / "x.tsv", "--output", out, "--processes", 1)
+    assert "line by line" in refused(several)
     assert "no directory" in refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out / "a"))
+
+
+def test_what_is_not_read_line_by_line_is_written_whole(trained: Path, large: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.txt"
+    expected = weft("predict", trained, large)
+    piped = weft("predict", trained, "--output", out, stdin=large.read_bytes())
+    assert piped.code == 0 and piped.out == "" and out.read_text("utf-8") == expected.out
+    large.rename(tmp_path / "x.tsv")  # perhaps a table, which only the task can tell
+    table = weft("predict", trained, tmp_path / "x.tsv")
+    assert weft("predict", trained, tmp_path / "x.tsv", "--output", out).code == table.code == 0
+    assert out.read_text("utf-8") == table.out
+    refused(weft("predict", trained, "--output", out, stdin=b"alpha\n\xff\n"))
+    assert out.read_text("utf-8") == table.out

@@ -1,6 +1,7 @@
 """Forecasters together: the mean of their forecasts, each reading as far back as it does."""
 
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -85,3 +86,25 @@ def test_what_cannot_join_is_told(run: Path, short: Path, folder: Path) -> None:
     assert "it has other training rows" in refused(weft("evaluate", run, "--ensemble", more))
     calendar = trained(folder / "calendar", "data.lookback=30", "data.calendar=true")
     assert "it has other covariates" in refused(weft("evaluate", run, "--ensemble", calendar))
+
+
+def test_forecasts_become_a_csv_or_parquet_file(run: Path, past: Path, tmp_path: Path) -> None:
+    shown = weft("predict", run, past, "--scores")
+    assert weft("predict", run, past, "--scores", "--output", tmp_path / "out.csv").code == 0
+    assert (tmp_path / "out.csv").read_text("utf-8") == shown.out
+    parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft[parquet]")
+    assert weft("predict", run, past, "--scores", "--output", tmp_path / "out.parquet").code == 0
+    table = parquet.read_table(tmp_path / "out.parquet").to_pydict()
+    rows = list(csv.DictReader(shown.out.splitlines()))
+    assert list(table) == list(rows[0]) and len(table["y"]) == 18
+    assert table["y"] == [float(row["y"]) for row in rows]
+    assert [f"{time}" for time in table["ds"]] == [row["ds"] for row in rows]
+    assert table["unique_id"] == [row["unique_id"] for row in rows]
+
+
+def test_without_pyarrow_a_parquet_file_is_refused_in_a_sentence(
+    run: Path, past: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = refused(weft("predict", run, past, "--output", tmp_path / "out.parquet"))
+    assert "pip install 'weft[parquet]'" in said and not (tmp_path / "out.parquet").exists()

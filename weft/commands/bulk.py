@@ -60,12 +60,17 @@ def predict(
     click.echo(f"{done:,} lines answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True)
 
 
+def linewise(opened: Any, file: Path | None) -> bool:
+    """Whether a file's lines are answered one by one, so that chunks of them can be."""
+    return file is not None and opened.task.linewise and file.suffix.lower() not in (".csv", ".tsv")
+
+
 def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Path:
     """Where the answered chunks go; see `predict`."""
-    if not opened.task.linewise or file.suffix.lower() in (".csv", ".tsv"):
+    if not linewise(opened, file):
         raise ConfigError(
-            f"--output: needs a text that is answered line by line, and the task {opened.name} does not so "
-            f"with {file.name}; leave --output and --processes out, and send the output to a file with >"
+            f"--processes: a text answered line by line is needed, which the task {opened.name} does not do "
+            f"with {file.name}; leave --processes and --ray out"
         )
     _begin(parts_of(output), _about(opened, file, given))
     return parts_of(output)

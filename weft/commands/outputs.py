@@ -39,10 +39,15 @@ def write(path: Path, text: str) -> None:
     Raises:
         DataError: it cannot be written; what stood there before still does.
     """
+    write_bytes(path, text.encode("utf-8", "replace"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; see `write`."""
     from weft.train import files
 
     try:
-        files.replace(path, text.encode("utf-8", "replace"))
+        files.replace(path, content)
     except OSError as error:
         raise DataError(
             f"{path}: cannot be written ({error.strerror or error}); make room or choose another place"

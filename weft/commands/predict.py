@@ -61,7 +61,8 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the answers there, whole or not at all; the same command goes on after a kill.",
+    help="Write the answers there, whole or not at all; where lines are answered one by one, the same "
+    "command goes on after a kill. Forecasts become Parquet where PATH ends in .parquet.",
 )
 @click.option(
     "--processes",
@@ -104,8 +105,13 @@ def command(**given: Any) -> None:
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "predict", given, COMMON), given["device"], given["plugins"])
     if given["output"]:
-        from weft.commands import bulk
+        from weft.commands import bulk, outputs
 
+        if not (given["processes"] or given["ray"] or bulk.linewise(opened, file)):
+            answers = opened.task.answers(opened.model, sys.stdin.buffer if file is None else file, options)
+            content = opened.task.file([answer.text for answer in answers], given["output"])
+            outputs.write_bytes(given["output"], content)
+            return
         if given["ray"]:
             from weft.commands import ray_job
 
@@ -146,10 +152,8 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
     from weft.commands import outputs
     from weft.errors import ConfigError
 
-    if given["file"] is None or given["output"] is None:
-        raise ConfigError(
-            "--processes, --ray and --output need a FILE and an --output; standard input is read once"
-        )
+    if (given["processes"] or given["ray"]) and (given["file"] is None or given["output"] is None):
+        raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
     if given["plot"] or given["alignments"]:
         raise ConfigError("--output: pictures and alignments are not made beside it; leave them out")
     outputs.check(given["output"])

@@ -14,6 +14,7 @@ from torch import nn
 
 from weft import jsonfile
 from weft.data.check import Report
+from weft.data.series import as_parquet
 from weft.data.windows import Windows
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, within
 from weft.nn.forecasters.forecaster import Past
@@ -197,6 +198,11 @@ class ForecastTask(Task):
         table = self.data.table(source) if isinstance(source, Path) else received(source.read(), self.data)
         predictor = self.predictor(model, options.get("ensemble", ()))
         yield from predictor.rows(table, bool(options.get("scores")))
+
+    def file(self, answers: Sequence[str], output: Path) -> bytes:
+        """CSV, or Parquet where the ending says so; see Task.file."""
+        text = super().file(answers, output)
+        return as_parquet(text, output) if output.suffix.lower() == ".parquet" else text
 
     def evaluate(
         self,

@@ -153,6 +153,18 @@ class Task(ABC):
     def model(self) -> nn.Module:
         """A new model with `loss(batch) -> Loss`; after `prepare` or `open`."""
 
+    def file(self, answers: Sequence[str], output: Path) -> bytes:
+        """What `weft predict --output` writes of all answers; a line each unless the ending asks for more.
+
+        Args:
+            answers: texts of `answers`.
+            output: whose ending says in which format.
+
+        Raises:
+            ConfigError: the format needs a library that is not there.
+        """
+        return "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace")
+
     def writes(self) -> Vocabulary | None:
         """The vocabulary of what the model writes for a source; None where it writes no text for one."""
         return None
