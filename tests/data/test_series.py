@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.data.series import after, read_series
+from weft.data.series import after, as_parquet, read_series
 from weft.data.windows import Windows, covariates
 from weft.errors import ConfigError, DataError
 
@@ -35,6 +35,24 @@ def test_a_long_table_is_a_series_an_id(tmp_path: Path) -> None:
     table = read_series(write(tmp_path / "x.csv", text))
     assert table.long and [series.name for series in table.series] == ["B", "A"]
     assert table.series[0].values[:, 0].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("long", [False, True])
+def test_parquet_is_read_as_the_csv_is(tmp_path: Path, long: bool) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft[parquet]")
+    wide = "date,a,b\n2024-01-01 00:00:00,1,\n2024-01-01 01:00:00,2.5,-4\n"
+    rows = "unique_id,ds,y\nx,2024-01-01,1\nx,2024-01-02,\ny,2024-01-01,3\n7,2024-02-01,1e3\n"
+    text = (rows if long else wide).encode()
+    (tmp_path / "x.csv").write_bytes(text)
+    (tmp_path / "x.parquet").write_bytes(as_parquet(text, tmp_path / "x.parquet"))
+    one, other = read_series(tmp_path / "x.csv"), read_series(tmp_path / "x.parquet")
+    assert (one.columns, one.long) == (other.columns, other.long)
+    assert [series.name for series in one.series] == [series.name for series in other.series]
+    for series, same in zip(one.series, other.series, strict=True):
+        np.testing.assert_array_equal(series.times, same.times)
+        np.testing.assert_array_equal(series.values, same.values)
+    if long:
+        assert parquet.read_table(tmp_path / "x.parquet")["unique_id"].to_pylist() == ["x", "x", "y", "7"]
 
 
 def test_a_time_that_is_left_out_becomes_a_hole(tmp_path: Path) -> None:
