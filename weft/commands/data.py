@@ -20,19 +20,31 @@ def command() -> None:
 @click.option(
     "--task", help="The task that the files are for; told by endings and first lines, else translate."
 )
+@click.option("--text", help="Of a table for classify: the column with the texts.")
+@click.option("--label", help="Of a table for classify: the column with the classes.")
 @click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
-def check(files: tuple[Path, ...], task: str | None, everything: bool) -> int:
+def check(
+    files: tuple[Path, ...], task: str | None, text: str | None, label: str | None, everything: bool
+) -> int:
     """Report everything that is wrong with FILES (train.en train.de, .tsv, ...), with file and line.
 
+    \b
+    weft data check train.en train.de valid.en valid.de
+    weft data check reviews.csv --text review --label stars
+
     Exit code 1 if something would stop or spoil a training, 0 otherwise.
-    """
+    """  # noqa: D301  click reads the \b
     import weft.tasks
     from weft import rooms
     from weft.data.check import STOPS
+    from weft.errors import ConfigError
     from weft.tasks.task import Task
 
-    named = task or _told(files, rooms.parts(weft.tasks, Task))
-    report = rooms.find(weft.tasks, Task, named).check(files)  # type: ignore[attr-defined]
+    columns = {name: value for name, value in (("text", text), ("label", label)) if value is not None}
+    named = task or ("classify" if columns else _told(files, rooms.parts(weft.tasks, Task)))
+    if columns and named != "classify":
+        raise ConfigError(f"--text and --label name columns for classify, not for {named}; leave them out")
+    report = rooms.find(weft.tasks, Task, named).check(files, **columns)  # type: ignore[attr-defined]
     shown = report.findings if everything else report.findings[:SHOWN]
     for finding in shown:
         click.echo(str(finding))

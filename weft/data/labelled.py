@@ -16,6 +16,7 @@ from weft.errors import DataError
 
 MARK = "__label__"
 RECIPE = "in the recipe (data.text, data.label)"
+OPTIONS = "with --text and --label"
 
 
 class Labelled(NamedTuple):

@@ -283,6 +283,6 @@ class Classify(Task):
         return evaluate(self.predictor(model, members), texts_, labels, title=title, train=train)
 
     @classmethod
-    def check(cls, files: Sequence[Path]) -> Report:
-        """Labelled texts: see labels/check.py."""
-        return check_labels(files)
+    def check(cls, files: Sequence[Path], *, text: str = "text", label: str = "label") -> Report:
+        """Labelled texts, of a table the columns of these names: see labels/check.py."""
+        return check_labels(files, text=text, label=label)

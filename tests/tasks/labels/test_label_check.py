@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands.shell import refused, weft
 from weft.data.labelled import LabelledText
 from weft.errors import DataError
 from weft.tasks.labels.check import check_labels
@@ -72,3 +73,17 @@ def test_a_byte_that_opens_a_quote_for_good_is_named_before_the_quote(tmp_path: 
     file.write_bytes(b'label,text\nx,"one\ntw\xffo"\ny,three\n')
     with pytest.raises(DataError, match=r"x\.csv:3: .*UTF-8"):
         list(LabelledText(file))
+
+
+def test_columns_of_other_names_are_named(tmp_path: Path) -> None:
+    table = tmp_path / "r.csv"
+    table.write_text("review,stars\n" + "fine,good\nawful,bad\n" * 3)
+    answer = weft("data", "check", table, "--text", "review", "--label", "stars")
+    assert answer.code == 1 and "6 lines" in answer.out and answer.out.count("the same text as") == 4
+    missing = weft("data", "check", table, "--text", "review")
+    assert "r.csv:1: no column is called 'label'" in missing.out and "with --text and --label" in missing.out
+    said = refused(weft("data", "check", table, "--label", "stars", "--task", "language"))
+    assert "--text and --label name columns for classify, not for language" in said
+    recipe = tmp_path / "r.yaml"
+    begun = weft("init", "classify", "--train", table, "--text", "review", "--label", "stars", "-o", recipe)
+    assert f"data check {table} --task classify --text review --label stars" in begun.out

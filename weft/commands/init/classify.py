@@ -36,4 +36,6 @@ def command(
 
     output = outputs.fresh(output or Path("classify.yaml"))
     text_ = recipe(train, valid, test, text=text, label=label)
-    outputs.begin(output, text_, ["data", "check", str(train), "--task", "classify"])
+    named = (("--text", text, "text"), ("--label", label, "label"))
+    columns = [word for option, name, usual in named if name != usual for word in (option, name)]
+    outputs.begin(output, text_, ["data", "check", str(train), "--task", "classify", *columns])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.data.check import Report
-from weft.data.labelled import LabelledText
+from weft.data.labelled import OPTIONS, LabelledText
 from weft.data.sides import Finding, placed
 from weft.errors import DataError
 
@@ -27,11 +27,12 @@ class _Found:
             self.findings.append(finding)
 
 
-def check_labels(files: Sequence[Path]) -> Report:
-    """Look at `__label__x text` lines, .tsv or .csv with columns label and text.
+def check_labels(files: Sequence[Path], *, text: str = "text", label: str = "label") -> Report:
+    """Look at `__label__x text` lines, .tsv or .csv with a column of labels and one of texts.
 
     Args:
         files: to look at; one named train is what the others are held against, else the first.
+        text, label: names of these columns.
     """
     found, lines = _Found(), {}
     known: dict[str, int] = {}
@@ -40,7 +41,7 @@ def check_labels(files: Sequence[Path]) -> Report:
     for path in sorted(files, key=lambda path: path != first):
         counts: Counter[str] = Counter()
         try:
-            texts = LabelledText(path)
+            texts = LabelledText(path, text=text, label=label, named=OPTIONS)
         except DataError as error:  # of the first line, without which no other can be read
             wrong = placed(str(path), error)
             found.add(wrong._replace(kind="columns") if wrong.line else wrong)
@@ -51,23 +52,23 @@ def check_labels(files: Sequence[Path]) -> Report:
             if isinstance(one, Finding):
                 found.add(one)
                 continue
-            number, label, text, _ = one
-            counts[label] += 1
-            if path != first and known and label not in known:
-                what = f"the label {label!r} never stands in {first}; no classifier can learn it"
+            number, said, read, _ = one
+            counts[said] += 1
+            if path != first and known and said not in known:
+                what = f"the label {said!r} never stands in {first}; no classifier can learn it"
                 found.add(Finding(str(path), number, "label", what))
-            if not text.strip():
+            if not read.strip():
                 found.add(Finding(str(path), number, "nothing", "the text is empty; remove the line"))
                 continue
             place = f"{path}:{number}"
-            before, said = seen.setdefault(text.strip(), (place, label))
+            before, other_said = seen.setdefault(read.strip(), (place, said))
             if before != place:
                 kind = "again" if before.startswith(f"{path}:") else "leak"
-                other = f", there labelled {said!r}, here {label!r}" if said != label else ""
+                other = f", there labelled {other_said!r}, here {said!r}" if other_said != said else ""
                 found.add(
-                    Finding(str(path), number, kind, f"the same text as {before}{other}: {text[:50]!r}")
+                    Finding(str(path), number, kind, f"the same text as {before}{other}: {read[:50]!r}")
                 )
-            if "\ufffd" in text:
+            if "\ufffd" in read:
                 what = "U+FFFD, a character that an earlier conversion lost; mend or remove the line"
                 found.add(Finding(str(path), number, "damaged", what))
         lines[str(path)] = rows
@@ -76,14 +77,12 @@ def check_labels(files: Sequence[Path]) -> Report:
             if len(counts) == 1:
                 what = f"every text is {next(iter(counts))!r}; classification needs two classes or more"
                 found.add(Finding(str(path), 0, "label", what))
-        for label, count in counts.items():
+        for said, count in counts.items():
             if path == first and count < FEW and len(counts) > 1:
-                what = (
-                    f"the class {label!r} has {count} text{'s' if count > 1 else ''}; give more, or drop it"
-                )
+                what = f"the class {said!r} has {count} text{'s' if count > 1 else ''}; give more, or drop it"
                 found.add(Finding(str(path), 0, "label", what))
-        for label in sorted(set(known) - set(counts)):
-            what = f"no text is {label!r}, as some of {first} are; that class is not scored here"
+        for said in sorted(set(known) - set(counts)):
+            what = f"no text is {said!r}, as some of {first} are; that class is not scored here"
             found.add(Finding(str(path), 0, "label", what))
     found.findings.sort(key=lambda one: (one.file, one.line))
     return Report(found.findings, found.counts, lines, 0)

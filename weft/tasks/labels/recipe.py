@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from weft.data.labelled import LabelledText, kind_of
+from weft.data.labelled import OPTIONS, LabelledText, kind_of
 from weft.errors import DataError
 from weft.tasks.pairs.recipe import VALID_NAMES, quoted
 
@@ -33,7 +33,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, text: str, lab
     valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     counts: Counter[str] = Counter()
     words = longest = 0
-    for one in LabelledText(train, text=text, label=label, named="with --text and --label"):
+    for one in LabelledText(train, text=text, label=label, named=OPTIONS):
         counts[one.label] += 1
         length = len(one.text.split())
         words, longest = words + length, max(longest, length)
