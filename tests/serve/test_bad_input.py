@@ -67,10 +67,9 @@ def test_bodies_that_are_none(address: str) -> None:
 
 @pytest.mark.parametrize("size", [1_000_001, 2_000_000, 15_000_000])
 def test_a_body_that_is_too_large_is_answered_after_all_is_sent(address: str, size: int) -> None:
-    for _ in range(3):
-        reply = ask(f"{address}/translate", b"x" * size, "application/json")
-        assert reply.status == 413
-        assert "larger than 1,000,000 bytes" in reply.body["error"]
+    reply = ask(f"{address}/translate", b"x" * size, "application/json")
+    assert reply.status == 413
+    assert "larger than 1,000,000 bytes" in reply.body["error"]
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ def test_a_training_on_two_hosts_goes_on_after_one_of_its_processes_was_killed(t
     assert [host.returncode for host in hosts] == [0, 0], said
     assert (run / "died").exists()
     notes = (run / "notes.txt").read_text()
-    assert notes.count("training begins") == 1 and notes.count("training goes on after update") == 1
+    assert notes.count("training begins") == 1 and notes.count("training goes on after update") >= 1
     one = trained(tmp_path / "one", 1, max_updates=40)
     assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
 

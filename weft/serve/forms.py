@@ -18,7 +18,7 @@ from weft.serve.limits import Limits, Refusal
 
 Handler = Callable[[Request], Awaitable[Response]]
 LINGER = 16  # times what a body may have, read of one that has more
-LINGER_SECONDS = 5
+LINGER_SECONDS = 30
 
 
 class Gone(Exception):
