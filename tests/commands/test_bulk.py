@@ -84,7 +84,9 @@ def test_a_wrong_line_is_named_by_its_place_in_the_whole_file(trained: Path, tmp
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_what_cannot_go_together_is_refused(trained: Path, large: Path, tmp_path: Path) -> None:
+def test_what_cannot_go_together_is_refused(
+    trained: Path, large: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "out.txt"
     assert "need a FILE and an --output" in refused(
         weft("predict", trained, "--output", out, "--ray", "local")
@@ -93,8 +95,11 @@ def test_what_cannot_go_together_is_refused(trained: Path, large: Path, tmp_path
     said = refused(weft("predict", trained, large, "--output", out, "--plot", tmp_path / "p"))
     assert "pictures and alignments are not made" in said
     large.rename(tmp_path / "x.tsv")
-    several = weft("predict", trained, tmp_path / "x.tsv", "--output", out, "--processes", 1)
-    assert "line by line" in refused(several)
+    for count in (1, 2):
+        several = weft("predict", trained, tmp_path / "x.tsv", "--output", out, "--processes", count)
+        said = several.err + capfd.readouterr().err  # of the children, too
+        assert several.code == 2 and "line by line" in said and "Traceback" not in said
+        assert [path.name for path in tmp_path.iterdir()] == ["x.tsv"]
     assert "no directory" in refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out / "a"))
 
 

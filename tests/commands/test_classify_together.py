@@ -1,5 +1,6 @@
 """Classifiers that decide together: each reads texts its own way, the mean of their probabilities counts."""
 
+import gzip
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -47,6 +48,15 @@ def test_an_ensemble_is_the_mean_of_the_probabilities(run: Path, second: Path) -
         assert one != two
     answer = weft("evaluate", run, "--ensemble", second)
     assert answer.code == 0 and "29 texts" in answer.out and "2 runs together" in answer.out
+
+
+def test_a_table_is_read_as_one_whatever_it_is_packed_in(run: Path, tmp_path: Path) -> None:
+    table = tmp_path / "new.csv.gz"
+    table.write_bytes(gzip.compress(b"text,label\nit was awful,bad\nso good,good\n"))
+    shown = weft("predict", run, table)
+    assert len(shown.lines) == 2
+    assert weft("predict", run, table, "--output", tmp_path / "out.txt").code == 0
+    assert (tmp_path / "out.txt").read_text("utf-8") == shown.out
 
 
 def test_what_cannot_join_an_ensemble_is_told(run: Path, second: Path, tmp_path: Path) -> None:

@@ -70,11 +70,15 @@ def test_an_ensemble_is_the_mean_of_forecasts_and_of_quantiles(run: Path, short:
     assert "2 runs together, lookback 30, horizon 6" in answer.out and "pinball" in answer.out
 
 
-def test_a_member_without_quantiles_leaves_none(run: Path, folder: Path) -> None:
+def test_a_member_without_quantiles_leaves_none(run: Path, folder: Path, past: Path) -> None:
     point = trained(folder / "point", "data.lookback=30", "model.head.use=point")
     answer = weft("evaluate", run, "--ensemble", point)
     assert answer.code == 0, answer.err
     assert "MSE" in answer.out and "pinball" not in answer.out
+    scored = weft("predict", run, past, "--scores", "--ensemble", point)
+    assert f"--ensemble {point}: a point forecast has no quantiles" in refused(scored) and not scored.out
+    alone = weft("predict", point, past, "--scores")
+    assert "a point forecast has no quantiles" in refused(alone) and not alone.out
 
 
 def test_what_cannot_join_is_told(run: Path, short: Path, folder: Path) -> None:
@@ -86,6 +90,20 @@ def test_what_cannot_join_is_told(run: Path, short: Path, folder: Path) -> None:
     assert "it has other training rows" in refused(weft("evaluate", run, "--ensemble", more))
     calendar = trained(folder / "calendar", "data.lookback=30", "data.calendar=true")
     assert "it has other covariates" in refused(weft("evaluate", run, "--ensemble", calendar))
+
+
+def test_covariates_and_parts_of_members_are_the_same(folder: Path) -> None:
+    table = folder / "known.csv"
+    rows = [f"2024-01-{1 + n // 24:02d} {n % 24:02d}:00:00,{n % 7},{n % 5},{n % 3}" for n in range(400)]
+    table.write_text("ds,y,one,two\n" + "\n".join(rows) + "\n")
+    data = (f"data.file={table}", "data.generated=null", "data.targets=[y]", "data.lookback=12")
+    first = trained(folder / "known-one", *data, "data.known=[one]")
+    other = trained(folder / "known-two", *data, "data.known=[two]")
+    assert "it has other covariates" in refused(weft("evaluate", first, "--ensemble", other))
+    parts = trained(folder / "parts", *data, "data.known=[one]", "data.split=[0.7, 0.2, 0.1]")
+    said = refused(weft("evaluate", first, "--ensemble", parts))
+    assert "its parts are [0.7, 0.2, 0.1], here [0.7, 0.1, 0.2]" in said and str(parts) in said
+    assert weft("evaluate", first, "--ensemble", parts, "--data", table).code == 0
 
 
 def test_forecasts_become_a_csv_or_parquet_file(run: Path, past: Path, tmp_path: Path) -> None:

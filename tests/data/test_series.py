@@ -40,7 +40,7 @@ def test_a_long_table_is_a_series_an_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize("long", [False, True])
 def test_parquet_is_read_as_the_csv_is(tmp_path: Path, long: bool) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="NO PYARROW: pip install weft[parquet]")
-    wide = "date,a,b\n2024-01-01 00:00:00,1,\n2024-01-01 01:00:00,2.5,-4\n"
+    wide = "ds,a,b\n2024-01-01 00:00:00,1,\n2024-01-01 01:00:00,2,-4\n"
     rows = "unique_id,ds,y\nx,2024-01-01,1\nx,2024-01-02,\ny,2024-01-01,3\n7,2024-02-01,1e3\n"
     text = (rows if long else wide).encode()
     (tmp_path / "x.csv").write_bytes(text)
@@ -51,6 +51,8 @@ def test_parquet_is_read_as_the_csv_is(tmp_path: Path, long: bool) -> None:
     for series, same in zip(one.series, other.series, strict=True):
         np.testing.assert_array_equal(series.times, same.times)
         np.testing.assert_array_equal(series.values, same.values)
+    types = {str(field.type) for field in parquet.read_schema(tmp_path / "x.parquet")}
+    assert "double" in types and not any(kind.startswith("int") for kind in types)
     if long:
         assert parquet.read_table(tmp_path / "x.parquet")["unique_id"].to_pylist() == ["x", "x", "y", "7"]
 

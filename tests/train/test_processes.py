@@ -185,12 +185,15 @@ def test_a_training_on_two_hosts_goes_on_after_one_of_its_processes_was_killed(t
     starter += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "two-hosts"]
     command = [sys.executable, *starter, "-m", "tests.train.several", str(run), json.dumps(asked)]
     env = dict(os.environ) | {"OMP_NUM_THREADS": "1"}
-    hosts = [
-        subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        for _ in range(2)
-    ]
-    said = [host.communicate(timeout=300)[1].decode() for host in hosts]
-    assert [host.returncode for host in hosts] == [0, 0], said
+    log = tmp_path / "said.txt"
+    with log.open("wb") as said:
+        hosts = [subprocess.Popen(command, cwd=ROOT, env=env, stdout=said, stderr=said) for _ in range(2)]
+        try:
+            codes = [host.wait(timeout=300) for host in hosts]
+        finally:
+            for host in hosts:
+                host.kill()
+    assert codes == [0, 0], log.read_text("utf-8", "replace")
     assert (run / "died").exists()
     notes = (run / "notes.txt").read_text()
     assert notes.count("training begins") == 1 and notes.count("training goes on after update") >= 1

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import click
 
 from weft import jsonfile
+from weft.data.labelled import kind_of
 from weft.errors import ConfigError, DataError
 
 CHUNK = 512
@@ -62,7 +63,7 @@ def predict(
 
 def linewise(opened: Any, file: Path | None) -> bool:
     """Whether a file's lines are answered one by one, so that chunks of them can be."""
-    return file is not None and opened.task.linewise and file.suffix.lower() not in (".csv", ".tsv")
+    return file is not None and opened.task.linewise and kind_of(file) == "lines"
 
 
 def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Path:
@@ -148,8 +149,9 @@ def join(file: Path, output: Path) -> int:
             os.fsync(joined.fileno())
         os.replace(temporary, output)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise _unwritable(output, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
     shutil.rmtree(parts, ignore_errors=True)
     return lines
 

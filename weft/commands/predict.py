@@ -107,10 +107,12 @@ def command(**given: Any) -> None:
     if given["output"]:
         from weft.commands import bulk, outputs
 
-        if not (given["processes"] or given["ray"] or bulk.linewise(opened, file)):
+        if not _several(given) and not bulk.linewise(opened, file):
+            opened.task.file([], given["output"])  # what it cannot write is refused before the work
             answers = opened.task.answers(opened.model, sys.stdin.buffer if file is None else file, options)
             content = opened.task.file([answer.text for answer in answers], given["output"])
             outputs.write_bytes(given["output"], content)
+            click.echo(f"written to {given['output']}", err=True)
             return
         if given["ray"]:
             from weft.commands import ray_job
@@ -148,11 +150,16 @@ def _look(opened: "Opened", given: Mapping[str, Any]) -> "AbstractContextManager
     return kind(predictor, given["alignments"], given["plot"], given["plot_limit"])  # type: ignore[no-any-return]
 
 
+def _several(given: Mapping[str, Any]) -> bool:
+    """Whether several processes share the work, or this is one of them."""
+    return bool(given["processes"] or given["ray"] or "WORLD_SIZE" in os.environ)
+
+
 def _check_bulk(given: Mapping[str, Any]) -> None:
     from weft.commands import outputs
     from weft.errors import ConfigError
 
-    if (given["processes"] or given["ray"]) and (given["file"] is None or given["output"] is None):
+    if _several(given) and (given["file"] is None or given["output"] is None):
         raise ConfigError("--processes and --ray need a FILE and an --output; standard input is read once")
     if given["plot"] or given["alignments"]:
         raise ConfigError("--output: pictures and alignments are not made beside it; leave them out")

@@ -73,12 +73,15 @@ async def _body(request: Request, limits: Limits) -> bytes:
     most = limits.body_bytes
     declared = request.headers.get("content-length", "0")
     comes = int(declared[:18]) if declared.isdigit() else 0
+    waits = request.headers.get("expect", "").lower() == "100-continue"  # to be told to send
     body = bytearray()
-    came = 0
+    came, whole = 0, False
     try:
         async with asyncio.timeout(LINGER_SECONDS if comes > most else None) as patience:
             parts = request.stream()
-            while comes <= LINGER * most and (part := await anext(parts, b"")):
+            while not whole and comes <= (most if waits else LINGER * most):
+                part = await anext(parts, b"")
+                whole = not part
                 came += len(part)
                 comes = max(comes, came)
                 if comes <= most:
@@ -90,7 +93,8 @@ async def _body(request: Request, limits: Limits) -> bytes:
     except TimeoutError:
         pass  # of one that is too large
     if comes > most:
-        raise Refusal(413, f"the body is larger than {most:,} bytes; send less at once")
+        sentence = f"the body is larger than {most:,} bytes; send less at once"
+        raise Refusal(413, sentence, closes=not whole)
     request._body = bytes(body)  # what Request.body() would have kept; form() reads it
     return request._body
 
@@ -144,6 +148,8 @@ def refused(form: Callable[[Refusal], Mapping[str, Any]], handler: Handler) -> H
             return await handler(request)
         except Refusal as refusal:
             headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
+            if refusal.closes:
+                headers["Connection"] = "close"
             return Json(form(refusal), refusal.status, headers)
         except Gone:
             return Response(status_code=499)  # nobody reads it; the log and the counts do

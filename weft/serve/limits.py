@@ -15,13 +15,15 @@ class Refusal(Exception):
         status: of HTTP.
         sentence: what came, what was needed.
         retry_after: seconds after which it may be worth another try; 0 where it never is.
+        closes: whether the connection ends with it, since not all that comes was read.
     """
 
-    def __init__(self, status: int, sentence: str, *, retry_after: int = 0) -> None:
+    def __init__(self, status: int, sentence: str, *, retry_after: int = 0, closes: bool = False) -> None:
         super().__init__(sentence)
         self.status = status
         self.sentence = sentence
         self.retry_after = retry_after
+        self.closes = closes
 
 
 @dataclass(frozen=True, kw_only=True)

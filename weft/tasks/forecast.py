@@ -197,6 +197,11 @@ class ForecastTask(Task):
         """A CSV with the next `horizon` rows of every series of a table; with --scores, quantiles too."""
         table = self.data.table(source) if isinstance(source, Path) else received(source.read(), self.data)
         predictor = self.predictor(model, options.get("ensemble", ()))
+        for member in options.get("ensemble", ()) if options.get("scores") else ():
+            if not member.model.has_quantiles:
+                raise ConfigError(
+                    f"--ensemble {member.path}: a point forecast has no quantiles; leave it out, or --scores"
+                )
         yield from predictor.rows(table, bool(options.get("scores")))
 
     def file(self, answers: Sequence[str], output: Path) -> bytes:
@@ -215,6 +220,13 @@ class ForecastTask(Task):
         """Errors over all windows of a split, beside repeat, seasonal and ridge; see Task.evaluate."""
         members = options.get("ensemble", ())
         together = self._together(model, members)
+        for member in members if data is None else ():
+            if member.task.data.split != self.data.split:
+                raise ConfigError(
+                    f"--ensemble {member.path}: its parts are {list(member.task.data.split)}, here "
+                    f"{list(self.data.split)}, so it may have learnt from rows tested here; name a run with "
+                    "the same data.split"
+                )
         table = self.data.table(data)
         check_columns(table, self.about_series)
         windows = self.data.windows(table)

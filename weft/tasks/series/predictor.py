@@ -93,6 +93,10 @@ class SeriesForecaster:
             quantiles: whether quantiles are written too.
         """
         check_columns(table, self.about)
+        if quantiles and not self.model.has_quantiles:
+            raise ConfigError(
+                "a point forecast has no quantiles; train with the head normal, student or quantile"
+            )
         extra = [f"q{level:g}" for level in self.decoding.levels] if quantiles else []
         yield Answer(_line(["unique_id", "ds", "y", *extra]))
         for series in table.series:

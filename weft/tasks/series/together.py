@@ -78,6 +78,8 @@ def see_that_it_joins(
         raise ConfigError(
             f"it reads {other_data.lookback} rows, here {data.lookback}; name the one that reads most first"
         )
+    if (other_data.known, other_data.calendar) != (data.known, data.calendar):
+        raise ConfigError("it has other covariates (data.known, data.calendar); an ensemble needs the same")
     for key, what in (
         ("names", "series"),
         ("columns", "columns"),
