@@ -45,7 +45,7 @@ def short(folder: Path) -> Path:
 def past(folder: Path) -> Path:
     rng = np.random.default_rng(3)
     lines = ["ds,wave1,wave2,wave3"]
-    for hour in range(40):
+    for hour in range(45):
         numbers = ",".join(f"{value:.3f}" for value in rng.normal(size=3))
         lines.append(f"2024-05-{1 + hour // 24:02d} {hour % 24:02d}:00:00,{numbers}")
     (folder / "past.csv").write_text("\n".join(lines) + "\n")
@@ -117,6 +117,7 @@ def test_forecasts_become_a_csv_or_parquet_file(run: Path, past: Path, tmp_path:
     assert list(table) == list(rows[0]) and len(table["y"]) == 18
     assert table["y"] == [float(row["y"]) for row in rows]
     assert [f"{time}" for time in table["ds"]] == [row["ds"] for row in rows]
+    assert {len(row["ds"]) for row in rows} == {len("2024-05-02 16:00:00")}  # over midnight too
     assert table["unique_id"] == [row["unique_id"] for row in rows]
 
 

@@ -1,4 +1,4 @@
-// Puts every view on the page; those below the fold are drawn when they come near.
+// Puts every view on the page: those near the window at once, those further down when they come near.
 (() => {
   const main = document.querySelector('main'), nav = document.querySelector('nav');
   const waiting = new Map();
@@ -9,7 +9,8 @@
     section.style.minHeight = '';
     for (const block of view.blocks) weft.blocks[block.kind](section, block);
   };
-  const near = new IntersectionObserver(seen => seen.forEach(one => { if (one.isIntersecting) { near.unobserve(one.target); build(one.target); } }), {rootMargin: '1200px'});
+  const margin = 1200;
+  const near = new IntersectionObserver(seen => seen.forEach(one => { if (one.isIntersecting) { near.unobserve(one.target); build(one.target); } }), {rootMargin: `${margin}px`});
   const views = JSON.parse(document.getElementById('data').textContent);
   views.forEach((view, n) => {
     const name = 'view-' + (n + 1);
@@ -17,8 +18,9 @@
     const section = weft.element('section', {id: name, 'aria-label': view.title, style: 'min-height:420px'}, weft.element('h2', {}, view.title));
     main.append(section);
     waiting.set(section, view);
-    near.observe(section);
   });
+  [...waiting.keys()].filter(section => section.getBoundingClientRect().top < innerHeight + margin).forEach(build);
+  for (const section of waiting.keys()) near.observe(section);
   addEventListener('beforeprint', () => [...waiting.keys()].forEach(build));
   addEventListener('keydown', event => { if (event.key === 'Escape') weft.tip(event); });
   document.documentElement.dataset.ready = 'yes';

@@ -105,11 +105,12 @@ class SeriesForecaster:
                     continue
                 shown = series.name or name
                 look = self._look(series, column, shown, quantiles)
-                for row, time in enumerate(look.times):
+                times = _shown([*look.past_times, *look.times])[len(look.past_times) :]
+                for row, time in enumerate(times):
                     found = [] if look.quantiles is None else look.quantiles[row]
                     numbers = [f"{value:.6g}" for value in (look.best[row], *found)]
-                    last = row + 1 == len(look.times)
-                    yield Answer(_line([shown, _shown(time), *numbers]), look if last else None)
+                    last = row + 1 == len(times)
+                    yield Answer(_line([shown, time, *numbers]), look if last else None)
 
     def _look(self, series: Series, column: int, name: str, quantiles: bool) -> Look:
         lookback, horizon = self.data.lookback, self.data.horizon
@@ -178,6 +179,8 @@ def _line(cells: Sequence[str]) -> str:
     return text.getvalue().removesuffix("\n")
 
 
-def _shown(time: Any) -> str:
-    text = str(time)
-    return text.replace("T", " ").removesuffix(" 00:00:00") if "T" in text else text
+def _shown(times: Sequence[Any]) -> list[str]:
+    """Times as a table has them, all in one way: days where each of them is one, else with the clock."""
+    texts = [str(time).replace("T", " ") for time in times]
+    days = all(text.endswith(" 00:00:00") for text in texts)
+    return [text.removesuffix(" 00:00:00") for text in texts] if days else texts
