@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
+from tests.nn.ways import COMPILED, needs_native
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice, layer, rows, written
@@ -25,7 +26,6 @@ GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "gru_before": 3, "elm
 GATES |= dict.fromkeys(OTHERS, 1)
 WITH_C = ("lstm", "peephole", "coupled")
 OPERATIONS = ("lstm", "coupled", "gru", "elman", "relu")
-needs_native = pytest.mark.skipif(native.loaded().library is None, reason=native.loaded().reason)
 
 Call = Callable[..., Any]
 
@@ -79,29 +79,31 @@ def test_law_7_written_and_operation_are_the_loop_in_float64(cell: str, lengths:
             close(everything(cell, given, mask, backend), want)
 
 
-@needs_native
+@pytest.mark.parametrize("way", COMPILED)
 @pytest.mark.parametrize("lengths", LENGTHS.values(), ids=LENGTHS)
 @pytest.mark.parametrize("cell", native.CELLS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, threads: int) -> None:
+def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, threads: int, way: str) -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
         count = 5 if lengths else 23
         given, mask = inputs(cell, (count, T, 3, 13), torch.float32), mask_of(lengths)
-        close(everything(cell, given, mask, "native"), everything(cell, given, mask, "steps"), 2e-5)
+        close(everything(cell, given, mask, way), everything(cell, given, mask, "steps"), 2e-5)
         given, mask = inputs(cell, (11, T, 3, 13), torch.float32), mask_of([7, 7, 1, 2, 6, 0, 5, 4, 3, 7, 2])
-        close(everything(cell, given, mask, "native"), everything(cell, given, mask, "steps"), 2e-5)
+        close(everything(cell, given, mask, way), everything(cell, given, mask, "steps"), 2e-5)
     finally:
         torch.set_num_threads(before)
 
 
-@needs_native
+@pytest.mark.parametrize("way", COMPILED)
 @pytest.mark.parametrize("cell", native.CELLS)
-@pytest.mark.parametrize("shape", [(1, 3, 5, 67), (2, 2, 131, 17), (13, 2, 1, 1), (3, 1, 7, 131)], ids=str)
-def test_every_tile_of_rows_and_units(cell: str, shape: tuple[int, int, int, int]) -> None:
+@pytest.mark.parametrize(
+    "shape", [(1, 3, 5, 67), (2, 2, 131, 17), (13, 2, 1, 1), (3, 1, 7, 131), (40, 3, 20, 48)], ids=str
+)
+def test_every_tile_of_rows_and_units(cell: str, shape: tuple[int, int, int, int], way: str) -> None:
     given = inputs(cell, shape, torch.float32)
-    close(everything(cell, given, None, "native"), everything(cell, given, None, "steps"), 2e-5)
+    close(everything(cell, given, None, way), everything(cell, given, None, "steps"), 2e-5)
 
 
 @needs_native
@@ -148,11 +150,11 @@ def test_bfloat16_autocast_is_near_float32(cell: str, backend: str) -> None:
         assert (one.float() - other).norm() < 0.05 * other.norm()  # bfloat16 keeps 8 bits
 
 
-@pytest.mark.parametrize("backend", ["native", "torch", "steps"])
+@pytest.mark.parametrize("backend", [*COMPILED, "torch", "steps"])
 @pytest.mark.parametrize("cell", GATES)
 def test_a_nan_stays_in_its_row(cell: str, backend: str) -> None:
     given = inputs(cell, (5, T, 3, 13), torch.float32)
-    if backend == "native" and layer.suits_native(cell, layer.Given(*given[:1] * 7, None)):
+    if backend in ("native", "tiles") and layer.suits_native(cell, layer.Given(*given[:1] * 7, None)):
         pytest.skip("not compiled")
     given[0][2, 3] = torch.nan
     y = call(cell, given, None, backend)[0]
@@ -174,7 +176,7 @@ def test_a_way_that_cannot_compute_this_is_refused() -> None:
     given = inputs("lstm", (2, 3, 2, 5), torch.float64)
     with pytest.raises(ConfigError, match=r"lstm: native came, but .*; force torch instead"):
         call("lstm", given, None, "native")
-    with pytest.raises(ConfigError, match="'fast' came, one of auto, native, torch"):
+    with pytest.raises(ConfigError, match="'fast' came, one of auto, native, tiles, torch"):
         call("lstm", given, None, "fast")
     with choice.use(cells="written"), pytest.raises(ConfigError, match="lstm: written came"):
         call("lstm", given, None, None)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.laws.members import close, normal
+from tests.nn.ways import COMPILED
 from weft import native
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.skipif(
     native.loaded("decoding").library is None, reason=native.loaded("decoding").reason
 )
 
+compiled_ways = pytest.mark.parametrize("way", COMPILED)
 SOURCES, BEAM, FEATURES = 3, 4, 20
 FORMS: dict[str, dict[str, Any]] = {
     "before": {},
@@ -69,14 +71,15 @@ def searched(model: nn.ModuleDict, way: str, *, looks: bool = True, steps: int =
     return [*found, y]
 
 
+@compiled_ways
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("looks", [True, False], ids=["looks", "alone"])
-def test_a_search_by_compiled_code_is_one_by_the_modules(form: str, looks: bool) -> None:
+def test_a_search_by_compiled_code_is_one_by_the_modules(form: str, looks: bool, way: str) -> None:
     exact = searched(decoder(torch.float64, looks=looks, **FORMS[form]), "torch", looks=looks)
     model = decoder(looks=looks, **FORMS[form])
-    called = _calls(model, looks)
+    called = _calls(model, looks, way)
     assert called == 11  # else the modules would be compared with themselves
-    for mine, true in zip(searched(model, "native", looks=looks), exact, strict=True):
+    for mine, true in zip(searched(model, way, looks=looks), exact, strict=True):
         close(mine.double(), true, 2e-5)
 
 
@@ -87,38 +90,41 @@ def test_what_it_cannot_do_is_left_to_the_modules(form: dict[str, Any]) -> None:
     assert _calls(decoder(**form), True) == 0
 
 
-def test_two_threads_give_what_one_gives() -> None:
+@compiled_ways
+def test_two_threads_give_what_one_gives(way: str) -> None:
     model = decoder()
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
-        one = searched(model, "native")
+        one = searched(model, way)
         torch.set_num_threads(2)
-        two = searched(model, "native")
+        two = searched(model, way)
     finally:
         torch.set_num_threads(before)
     close(tuple(two), tuple(one), 1e-6)
 
 
-def test_changed_weights_are_packed_anew() -> None:
+@compiled_ways
+def test_changed_weights_are_packed_anew(way: str) -> None:
     model = decoder()
-    searched(model, "native")
+    searched(model, way)
     with torch.no_grad():
         model["decoder"].blocks[1].network.second.weight.mul_(-1.0)
         model["decoder"].blocks[0].attention_norm.bias.add_(1.0)
-    for mine, plain in zip(searched(model, "native"), searched(model, "torch"), strict=True):
+    for mine, plain in zip(searched(model, way), searched(model, "torch"), strict=True):
         close(mine, plain, 1e-5)
 
 
+@compiled_ways
 @pytest.mark.parametrize("fused", [True, False])
-def test_an_optimiser_s_step_is_seen(fused: bool) -> None:
+def test_an_optimiser_s_step_is_seen(fused: bool, way: str) -> None:
     model = decoder()
-    before = searched(model, "native")
+    before = searched(model, way)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1, fused=fused)
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
     optimiser.step()
-    after = searched(model, "native")
+    after = searched(model, way)
     close(tuple(after), tuple(searched(model, "torch")), 1e-5)
     assert not torch.allclose(before[-1], after[-1], atol=1e-2)
 
@@ -133,10 +139,11 @@ def test_whoever_looks_inside_or_changes_something_gets_the_modules() -> None:
     assert not torch.allclose(changed[-1], searched(model, "auto")[-1], atol=1e-2)
 
 
+@compiled_ways
 @torch.no_grad()
-def test_a_state_may_be_continued_twice() -> None:
+def test_a_state_may_be_continued_twice(way: str) -> None:
     model = decoder(looks=False)["decoder"]
-    with choice.use(cells="native"):
+    with choice.use(cells=way):
         _, state = model(normal(2, 1, FEATURES, dtype=torch.float32), model.start(None, 2))
         first, _ = model(normal(2, 1, FEATURES, seed=2, dtype=torch.float32), state)
         model(normal(2, 1, FEATURES, seed=3, dtype=torch.float32), state)
@@ -144,20 +151,21 @@ def test_a_state_may_be_continued_twice() -> None:
     assert torch.equal(first, again)
 
 
+@compiled_ways
 @pytest.mark.parametrize(("rows", "size", "classes"), [(1, 8, 5), (7, 130, 64), (33, 16, 203), (6, 300, 999)])
 @torch.no_grad()
-def test_log_probabilities_are_those_of_float64(rows: int, size: int, classes: int) -> None:
+def test_log_probabilities_are_those_of_float64(rows: int, size: int, classes: int, way: str) -> None:
     head = Categorical(size, classes)
     nn.init.normal_(head.weight, std=1.0)
     nn.init.normal_(head.bias)
     h = normal(rows, size, dtype=torch.float32)
     exact = (h.double() @ head.weight.double().T + head.bias.double()).log_softmax(-1)
-    with choice.use(cells="native"):
+    with choice.use(cells=way):
         found = head(h)
     close(found.double(), exact, 1e-5)
     close(found.double().exp().sum(-1), torch.ones(rows, dtype=torch.float64), 1e-6)
     lower = head.to(torch.bfloat16)
-    with choice.use(cells="native"):
+    with choice.use(cells=way):
         found = lower(h.bfloat16())
     with choice.use(cells="torch"):
         plain = lower(h.bfloat16())
@@ -165,13 +173,14 @@ def test_log_probabilities_are_those_of_float64(rows: int, size: int, classes: i
     close(found, plain, 1e-5)
 
 
+@compiled_ways
 @torch.no_grad()
-def test_impossible_and_broken_logits_are_as_torch_has_them() -> None:
+def test_impossible_and_broken_logits_are_as_torch_has_them(way: str) -> None:
     head = Categorical(4, 40)
     head.bias[3] = -torch.inf
     h = normal(3, 4, dtype=torch.float32)
     h[1, 2] = torch.nan
-    with choice.use(cells="native"):
+    with choice.use(cells=way):
         mine = head(h)
     with choice.use(cells="torch"):
         plain = head(h)
@@ -180,7 +189,7 @@ def test_impossible_and_broken_logits_are_as_torch_has_them() -> None:
     assert torch.allclose(mine[[0, 2]], plain[[0, 2]], atol=1e-6)
 
 
-def _calls(model: nn.ModuleDict, looks: bool) -> int:
+def _calls(model: nn.ModuleDict, looks: bool, way: str = "native") -> int:
     """How often a search calls the compiled step."""
     real, library, count = native.loaded, native.loaded("decoding"), 0
 
@@ -195,5 +204,5 @@ def _calls(model: nn.ModuleDict, looks: bool) -> int:
         patch.setattr(
             native, "loaded", lambda source="cells": counted if source == "decoding" else real(source)
         )
-        searched(model, "native", looks=looks)
+        searched(model, way, looks=looks)
     return count

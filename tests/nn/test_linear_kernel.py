@@ -10,15 +10,19 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import normal
+from tests.nn.ways import needs_tiles
 from tests.train.toy import Task, quiet
 from tests.train.traces import BUSY, terminate
 from weft.errors import ConfigError
-from weft.nn.kernels import choice
+from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.linear import linear, onednn, product_for
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 
 needs_onednn = pytest.mark.skipif(onednn() is None, reason="this torch has no oneDNN product")
+other_ways = pytest.mark.parametrize(
+    "way", [pytest.param("onednn", marks=needs_onednn), pytest.param("tiles", marks=needs_tiles)]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +33,9 @@ def _fresh() -> object:
     choice.keep(before)
 
 
-def both(*sizes: int, bias: bool) -> list[tuple[Tensor, ...]]:
+def both(*sizes: int, bias: bool, way: str) -> list[tuple[Tensor, ...]]:
     results = []
-    for backend in ("torch", "onednn"):
+    for backend in ("torch", way):
         x = normal(*sizes[:-1], seed=1, dtype=torch.float32).requires_grad_()
         weight = normal(sizes[-1], sizes[-2], seed=2, dtype=torch.float32).requires_grad_()
         b = normal(sizes[-1], seed=3, dtype=torch.float32).requires_grad_() if bias else None
@@ -43,13 +47,47 @@ def both(*sizes: int, bias: bool) -> list[tuple[Tensor, ...]]:
     return results
 
 
-@needs_onednn
-@pytest.mark.parametrize("sizes", [(5, 7, 11), (3, 5, 7, 11), (1, 13, 2), (2, 1, 17, 3)], ids=str)
+@other_ways
+@pytest.mark.parametrize(
+    "sizes", [(5, 7, 11), (3, 5, 7, 11), (1, 13, 2), (2, 1, 17, 3), (150, 33, 49), (17, 1100, 20)], ids=str
+)
 @pytest.mark.parametrize("bias", [True, False])
-def test_law_7_values_gradients_and_second_derivatives_agree(sizes: tuple[int, ...], bias: bool) -> None:
-    one, other = both(*sizes, bias=bias)
+def test_law_7_values_gradients_and_second_derivatives_agree(
+    sizes: tuple[int, ...], bias: bool, way: str
+) -> None:
+    one, other = both(*sizes, bias=bias, way=way)
     for a, b in zip(one, other, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5 * float(a.detach().abs().max()))
+
+
+@needs_tiles
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (33, 40, 17), (300, 512, 97), (100, 3200, 130)], ids=str)
+@pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+def test_tiles_are_as_exact_as_float32(
+    sizes: tuple[int, int, int], turned: tuple[bool, bool], threads: int
+) -> None:
+    rows, inputs, outputs = sizes
+    x, weight = normal(rows, inputs, seed=1), normal(outputs, inputs, seed=2)
+    x = x.float().mT.contiguous().mT if turned[0] else x.float()
+    weight = weight.float().mT.contiguous().mT if turned[1] else weight.float()
+    exact = x.double() @ weight.double().mT
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        tiled, plain = tiles.product(x, weight, None), x @ weight.mT
+    finally:
+        torch.set_num_threads(before)
+    assert (tiled - exact).abs().max() <= 2 * (plain - exact).abs().max() + 1e-6
+
+
+@needs_tiles
+def test_numbers_of_every_size_are_cut_without_loss() -> None:
+    x = torch.tensor([[3e38, 1e-30, -1.0000001, 16777217.0, 0.1, -0.0, 1 / 3, 123456.789]])
+    assert torch.equal(tiles.product(x, torch.eye(8), None), x)
+    bad = torch.tensor([[torch.nan, 1.0], [torch.inf, 1.0], [1.0, 1.0]])
+    y = tiles.product(bad, torch.ones(3, 2), None)
+    assert not y[:2].isfinite().any() and (y[2] == 2).all()
 
 
 @needs_onednn
@@ -110,7 +148,7 @@ def test_what_onednn_does_not_serve_goes_to_torch(odd: str) -> None:
 
 
 def test_a_name_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="'mkl' came, one of auto, torch, onednn is needed"):
+    with pytest.raises(ConfigError, match="'mkl' came, one of auto, torch, onednn, tiles is needed"):
         linear(torch.ones(2, 2), torch.ones(2, 2), backend="mkl")
     with pytest.raises(ConfigError, match="cells: 'fast' came"), choice.use(cells="fast"):
         pass

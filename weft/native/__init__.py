@@ -4,6 +4,7 @@ cells.cpp     recurrent layers          nn/kernels/compiled.py
 light.cpp     those without a matrix    nn/kernels/compiled_light.py
 energies.cpp  additive attention        nn/kernels/energies.py
 losses.cpp    cross-entropy             nn/kernels/cross_entropy.py
+tiles.cpp     the linear product (AMX)  nn/kernels/tiles.py
 decoding.cpp  a step of a search        nn/kernels/decoding.py, vocabulary.py
 choosing.cpp  the best continuations    search/candidates.py
 
@@ -21,9 +22,9 @@ from torch import Tensor
 
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
-VERSION = 1  # of the structs below
-SETS = {"AVX512": "avx512", "AVX2": "avx2"}  # what torch found by cpuid, and our file's name
-WIDTHS = {"avx512": 16, "avx2": 8}  # floats in a register
+VERSION = 2  # of the structs below
+SETS = {"AVX512": ("amx", "avx512"), "AVX2": ("avx2",)}  # what torch found by cpuid, and our files' names
+WIDTHS = {"amx": 16, "avx512": 16, "avx2": 8}  # floats in a register
 
 
 class Forward(Structure):
@@ -32,10 +33,10 @@ class Forward(Structure):
     _fields_ = [
         *(
             (name, c_longlong)
-            for name in ["cell", "T", "B", "H", "I", "slabs", "training", "x_row", "x_step"]
+            for name in ["cell", "T", "B", "H", "I", "slabs", "training", "x_row", "x_step", "tiled"]
         ),
         *((name, c_void_p) for name in ["bounds", "active", "x", "panel_x", "panel_h", "bias", "bias_n"]),
-        *((name, c_void_p) for name in ["peephole", "gates", "inner", "h", "c"]),
+        *((name, c_void_p) for name in ["peephole", "gates", "inner", "h", "c", "room"]),
     ]
 
 
@@ -43,9 +44,9 @@ class Backward(Structure):
     """As struct Backward in cells.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["cell", "T", "B", "H", "slabs"]),
+        *((name, c_longlong) for name in ["cell", "T", "B", "H", "slabs", "tiled"]),
         *((name, c_void_p) for name in ["bounds", "active", "panel", "gates", "inner", "h", "c", "peephole"]),
-        *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole"]),
+        *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole", "room"]),
     ]
 
 
@@ -99,8 +100,9 @@ class Decode(Structure):
     _fields_ = [
         *((name, c_longlong) for name in ["layers", "rows", "sources", "size", "heads", "inner", "entries"]),
         *((name, c_longlong) for name in ["positions", "places", "slabs", "before", "root", "activation"]),
+        *((name, c_longlong) for name in ["tiled", "halves"]),
         ("epsilon", c_double),
-        *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room"]),
+        *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room", "cut"]),
     ]
 
 
@@ -110,6 +112,8 @@ class Predict(Structure):
     _fields_ = [
         *((name, c_longlong) for name in ["rows", "size", "classes", "slabs"]),
         *((name, c_void_p) for name in ["panel", "bias", "x", "logp"]),
+        ("halves", c_longlong),
+        ("cut", c_void_p),
     ]
 
 
@@ -142,6 +146,16 @@ class Losses(Structure):
     ]
 
 
+class Product(Structure):
+    """As struct Product in tiles.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "inputs", "outputs", "slabs"]),
+        *((name, c_longlong) for name in ["x_row", "x_step", "w_row", "w_step", "y_row"]),
+        *((name, c_void_p) for name in ["x", "w", "bias", "packed", "room", "y"]),
+    ]
+
+
 class Choose(Structure):
     """As struct Choose in choosing.cpp."""
 
@@ -167,6 +181,7 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "losses": {"weft_losses": Losses},
     "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
     "choosing": {"weft_choose": Choose},
+    "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},
 }
 """Of each source its functions that share work among threads, and the struct that says what is to be done."""
 
@@ -179,26 +194,36 @@ def loaded(source: str = "cells") -> Loaded:
         source: one of CALLS.
     """
     capability = torch.backends.cpu.get_cpu_capability()
-    name = SETS.get(capability)
-    if name is None:
+    names = SETS.get(capability, ())
+    if not names:
         return Loaded(None, f"the processor has neither AVX-512 nor AVX2 (torch says {capability})")
-    path = Path(__file__).parent / f"{source}.{name}.so"
-    if not path.exists():
+    paths = {name: Path(__file__).parent / f"{source}.{name}.so" for name in names}
+    if source != "tiles" and "amx" in paths and not tiles():
+        del paths["amx"]
+    name = next((name for name, path in paths.items() if path.exists()), None)
+    if name is None or (source == "tiles" and name != "amx"):
         return Loaded(None, "they were not compiled when Weft was installed (is there a C++ compiler?)")
     try:
-        library = ctypes.CDLL(str(path))
-        fits = _declared(library, source)
+        library = ctypes.CDLL(str(paths[name]))
+        fits = _declared(library, source, name)
     except (OSError, AttributeError) as error:
-        return Loaded(None, f"{path.name} cannot be loaded ({error})")
+        return Loaded(None, f"{paths[name].name} cannot be loaded ({error})")
     if not fits:
-        return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
+        return Loaded(None, f"{paths[name].name} was compiled from other sources; install Weft again")
+    if source == "tiles" and not library.weft_tiles_allowed():
+        return Loaded(None, "the processor has no tiles (AMX), or the system does not give them")
     start = _openmp()
-    spoken = "AVX-512" if name == "avx512" else "AVX2"
+    spoken = {"amx": "AVX-512 and AMX", "avx512": "AVX-512", "avx2": "AVX2"}[name]
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
     return Loaded(library, f"{spoken}{threads}", WIDTHS[name], start)
 
 
-def _declared(library: Any, source: str) -> bool:
+def tiles() -> bool:
+    """Whether the processor multiplies by tiles (AMX), the system allows it and our code for it is there."""
+    return loaded("tiles").library is not None
+
+
+def _declared(library: Any, source: str, processor: str) -> bool:
     """Say what a library's functions take; False for one that does not fit this file."""
     version = getattr(library, f"weft_{source}_version")
     version.restype = c_longlong
@@ -207,6 +232,11 @@ def _declared(library: Any, source: str) -> bool:
     if source == "cells":
         library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
         library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
+        if processor == "amx":
+            library.weft_pack_tiled.argtypes = [*[c_longlong] * 4, c_void_p, c_void_p]
+    if source == "tiles":
+        library.weft_tiles_room.argtypes = [c_longlong, c_longlong]
+        library.weft_tiles_room.restype = library.weft_tiles_group.restype = c_longlong
     return bool(version() == VERSION)
 
 

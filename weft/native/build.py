@@ -13,12 +13,15 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("cells", "light", "energies", "losses", "decoding", "choosing")
-COMMON = tuple(HERE / name for name in ("common.h", "panels.h", "softmax.h"))
+SOURCES = ("cells", "light", "energies", "losses", "decoding", "choosing", "tiles")
+COMMON = tuple(HERE / name for name in ("common.h", "panels.h", "softmax.h", "tiles.h"))
+WIDE = ["-mavx512f", "-mfma", "-mprefer-vector-width=512"]
 SETS = {
-    "avx512": ["-mavx512f", "-mfma", "-mprefer-vector-width=512"],
+    "avx512": WIDE,
     "avx2": ["-mavx2", "-mfma"],
+    "amx": [*WIDE, "-mavx512bw", "-mamx-tile", "-mamx-bf16"],
 }
+TILED = ("cells", "decoding", "tiles")  # what is there for AMX, too; of older compilers nobody demands it
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"]
 COMPILERS = ("c++", "g++", "clang++")
 
@@ -47,22 +50,30 @@ def build(folder: Path = HERE) -> tuple[list[Path], str]:
     if command is None:
         return [], "no C++ compiler was found when Weft was installed"
     made: list[Path] = []
-    for source, (name, flags) in ((source, each) for source in SOURCES for each in SETS.items()):
+    for source, name in _targets():
         target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
         newest = max(path.stat().st_mtime for path in (file, *COMMON))
         if not target.exists() or target.stat().st_mtime < newest:
             part = target.with_suffix(f".{os.getpid()}.part")
             try:
                 # From its folder, so that no path of this machine gets into the library.
-                line = [*command, *FLAGS, *flags, file.name, "-o", str(part.absolute())]
+                line = [*command, *FLAGS, *SETS[name], file.name, "-o", str(part.absolute())]
                 subprocess.run(line, cwd=file.parent, check=True, capture_output=True)
                 part.replace(target)
             except (OSError, subprocess.CalledProcessError) as error:
                 part.unlink(missing_ok=True)
+                if name == "amx":
+                    continue
                 said = getattr(error, "stderr", b"") or str(error).encode()
                 return made, f"{command[0]} failed: {said.decode(errors='replace').strip()[-300:]}"
         made.append(target)
     return made, ""
+
+
+def _targets() -> list[tuple[str, str]]:
+    """Sources and the instruction sets that each is compiled for."""
+    targets = [(source, name) for source in SOURCES for name in SETS if name != "amx" and source != "tiles"]
+    return targets + ([(source, "amx") for source in TILED] if sys.platform == "linux" else [])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,10 @@
 //
 // Plain C interface, loaded by ctypes (__init__.py); no header of torch or Python. This file is compiled once
 // for AVX-512 and once for AVX2 (build.py), and the loader takes the one that the processor can run.
+//
+// With tiles (tiles.h) the state of all rows is cut once a step, and the sums pass through the nearest cache.
 #include "panels.h"
+#include "tiles.h"
 
 namespace {
 
@@ -18,7 +21,7 @@ constexpr int gates(int cell) { return cell <= PEEPHOLE ? 4 : cell <= GRU ? 3 : 
 
 // Gates are stacked i, f, candidate, o (LSTM, PEEPHOLE); f, candidate, o (COUPLED); r, u, candidate (GRU).
 struct Forward {
-  Int cell, T, B, H, I, slabs, training, x_row, x_step;
+  Int cell, T, B, H, I, slabs, training, x_row, x_step, tiled;
   const Int *bounds;    // [slabs + 1] rows of each slab
   const Int *active;    // [slabs, T] rows of the slab that are still there
   const float *x;        // rows and steps by their strides; NULL if its product stands in `gates`
@@ -31,10 +34,11 @@ struct Forward {
   float *inner;          // [T, B, H] GRU in training: W_h h + b_n of the candidate
   float *h;              // [T + 1, B, H], the first is the state before
   float *c;              // training: [T + 1, B, H]; else [B, H], in place
+  unsigned short *room;  // tiled: [slabs, packed_size(most rows of a slab, H)]; else NULL
 };
 
 struct Backward {
-  Int cell, T, B, H, slabs;
+  Int cell, T, B, H, slabs, tiled;
   const Int *bounds, *active;
   const float *panel;    // packed W_h for the way back
   const float *gates, *inner, *h, *c, *peephole;
@@ -46,30 +50,20 @@ struct Backward {
   float *d;              // [T, B, G H] by the sums before activation; GRU [T, B, 4 H]: candidate's W_x side,
                          // r, u, candidate's W_h side
   float *dpeephole;      // [slabs, 3, H], zeros come in
+  unsigned short *room;  // tiled: [slabs, packed_size(most rows of a slab, G H)]; else NULL
 };
 
 namespace {
 
+// From the sums of some rows and registers to the next state. GRU: xn is the candidate's W_x x + b, acc its inner sum.
 template <int CELL, int NV, int MR>
-inline void tile_forward(const Forward &f, Int t, Int row, const float *ph, const float *px, Int u) {
+INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, const V (&acc)[MR][NV], const V (&xn)[MR]) {
   constexpr bool plain = CELL >= ELMAN;  // a register is a block of units, not a gate
   const Int H = f.H, at = t * f.B + row, next = f.training ? f.B * H : 0, GH = gates(CELL) * H;
-  const Int apart = plain ? W : H;
   const float *h = f.h + at * H;
   float *y = f.h + (at + f.B) * H, *kept = f.gates ? f.gates + at * GH : nullptr;
-  V acc[MR][NV], xn[MR];
   M m[NV];
   for (int v = 0; v < NV; v++) m[v] = lanes(H - u - (plain ? v * W : 0));
-  for (int r = 0; r < MR; r++)
-    for (int v = 0; v < NV; v++)
-      acc[r][v] = load((f.x ? f.bias : kept + r * GH) + u + v * apart, m[v]);
-  if (f.x) product<MR, NV>(acc, f.x + row * f.x_row + t * f.x_step, f.x_row, px, f.I);
-  if constexpr (CELL == GRU)
-    for (int r = 0; r < MR; r++) {
-      xn[r] = acc[r][2];
-      acc[r][2] = load(f.bias_n + u, m[2]);
-    }
-  product<MR, NV>(acc, h, H, ph, H);
   for (int r = 0; r < MR; r++) {
     float *out = y + r * H + u, *save = kept + r * GH + u;
     if constexpr (plain) {
@@ -107,6 +101,24 @@ inline void tile_forward(const Forward &f, Int t, Int row, const float *ph, cons
       }
     }
   }
+}
+
+template <int CELL, int NV, int MR>
+inline void tile_forward(const Forward &f, Int t, Int row, const float *ph, const float *px, Int u) {
+  constexpr bool plain = CELL >= ELMAN;
+  const Int H = f.H, at = t * f.B + row, GH = gates(CELL) * H, apart = plain ? W : H;
+  V acc[MR][NV], xn[MR];
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++)
+      acc[r][v] = load((f.x ? f.bias : f.gates + (at + r) * GH) + u + v * apart, lanes(H - u - (plain ? v * W : 0)));
+  if (f.x) product<MR, NV>(acc, f.x + row * f.x_row + t * f.x_step, f.x_row, px, f.I);
+  if constexpr (CELL == GRU)
+    for (int r = 0; r < MR; r++) {
+      xn[r] = acc[r][2];
+      acc[r][2] = load(f.bias_n + u, lanes(H - u));
+    }
+  product<MR, NV>(acc, f.h + at * H, H, ph, H);
+  finish_forward<CELL, NV, MR>(f, t, row, u, acc, xn);
 }
 
 template <int CELL, int NV>
@@ -190,32 +202,33 @@ template <int CELL> inline void cell_backward(const Backward &f, Int at, Int row
   }
 }
 
+// From the gradients of some rows' states, without what their own outputs give, to those of the sums.
 template <int CELL, int NV, int MR>
-inline void tile_backward(const Backward &f, Int t, Int row, Int slab, Int u, bool begun) {
-  const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
-  V acc[MR][NV];
-  M m[NV];
-  for (int v = 0; v < NV; v++) m[v] = lanes(H - u - v * W);
-  if (begun) {
-    for (int r = 0; r < MR; r++)
-      for (int v = 0; v < NV; v++)
-        acc[r][v] = CELL == GRU ? load(f.carry + (row + r) * H + u + v * W, m[v]) : set(0.f);
-    product<MR, NV>(acc, f.d + ((t + 1) * f.B + row) * D + (CELL == GRU ? H : 0), D, f.panel + u * K, K);
-  } else {  // the row ends here
-    for (int r = 0; r < MR; r++)
-      for (int v = 0; v < NV; v++)
-        acc[r][v] = f.dh_last ? load(f.dh_last + (row + r) * H + u + v * W, m[v]) : set(0.f);
-  }
+INLINE void finish_backward(const Backward &f, Int t, Int row, Int slab, Int u, const V (&acc)[MR][NV]) {
+  const Int H = f.H;
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) {
       const Int at = t * f.B + row + r, x = u + v * W;
+      const M m = lanes(H - x);
       if (t < 0)
-        store(f.dh + (row + r) * H + x, m[v], acc[r][v]);
+        store(f.dh + (row + r) * H + x, m, acc[r][v]);
       else {
-        V dh = f.dy ? add(acc[r][v], load(f.dy + at * H + x, m[v])) : acc[r][v];
-        cell_backward<CELL>(f, at, row + r, slab, x, m[v], dh);
+        V dh = f.dy ? add(acc[r][v], load(f.dy + at * H + x, m)) : acc[r][v];
+        cell_backward<CELL>(f, at, row + r, slab, x, m, dh);
       }
     }
+}
+
+template <int CELL, int NV, int MR>
+inline void tile_backward(const Backward &f, Int t, Int row, Int slab, Int u, bool begun) {
+  const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
+  const float *from = begun ? CELL == GRU ? f.carry : nullptr : f.dh_last;  // where it is not begun the row ends here
+  V acc[MR][NV];
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++)
+      acc[r][v] = from ? load(from + (row + r) * H + u + v * W, lanes(H - u - v * W)) : set(0.f);
+  if (begun) product<MR, NV>(acc, f.d + ((t + 1) * f.B + row) * D + (CELL == GRU ? H : 0), D, f.panel + u * K, K);
+  finish_backward<CELL, NV, MR>(f, t, row, slab, u, acc);
 }
 
 template <int CELL, int NV>
@@ -242,31 +255,74 @@ template <int CELL> void slab_backward(const Backward &f, Int slab) {
   }
 }
 
+#if defined(__AMX_BF16__)
+template <int CELL> void slab_forward_tiled(const Forward &f, Int slab) {
+  constexpr int G = gates(CELL);
+  const Tiles here;
+  const Int first = f.bounds[slab], H = f.H;
+  Int most = 0;
+  for (Int s = 0; s < f.slabs; s++) most = f.bounds[s + 1] - f.bounds[s] > most ? f.bounds[s + 1] - f.bounds[s] : most;
+  Half *room = f.room + slab * packed_size(most, H);
+  for (Int t = 0; t < f.T; t++)
+    tiled<G>(f.h + (t * f.B + first) * H, H, 1, H, f.active[slab * f.T + t], (const Half *)f.panel_h, H, t & 1, room,
+             [&](Int r, Int u, const float *sums) {
+               const M m = lanes(H - u);
+               const float *kept = f.gates + (t * f.B + first + r) * G * H + u;
+               V acc[1][G], xn[1];
+               for (int g = 0; g < G; g++) {
+                 _mm_prefetch((const char *)(kept + g * H + (t & 1 ? -32 : 32)), _MM_HINT_T0);  // for the next block
+                 const V before = load(kept + g * H, m), sum = whole(sums + g * 32);
+                 if (CELL == GRU && g == 2) xn[0] = before, acc[0][g] = add(sum, load(f.bias_n + u, m));
+                 else acc[0][g] = add(sum, before);
+               }
+               finish_forward<CELL, G, 1>(f, t, first + r, u, acc, xn);
+             });
+}
+
+template <int CELL> void slab_backward_tiled(const Backward &f, Int slab) {
+  const Tiles here;
+  const Int first = f.bounds[slab], rows = f.bounds[slab + 1] - first, *active = f.active + slab * f.T;
+  const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
+  Int most = 0;
+  for (Int s = 0; s < f.slabs; s++) most = f.bounds[s + 1] - f.bounds[s] > most ? f.bounds[s + 1] - f.bounds[s] : most;
+  Half *room = f.room + slab * packed_size(most, K);
+  for (Int t = f.T - 1; t >= -1; t--) {
+    const Int begun = t + 1 < f.T ? active[t + 1] : 0, last = t < 0 ? rows : active[t];
+    if (begun)
+      tiled<1>(f.d + ((t + 1) * f.B + first) * D + (CELL == GRU ? H : 0), D, 1, K, begun, (const Half *)f.panel, H, t & 1, room,
+               [&](Int r, Int u, const float *sums) {
+                 V acc[1][1] = {whole(sums)};
+                 if (CELL == GRU) acc[0][0] = add(acc[0][0], load(f.carry + (first + r) * H + u, lanes(H - u)));
+                 finish_backward<CELL, 1, 1>(f, t, first + r, slab, u, acc);
+               });
+    for (Int r = begun; r < last; r++)
+      for (Int u = 0; u < H; u += W) tile_backward<CELL, 1, 1>(f, t, first + r, slab, u, false);
+  }
+}
+#else
+template <int CELL> void slab_forward_tiled(const Forward &, Int) {}
+template <int CELL> void slab_backward_tiled(const Backward &, Int) {}
+#endif
+
 inline void slab(const Forward &f, Int s) {
   switch (f.cell) {
-    case LSTM: return slab_forward<LSTM>(f, s);
-    case PEEPHOLE: return slab_forward<PEEPHOLE>(f, s);
-    case COUPLED: return slab_forward<COUPLED>(f, s);
-    case GRU: return slab_forward<GRU>(f, s);
-    case ELMAN: return slab_forward<ELMAN>(f, s);
-    case RELU: return slab_forward<RELU>(f, s);
+#define CELL_(c) case c: return f.tiled ? slab_forward_tiled<c>(f, s) : slab_forward<c>(f, s);
+    CELL_(LSTM) CELL_(PEEPHOLE) CELL_(COUPLED) CELL_(GRU) CELL_(ELMAN) CELL_(RELU)
+#undef CELL_
   }
 }
 
 inline void slab(const Backward &f, Int s) {
   switch (f.cell) {
-    case LSTM: return slab_backward<LSTM>(f, s);
-    case PEEPHOLE: return slab_backward<PEEPHOLE>(f, s);
-    case COUPLED: return slab_backward<COUPLED>(f, s);
-    case GRU: return slab_backward<GRU>(f, s);
-    case ELMAN: return slab_backward<ELMAN>(f, s);
-    case RELU: return slab_backward<RELU>(f, s);
+#define CELL_(c) case c: return f.tiled ? slab_backward_tiled<c>(f, s) : slab_backward<c>(f, s);
+    CELL_(LSTM) CELL_(PEEPHOLE) CELL_(COUPLED) CELL_(GRU) CELL_(ELMAN) CELL_(RELU)
+#undef CELL_
   }
 }
 
 }  // namespace
 
-API Int weft_cells_version() { return 1; }  // of the structs above, as __init__.py expects it
+API Int weft_cells_version() { return 2; }  // of the structs above, as __init__.py expects it
 API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
 API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
 
@@ -314,3 +370,15 @@ API void weft_pack_backward(Int H, Int K, const float *w, float *panel) {
     }
   }
 }
+
+#if defined(__AMX_BF16__)
+// The same for tiles, [pairs of tiles of units, G, 2, ..]; `back` as weft_pack_backward, the units are W's second axis.
+API void weft_pack_tiled(Int G, Int H, Int K, Int back, const float *w, unsigned short *panel) {
+  const Int all = (H + TILE - 1) / TILE, size = deep(K) * CELL_SIZE, row = back ? 1 : K, step = back ? H : 1;
+  for (Int j = 0; j < all; j += 2)
+    for (Int g = 0; g < G; g++)
+      for (Int v = j; v < all && v < j + 2; v++, panel += size)
+        pack(w + g * H * K + v * TILE * row, H - v * TILE < TILE ? H - v * TILE : TILE, K, row, step, true, panel, 0, 1);
+}
+API Int weft_tiled_size(Int n, Int K) { return packed_size(n, K); }
+#endif

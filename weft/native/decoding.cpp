@@ -6,13 +6,14 @@
 // the entries of its own path in its source's cache (nn/cache.py) and no others, so attention costs what it
 // wrote, not what its whole beam did. Sources never meet: each thread takes a slab of them.
 //
-// Plain C interface as in cells.cpp, compiled as it is.
+// Plain C interface as in cells.cpp, compiled as it is; with tiles (tiles.h) for enough rows.
 #include "panels.h"
 #include "softmax.h"
+#include "tiles.h"
 
 enum Activation { RELU, GELU, GELU_TANH, SILU, SWIGLU };
 
-struct Dense { const float *panel, *bias; };  // bias [O] or NULL
+struct Dense { const float *panel, *bias; };  // bias [O] or NULL; tiled, the panel is that of tiles.h
 struct Norm { const float *gain, *shift; };   // [D] each, or NULL
 
 struct Layer {
@@ -26,6 +27,7 @@ struct Layer {
 struct Decode {
   Int layers, rows, sources, size, heads, inner, entries, positions, places, slabs;
   Int before, root, activation;  // norms before the sublayers; norms by the root of the mean square
+  Int tiled, halves;             // halves: of the room of a slab
   double epsilon;
   const Layer *each;
   Norm last;                  // gain NULL for none
@@ -33,6 +35,7 @@ struct Decode {
   const unsigned char *mask;  // [B, S], 0 = padding; or NULL
   float *x;                   // [N, D]: comes in, goes out
   float *room;                // [N, D + max(3 D, inner or twice that)], and [slabs, max(P, S)] behind it
+  unsigned short *cut;        // [slabs, halves]: room for rows that are cut for the tiles
 };
 
 namespace {
@@ -57,11 +60,26 @@ template <int KIND> inline V activated(V x) {
   return mul(x, sigmoid(x));
 }
 
+#if defined(__AMX_BF16__)
+typedef Tiles Tiled;
+#else
+struct Tiled { explicit Tiled(bool) {} };
+#endif
+
 // A piece of a panel and a group of rows fit into the nearest cache; the panel after this one is fetched meanwhile.
 constexpr Int PIECE = 64, GROUP = 48;
 
-// Calls done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs.
-template <class F> inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, const F &done) {
+// Calls done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs; by tiles if there is
+// room to cut the rows in.
+template <class F>
+inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, unsigned short *cut, const F &done) {
+#if defined(__AMX_BF16__)
+  if (cut)
+    return tiled<1>(a, lda, 1, K, n, (const Half *)w.panel, O, false, cut, [&](Int r, Int u, const float *sums) {
+      const M m = lanes(O - u);
+      done(r, u, m, w.bias ? add(whole(sums), load(w.bias + u, m)) : whole(sums));
+    });
+#endif
   const Blocks blocks(O);
   auto block = [&](auto vectors, Int from) {
     constexpr int NV = decltype(vectors)::value;
@@ -203,10 +221,10 @@ void attend(const Decode &d, const Layer &l, bool look, Int first, Int last, con
   }
 }
 
-template <int KIND> void network(const Decode &d, const Layer &l, Int n, const float *a, float *h) {
+template <int KIND> void network(const Decode &d, const Layer &l, Int n, const float *a, float *h, unsigned short *cut) {
   if constexpr (KIND == SWIGLU) {
     const Int I = d.inner;
-    dense(l.first, n, d.size, 2 * I, a, d.size, [&](Int r, Int u, M m, V y) { store(h + r * 2 * I + u, m, y); });
+    dense(l.first, n, d.size, 2 * I, a, d.size, cut, [&](Int r, Int u, M m, V y) { store(h + r * 2 * I + u, m, y); });
     for (Int r = 0; r < n; r++)
       for (Int u = 0; u < I; u += W) {
         float *gate = h + r * 2 * I + u;
@@ -214,12 +232,14 @@ template <int KIND> void network(const Decode &d, const Layer &l, Int n, const f
         store(gate, m, mul(activated<SILU>(load(gate, m)), load(gate + I, m)));
       }
   } else {
-    dense(l.first, n, d.size, d.inner, a, d.size,
+    dense(l.first, n, d.size, d.inner, a, d.size, cut,
           [&](Int r, Int u, M m, V y) { store(h + r * d.inner + u, m, activated<KIND>(y)); });
   }
 }
 
 inline void slab(const Decode &d, Int s) {
+  const Tiled here(d.tiled);
+  unsigned short *cut = d.tiled ? d.cut + s * d.halves : nullptr;
   const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources, I = d.inner;
   const Int first = d.sources * s / d.slabs * beam, last = d.sources * (s + 1) / d.slabs * beam, n = last - first;
   const Int high = d.activation == SWIGLU ? 2 * I : I, wide = 3 * D > high ? 3 * D : high;
@@ -233,9 +253,9 @@ inline void slab(const Decode &d, Int s) {
   for (Int j = 0; j < d.layers; j++) {
     const Layer &l = d.each[j];
     const float *y = into(l.attention_norm);
-    dense(l.query, n, D, D, y, D, kept);
+    dense(l.query, n, D, D, y, D, cut, kept);
     float *made = looked;  // keys and values of the new entries, [n, 2 D], then their places in the cache
-    dense(l.key_value, n, D, 2 * D, y, D, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
+    dense(l.key_value, n, D, 2 * D, y, D, cut, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
     for (Int r = 0; r < n; r++)
       for (Int part = 0; part < 2 * d.heads; part++) {
         const Int row = first + r, side = part / d.heads, h = part % d.heads;
@@ -243,23 +263,23 @@ inline void slab(const Decode &d, Int s) {
         memcpy(to + (d.entries + row % beam) * K, made + r * 2 * D + part * K, K * sizeof(float));
       }
     attend(d, l, false, first, last, q, energy, looked);
-    dense(l.out, n, D, D, looked, D, added);
+    dense(l.out, n, D, D, looked, D, cut, added);
     after(l.attention_norm);
     if (l.keys) {
-      dense(l.look_query, n, D, D, into(l.look_norm), D, kept);
+      dense(l.look_query, n, D, D, into(l.look_norm), D, cut, kept);
       attend(d, l, true, first, last, q, energy, looked);
-      dense(l.look_out, n, D, D, looked, D, added);
+      dense(l.look_out, n, D, D, looked, D, cut, added);
       after(l.look_norm);
     }
     y = into(l.network_norm);
     switch (d.activation) {
-      case RELU: network<RELU>(d, l, n, y, b); break;
-      case GELU: network<GELU>(d, l, n, y, b); break;
-      case GELU_TANH: network<GELU_TANH>(d, l, n, y, b); break;
-      case SILU: network<SILU>(d, l, n, y, b); break;
-      case SWIGLU: network<SWIGLU>(d, l, n, y, b); break;
+      case RELU: network<RELU>(d, l, n, y, b, cut); break;
+      case GELU: network<GELU>(d, l, n, y, b, cut); break;
+      case GELU_TANH: network<GELU_TANH>(d, l, n, y, b, cut); break;
+      case SILU: network<SILU>(d, l, n, y, b, cut); break;
+      case SWIGLU: network<SWIGLU>(d, l, n, y, b, cut); break;
     }
-    dense(l.second, n, I, D, b, high, added);
+    dense(l.second, n, I, D, b, high, cut, added);
     after(l.network_norm);
   }
   if (d.last.gain) norm(d, d.last, n, x, x);
@@ -273,6 +293,8 @@ struct Predict {
   Dense by;
   const float *x;  // [N, D]
   float *logp;     // [N, V]
+  Int halves;      // of the room of a slab
+  unsigned short *cut;  // [slabs, halves], tiled; or NULL
 };
 
 namespace {
@@ -290,7 +312,8 @@ void log_softmax(float *x, Int n) {
 inline void predict_slab(const Predict &p, Int s) {
   const Int first = p.rows * s / p.slabs, n = p.rows * (s + 1) / p.slabs - first;
   float *logp = p.logp + first * p.classes;
-  dense(p.by, n, p.size, p.classes, p.x + first * p.size, p.size,
+  const Tiled here(p.cut);
+  dense(p.by, n, p.size, p.classes, p.x + first * p.size, p.size, p.cut ? p.cut + s * p.halves : nullptr,
         [&](Int r, Int u, M m, V y) { store(logp + r * p.classes + u, m, y); });
   for (Int r = 0; r < n; r++) log_softmax(logp + r * p.classes, p.classes);
 }
@@ -318,7 +341,7 @@ inline void soften_slab(const Soften &p, Int s) {
 
 }  // namespace
 
-API Int weft_decoding_version() { return 1; }  // of the structs above, as __init__.py expects it
+API Int weft_decoding_version() { return 2; }  // of the structs above, as __init__.py expects it
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

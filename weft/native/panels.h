@@ -9,7 +9,7 @@ namespace {
 
 // acc += a [MR, K] times a panel [K, NV, W].
 template <int MR, int NV>
-inline void product(V (&acc)[MR][NV], const float *a, Int lda, const float *panel, Int K) {
+INLINE void product(V (&acc)[MR][NV], const float *a, Int lda, const float *panel, Int K) {
   Int k = 0;
   if constexpr (MR * NV <= 8) {  // few sums: split K, or each would wait for the one before
     constexpr int S = MR * NV <= 4 ? 4 : 2;

@@ -22,12 +22,15 @@ import torch
 from weft.errors import ConfigError
 from weft.probe import watching
 
-Cells = Literal["auto", "native", "torch", "operation", "written", "triton", "steps"]
-"""auto: the fastest by probe; native: compiled code of ours; torch: without it, which is the faster of
-operation (torch's own, where it has one) and written (back-propagation by hand); triton: kernels for a GPU;
-steps: the plain loop."""
+Cells = Literal["auto", "native", "tiles", "torch", "operation", "written", "triton", "steps"]
+"""auto: the fastest by probe; native: compiled code of ours; tiles: the same on a processor's tiles (AMX);
+torch: without it, which is the faster of operation (torch's own, where it has one) and written
+(back-propagation by hand); triton: kernels for a GPU; steps: the plain loop."""
 
-Products = Literal["auto", "torch", "onednn"]
+Products = Literal["auto", "torch", "onednn", "tiles"]
+
+COMPILED = ("auto", "native", "tiles")
+"""The ways of cells with which compiled code serves what is no cell."""
 
 ROUNDS = (3, 9)  # at least, at most, beside the first
 BUDGET_SECONDS = 0.008

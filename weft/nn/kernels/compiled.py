@@ -12,6 +12,7 @@ from torch import Tensor
 from weft import native
 from weft.native import CELLS, GATES, pointer
 from weft.nn.kernels import steps as steps_
+from weft.nn.kernels import tiles
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.rows import Sorted, sort
 
@@ -30,6 +31,8 @@ def run(
     bias: Tensor,
     extra: Tensor | None,
     mask: Tensor | None,
+    *,
+    tiled: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """A layer.
 
@@ -39,6 +42,7 @@ def run(
         weight_x: [G H, D]; weight_h: [G H, H]; bias: [G H].
         extra: peephole [3, H], gru [H] (the candidate's inner bias).
         mask: [B, T] bool, real positions first, or None.
+        tiled: multiply by the processor's tiles; they must be there.
 
     Returns:
         y [B, T, H] (zero at padding), h, c [B, H].
@@ -47,7 +51,7 @@ def run(
     x, h, c = rows.take(x), rows.take(h), rows.take(c)  # type: ignore[assignment]
     wanted = [t for t in (x, h, c, weight_x, weight_h, bias, extra) if t is not None and t.requires_grad]
     training = torch.is_grad_enabled() and bool(wanted)
-    y, h, c = _Layer.apply(cell, rows, training, x, h, c, weight_x, weight_h, bias, extra)
+    y, h, c = _Layer.apply(cell, tiled, rows, training, x, h, c, weight_x, weight_h, bias, extra)
     return rows.give_back(y), rows.give_back(h), rows.give_back(c)  # type: ignore[return-value]
 
 
@@ -56,6 +60,7 @@ class _Layer(torch.autograd.Function):
     def forward(  # type: ignore[override]
         ctx: Any,
         cell: str,
+        tiled: bool,
         plan: Sorted,
         training: bool,
         x: Tensor,
@@ -71,7 +76,7 @@ class _Layer(torch.autograd.Function):
         extra = None if extra is None else extra.contiguous()
         if x.stride(2) != 1:
             x = x.contiguous()
-        apart = rows <= ROWS or (rows < FEW and weight_x.numel() >= APART)
+        apart = tiled or rows <= ROWS or (rows < FEW and weight_x.numel() >= APART)
         new = x.new_empty if plan.lengths is None else x.new_zeros
         gates = None
         if apart:
@@ -86,18 +91,19 @@ class _Layer(torch.autograd.Function):
             cs = x.new_empty(steps + 1 if training else 1, rows, size)
             cs[0] = c  # one for every step, or one that each step changes
         panel_x = None if apart else _panel(cell, weight_x, size)
-        panel_h = _panel(cell, weight_h, size)
+        panel_h = tiles.panel(GATES[cell], size, weight_h) if tiled else _panel(cell, weight_h, size)
+        room = tiles.room(_most(plan), size, len(plan.active)) if tiled else None
         job = native.Forward(
-            CELLS[cell], steps, rows, size, x.shape[2], len(plan.active), training, x.stride(0), x.stride(1),
+            CELLS[cell], steps, rows, size, x.shape[2], len(plan.active), training, *x.stride()[:2], tiled,
             pointer(plan.bounds), pointer(plan.active), None if apart else pointer(x), pointer(panel_x),
             pointer(panel_h), pointer(bias), pointer(extra) if cell == "gru" else None,
             pointer(extra) if cell == "peephole" else None, pointer(gates), pointer(inner), pointer(hs),
-            pointer(cs),
+            pointer(cs), pointer(room),
         )  # fmt: skip
         native.call("weft_forward", job)
         if training:
             ctx.save_for_backward(x, weight_x, weight_h, extra, hs, cs, gates, inner, h, c, bias)
-            ctx.cell, ctx.plan = cell, plan
+            ctx.cell, ctx.tiled, ctx.plan = cell, tiled, plan
         ctx.set_materialize_grads(False)
         y = hs[1:].transpose(0, 1)
         if plan.lengths is None:
@@ -111,10 +117,10 @@ class _Layer(torch.autograd.Function):
         ctx: Any, dy: Tensor | None, dh_last: Tensor | None, dc: Tensor | None
     ) -> tuple[Tensor | None, ...]:
         x, weight_x, weight_h, extra, hs, cs, gates, inner, h, c, bias = ctx.saved_tensors
-        cell, plan = ctx.cell, ctx.plan
+        cell, tiled, plan = ctx.cell, ctx.tiled, ctx.plan
         if torch.is_grad_enabled():  # it will be derived again
             given = (x, h, c, weight_x, weight_h, bias, extra)
-            return (None, None, None, *steps_.derived(cell, plan, given, (dy, dh_last, dc)))
+            return (None, None, None, None, *steps_.derived(cell, plan, given, (dy, dh_last, dc)))
         (rows, steps, _), (wide, size) = x.shape, weight_h.shape
         gru = cell == "gru"
         dy = None if dy is None else dy.transpose(0, 1).contiguous()
@@ -125,18 +131,17 @@ class _Layer(torch.autograd.Function):
         d = new(steps, rows, 4 * size if gru else wide)
         dh, carry = x.new_empty(rows, size), x.new_empty(rows, size) if gru else None
         dextra = x.new_zeros(len(plan.active), 3, size) if cell == "peephole" else None
-        registers = -(-size // native.loaded().width)
-        panel = x.new_empty(registers * native.loaded().width * wide)
-        native.loaded().library.weft_pack_backward(size, wide, pointer(weight_h), pointer(panel))
+        panel = tiles.panel(1, size, weight_h, back=True) if tiled else _panel_back(weight_h, size)
+        room = tiles.room(_most(plan), wide, len(plan.active)) if tiled else None
         job = native.Backward(
-            CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds), pointer(plan.active),
-            pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
+            CELLS[cell], steps, rows, size, len(plan.active), tiled, pointer(plan.bounds),
+            pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
             pointer(extra) if cell == "peephole" else None, pointer(dy), pointer(dh_last), pointer(dc),
-            pointer(dh), pointer(carry), pointer(d), pointer(dextra),
+            pointer(dh), pointer(carry), pointer(d), pointer(dextra), pointer(room),
         )  # fmt: skip
         native.call("weft_backward", job)
         # Saved tensors are read once: recomputed ones are there once.
-        return (None, None, None, *_products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real()))
+        return (None, None, None, None, *_products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real()))
 
 
 def _products(
@@ -152,7 +157,7 @@ def _products(
     x, weight_x, hs = saved
     steps, rows, size = d.shape[0], d.shape[1], hs.shape[2]
     needs = dict(
-        zip(("x", "h", "c", "weight_x", "weight_h", "bias", "extra"), ctx.needs_input_grad[3:], strict=True)
+        zip(("x", "h", "c", "weight_x", "weight_h", "bias", "extra"), ctx.needs_input_grad[4:], strict=True)
     )
     flat = d.view(steps * rows, -1)
     inputs, states = x.transpose(0, 1), hs[:-1].flatten(0, 1)
@@ -200,3 +205,16 @@ def _panel(cell: str, weight: Tensor, size: int) -> Tensor:
     panel = weight.new_empty(units * GATES[cell] * weight.shape[1])
     library.library.weft_pack_forward(CELLS[cell], size, weight.shape[1], pointer(weight), pointer(panel))
     return panel
+
+
+def _panel_back(weight: Tensor, size: int) -> Tensor:
+    library = native.loaded()
+    units = -(-size // library.width) * library.width
+    panel = weight.new_empty(units * len(weight))
+    library.library.weft_pack_backward(size, len(weight), pointer(weight), pointer(panel))
+    return panel
+
+
+def _most(plan: Sorted) -> int:
+    """Rows of the largest slab."""
+    return int(plan.bounds.diff().max())

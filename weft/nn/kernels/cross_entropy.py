@@ -200,7 +200,7 @@ def _suits(h: Tensor) -> bool:
         h.device.type == "cpu"
         and h.dtype in (torch.float32, torch.bfloat16)
         and type(h) is Tensor
-        and choice.forced("cells") in ("auto", "native")
+        and choice.forced("cells") in choice.COMPILED
         and not choice.traced()
         and native.loaded("losses").library is not None
     )

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.native import ACTIVATIONS, NORMS, PRODUCTS, DecoderLayer, pointer
-from weft.nn.kernels.panels import kept, panels, usable
+from weft.nn.kernels import tiles
+from weft.nn.kernels.panels import kept, panels, tiled, usable
 from weft.probe import changing, watching
 
 MOST_REGISTERS = 8
@@ -79,7 +80,10 @@ def step(
     rows, _, size = x.shape
     modules = [module for parts in layers for module in parts.values()]
     parameters = [p for module in modules for p in module._parameters.values() if p is not None]
-    packed = kept(of, parameters, lambda: _pack(layers, last))
+    slabs = native.slabs(len(caches[0]))
+    most = -(-len(caches[0]) // slabs) * (rows // len(caches[0]))
+    by_tiles = tiled(most)
+    packed = kept(of, parameters, lambda: _pack(layers, last, by_tiles), tiled=by_tiles)
     each = type(packed.each).from_buffer_copy(packed.each)
     sources = len(caches[0])
     for number, (layer, cache) in enumerate(zip(each, caches, strict=True)):
@@ -92,17 +96,18 @@ def step(
             layer.values_source, layer.values_head, layer.values_place = values.stride()[:3]
     positions = entries + 1 if path is None else path.shape[1]
     places = 0 if look is None else look.layers[0][0].shape[2]
-    slabs = native.slabs(sources)
     high = form.inner * (2 if form.activation == "swiglu" else 1)
     room = x.new_empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
+    cut = tiles.room(most, max(size, form.inner), slabs) if by_tiles else None
     y = x[:, 0].clone(memory_format=torch.contiguous_format)
     path = None if path is None else path.contiguous()
     mask = None if look is None or look.mask is None else look.mask.contiguous()
     job = native.Decode(
         len(layers), rows, sources, size, form.num_heads, form.inner, entries,
         positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
+        by_tiles, 0 if cut is None else len(cut) // slabs,
         packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
-        pointer(path), pointer(mask), pointer(y), pointer(room),
+        pointer(path), pointer(mask), pointer(y), pointer(room), pointer(cut),
     )  # fmt: skip
     native.call("weft_decode", job)
     return y[:, None]
@@ -117,7 +122,7 @@ class _Packed(NamedTuple):
     shift: Tensor | None
 
 
-def _pack(layers: Sequence[Parts], last: nn.Module) -> _Packed:
+def _pack(layers: Sequence[Parts], last: nn.Module, by_tiles: bool) -> _Packed:
     each = (DecoderLayer * len(layers))()
     held: list[Tensor] = []
 
@@ -134,7 +139,7 @@ def _pack(layers: Sequence[Parts], last: nn.Module) -> _Packed:
                 setattr(layer, f"{name}_shift", hold(getattr(parts[name], "bias", None)))
         for name in PRODUCTS:
             if name in parts:
-                setattr(layer, f"{name}_panel", hold(panels(parts[name].weight)))  # type: ignore[arg-type]
+                setattr(layer, f"{name}_panel", hold(panels(parts[name].weight, tiled=by_tiles)))  # type: ignore[arg-type]
                 setattr(layer, f"{name}_bias", hold(parts[name].bias))  # type: ignore[arg-type]
     norm = layers[0]["network_norm"]
     gain, shift = getattr(last, "weight", None), getattr(last, "bias", None)

@@ -44,7 +44,7 @@ def _suits(query: Tensor) -> bool:
         query.device.type == "cpu"
         and query.dtype in WIDENED
         and type(query) is Tensor
-        and choice.forced("cells") in ("auto", "native")
+        and choice.forced("cells") in choice.COMPILED
         and not choice.traced()
         and native.loaded("energies").library is not None
     )

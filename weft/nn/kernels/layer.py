@@ -1,6 +1,7 @@
 """A recurrent layer by the fastest of the ways that can compute it here. Read next: choice.py, compiled.py.
 
 native     compiled code, float32 on the CPU              compiled.py
+tiles      the same, products by AMX                      compiled.py, tiles.py
 operation  torch's own: oneDNN, MKL, cuDNN                lstm.py, gru.py, elman.py, coupled.py
 written    back-propagation by hand, any device and dtype written.py
 triton     kernels for a GPU, without an operation        fused.py
@@ -81,7 +82,7 @@ def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | 
 
 def skips_padding(x: Tensor) -> bool:
     """Whether the compiled cells would serve over x [B, T, D], which skip padding without being told how."""
-    there = native.loaded().library is not None and choice.forced("cells") in ("auto", "native")
+    there = native.loaded().library is not None and choice.forced("cells") in choice.COMPILED
     plain = x.dtype == torch.float32 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     return there and plain and not choice.traced()
 
@@ -109,6 +110,8 @@ def _ways(cell: str, given: Given, operation: Way | None, *, compiled_too: bool)
     if compiled_too and not suits_native(cell, given):
         others = {} if _mostly_padding(given.mask) else ways
         ways = {"native": partial(compiled.run, cell), **others}
+        if native.tiles():
+            ways["tiles"] = partial(compiled.run, cell, tiled=True)
     elif not operation and given.x.device.type == "cuda" and not fused.why_not(cell, given.x):
         ways["triton"] = partial(fused.run, cell)  # not measured: a clock here sees launches only
     elif not (operation and torch.is_autocast_enabled(given.x.device.type)) and cell in written.CELLS:
@@ -117,8 +120,9 @@ def _ways(cell: str, given: Given, operation: Way | None, *, compiled_too: bool)
 
 
 def _why_not(cell: str, asked: str, given: Given) -> str:
-    if asked == "native":
-        return f"{suits_native(cell, given)}; force torch instead"
+    if asked in ("native", "tiles"):
+        reason = suits_native(cell, given) or native.loaded("tiles").reason
+        return f"{reason}; force torch instead"
     return f"there is no such way for {given.x.dtype} on {given.x.device.type}; force torch instead"
 
 

@@ -54,15 +54,15 @@ def light(
     """
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
     given = [t for t in (z, c, past, peep) if t is not None]
-    if asked in ("auto", "native"):
+    if asked in choice.COMPILED:
         reason = suits_native(given)
         if not reason:
             from weft.nn.kernels import compiled_light
 
             wide = [None if t is None else t.float() for t in (z, c, past, peep)]
             return compiled_light.run(kind, *wide, mask)  # type: ignore[arg-type]
-        if asked == "native":
-            raise ConfigError(f"{kind}: native came, but {reason}; force torch instead")
+        if asked != "auto":
+            raise ConfigError(f"{kind}: {asked} came, but {reason}; force torch instead")
     if asked == "triton" or (asked in ("auto", "torch") and z.device.type == "cuda"):
         reason = "it cannot be traced" if choice.traced() else triton.why_not(z.device)
         if not reason:

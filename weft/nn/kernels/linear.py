@@ -2,8 +2,9 @@
 
 torch multiplies float32 matrices by MKL, which leaves AVX-512 unused on some processors; oneDNN, in the same
 wheel, may be twice as fast there and slower elsewhere. Its operation is private to torch, so a probe decides
-whether it works, agrees and is faster. The plain twin is torch.nn.functional.linear.
-Read next: choice.py, lstm.py, cross_entropy.py.
+whether it works, agrees and is faster. Where the processor has tiles (AMX), compiled code of ours multiplies
+float32 on them. The plain twin is torch.nn.functional.linear.
+Read next: choice.py, tiles.py, lstm.py, cross_entropy.py.
 """
 
 import functools
@@ -13,13 +14,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft import native
 from weft.errors import ConfigError
-from weft.nn.kernels import choice
+from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.lowered import lowered
 
 SMALL = 1 << 20  # multiplications below which a call costs more than the product
 LARGE = 1 << 25
 PROBES = {"small": (64, 256, 512), "large": (256, 512, 512)}  # rows, inputs, outputs
+MANY = 128  # rows from which cutting the weights for the tiles may be worth it
+PROBES_MANY = {"small": (256, 128, 256), "large": (512, 256, 512)}
 
 
 def linear(
@@ -29,29 +33,25 @@ def linear(
 
     Args:
         x, weight, bias: of one dtype, but for autocast.
-        backend: "torch" or "onednn" instead of the faster one; None as `choice.use` says.
+        backend: "torch", "onednn" or "tiles" instead of the fastest one; None as `choice.use` says.
 
     Raises:
-        ConfigError: oneDNN is forced and not there.
+        ConfigError: oneDNN or tiles are forced and not there.
     """
     if torch.compiler.is_compiling():  # with nothing that would ask for its sizes
         return F.linear(x, weight, bias)
     weight, bias = lowered(weight), None if bias is None else lowered(bias)
     if backend is None and x.numel() * weight.shape[0] < SMALL:
         return F.linear(x, weight, bias)
-    way = backend or choice.forced("linear")
-    choice.check("backend", way, "linear")
-    if way == "torch" or not _suits(x, weight, bias):
+    if not _suits(x, weight, bias):
+        choice.check("backend", backend or choice.forced("linear"), "linear")
         return F.linear(x, weight, bias)
-    if way == "auto":
-        way = product_for(x.numel() * weight.shape[0])
-    elif onednn() is None:
-        raise ConfigError("linear: onednn came, but this torch has no such product; force torch instead")
+    way = _way(x, weight, backend)
     if way == "torch":
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
-        return _Product.apply(x, weight, bias)
-    return _product(x, weight, bias)
+        return _Product.apply(x, weight, bias, way, backend)
+    return _product(x, weight, bias, way)
 
 
 class Linear(nn.Linear):
@@ -62,20 +62,38 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
-def product_for(multiplications: int) -> str:
-    """Whose float32 product of this size is faster on the CPU, "torch" or "onednn", by probe."""
+def product_for(multiplications: int, rows: int = 1) -> str:
+    """Whose float32 product of this size is fastest on the CPU, "torch", "onednn" or "tiles", by probe.
+
+    Args:
+        multiplications: of the product.
+        rows: of its first operand.
+    """
     size = "large" if multiplications >= LARGE else "small"
-    key = f"linear {size} float32 threads={choice.threads()}"
+    many = rows >= MANY and native.tiles()
+    key = f"linear {size} float32{' many rows' if many else ''} threads={choice.threads()}"
+    ways = ["torch", *(["onednn"] if onednn() is not None else []), *(["tiles"] if many else [])]
     name = choice.known(key)
-    if name == "torch" or (name == "onednn" and onednn() is not None):
+    if name in ways:
         return name
-    if onednn() is None:
+    if len(ways) == 1:
         return choice.choose(key, {"torch": lambda: None})
-    rows, inputs, outputs = PROBES[size]
+    rows, inputs, outputs = (PROBES_MANY if many else PROBES)[size]
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
         x, weight = torch.full((rows, inputs), 0.5), torch.full((outputs, inputs), 0.25)
-        ways = {"torch": lambda: F.linear(x, weight), "onednn": lambda: _product(x, weight, None)}
-        return choice.choose(key, ways)
+        return choice.choose(key, {way: functools.partial(_product, x, weight, None, way) for way in ways})
+
+
+def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> str:
+    """The way that is forced, or the fastest for this product."""
+    way = choice.check("backend", backend or choice.forced("linear"), "linear")
+    if way == "auto":
+        return product_for(x.numel() * weight.shape[0], x.numel() // x.shape[-1])
+    if way == "onednn" and onednn() is None:
+        raise ConfigError("linear: onednn came, but this torch has no such product; force torch instead")
+    if way == "tiles" and not native.tiles():
+        raise ConfigError(f"linear: tiles came, but {native.loaded('tiles').reason}; force torch instead")
+    return way
 
 
 @functools.cache
@@ -96,7 +114,11 @@ def onednn() -> Any:
     return product if same else None
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None, way: str) -> Tensor:
+    if way == "torch":
+        return F.linear(x, weight, bias)
+    if way == "tiles":
+        return tiles.product(x, weight, bias)
     if not (weight.is_contiguous() or weight.mT.is_contiguous()):
         weight = weight.contiguous()  # 256 columns of a [1024, 512]: oneDNN took 2 s where 8 ms are usual
     y = onednn()(x.reshape(-1, x.shape[-1]), weight, bias, "none", [], "")
@@ -119,12 +141,15 @@ PLAIN = (Tensor, nn.Parameter)
 
 
 class _Product(torch.autograd.Function):
-    """oneDNN's product; its gradients are such products again, so that they can be derived, too."""
+    """A product that is not torch's; its gradients are products again, so that they can be derived, too."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # type: ignore[override]
+    def forward(  # type: ignore[override]
+        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, way: str, backend: choice.Products | None
+    ) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return _product(x, weight, bias)
+        ctx.backend = backend
+        return _product(x, weight, bias, way)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
@@ -132,13 +157,16 @@ class _Product(torch.autograd.Function):
         rows, flat = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
         dx = dw = db = None
         if ctx.needs_input_grad[0]:
-            dx = _derived(rows, weight.mT).view(x.shape)
+            dx = _derived(rows, weight.mT, ctx.backend).view(x.shape)
         if ctx.needs_input_grad[1]:
-            dw = _derived(rows.mT, flat.mT)
+            dw = _derived(rows.mT, flat.mT, ctx.backend)
         if ctx.needs_input_grad[2]:
             db = rows.sum(0)
-        return dx, dw, db
+        return dx, dw, db, None, None
 
 
-def _derived(x: Tensor, weight: Tensor) -> Tensor:
-    return _Product.apply(x, weight, None) if torch.is_grad_enabled() else _product(x, weight, None)
+def _derived(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Tensor:
+    way = _way(x, weight, backend)
+    if torch.is_grad_enabled():
+        return _Product.apply(x, weight, None, way, backend)
+    return _product(x, weight, None, way)

@@ -13,10 +13,11 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from weft import native
 from weft.native import CELLS, pointer
-from weft.nn.kernels import choice
+from weft.nn.kernels import choice, tiles
 
 Packed = TypeVar("Packed")
-_kept: "WeakKeyDictionary[nn.Module, tuple[object, object]]" = WeakKeyDictionary()
+_kept: "WeakKeyDictionary[nn.Module, dict[bool, tuple[object, object]]]" = WeakKeyDictionary()
+MANY = 16  # rows from which the tiles are worth it
 
 
 def usable(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
@@ -25,13 +26,21 @@ def usable(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
         x.device.type == "cpu"
         and x.dtype == dtype
         and type(x) is Tensor
-        and choice.forced("cells") in ("auto", "native")
+        and choice.forced("cells") in choice.COMPILED
         and not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or choice.traced())
         and native.loaded("decoding").library is not None
     )
 
 
-def kept(of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[], Packed]) -> Packed:
+def tiled(rows: int) -> bool:
+    """Whether so many rows of a thread are multiplied by tiles (tiles.py), where compiled code serves."""
+    way = choice.forced("cells")
+    return native.tiles() and (way == "tiles" or (way == "auto" and rows >= MANY))
+
+
+def kept(
+    of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[], Packed], *, tiled: bool = False
+) -> Packed:
     """What `pack` makes of a module's parameters; made anew when one of them may have changed since.
 
     torch counts the changes of a tensor, but for those by fused optimisers, whose steps are counted here, and
@@ -40,9 +49,10 @@ def kept(of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[], Packed]
     if any(p.is_inference() for p in parameters):
         return pack()
     stamp = (_optimised(), *((p.data_ptr(), p._version) for p in parameters))
-    found = _kept.get(of)
+    forms = _kept.setdefault(of, {})
+    found = forms.get(tiled)
     if found is None or found[0] != stamp:
-        found = _kept[of] = (stamp, pack())
+        found = forms[tiled] = (stamp, pack())
     return found[1]  # type: ignore[return-value]
 
 
@@ -61,10 +71,12 @@ def _step(*_: object) -> None:
     _steps[0] += 1
 
 
-def panels(weight: Tensor) -> Tensor:
-    """[O, K] as panels of up to four registers of outputs, filled up with zeros."""
+def panels(weight: Tensor, *, tiled: bool = False) -> Tensor:
+    """[O, K] as panels of up to four registers of outputs, filled up with zeros; or cut for the tiles."""
     library = native.loaded()
     outputs, inputs = weight.shape
+    if tiled:
+        return tiles.panel(1, outputs, weight.detach().contiguous())
     units = -(-outputs // library.width) * library.width
     packed = weight.new_empty(units * inputs)
     weight = weight.detach().contiguous()

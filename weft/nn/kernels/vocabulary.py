@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.native import pointer
+from weft.nn.kernels import tiles
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.panels import kept, panels, usable
+from weft.nn.kernels.panels import kept, panels, tiled, usable
 
 
 def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -34,14 +35,18 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
 
 
 def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    packed = kept(of, [weight], lambda: panels(weight))
     h, bias = h.contiguous(), bias.contiguous()
     rows, (classes, size) = h.numel() // h.shape[-1], weight.shape
     logp = h.new_empty(*h.shape[:-1], classes)
     slabs = native.slabs(rows)
+    each = -(-rows // slabs)
+    by_tiles = tiled(each)
+    packed = kept(of, [weight], lambda: panels(weight, tiled=by_tiles), tiled=by_tiles)
+    cut = tiles.room(each, size, slabs) if by_tiles else None
     job = native.Predict(
-        rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp)
-    )
+        rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp),
+        0 if cut is None else len(cut) // slabs, pointer(cut),
+    )  # fmt: skip
     native.call("weft_predict", job)
     return logp
 

@@ -1,0 +1,51 @@
+"""The linear product on a processor's tiles (AMX), float32 on the CPU. Read next: ../../native/tiles.h.
+
+Each number is cut into three of bfloat16 that add up to it, so the product is as exact as float32's own.
+"""
+
+import torch
+from torch import Tensor
+
+from weft import native
+from weft.native import pointer
+
+ROWS = 16  # of a slab: a tile's
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x W^T + b for x [.., I], weight [O, I], bias [O] in float32; gives [.., O]."""
+    flat, weight = _dense(x.reshape(-1, x.shape[-1])), _dense(weight)
+    (rows, inputs), outputs = flat.shape, len(weight)
+    y = x.new_empty(*x.shape[:-1], outputs)
+    slabs = native.slabs(-(-rows // ROWS))
+    packed, cut = room(outputs, inputs), _halves(slabs * native.loaded("tiles").library.weft_tiles_group())
+    bias = None if bias is None else bias.contiguous()
+    job = native.Product(
+        rows, inputs, outputs, slabs, *flat.stride(), *weight.stride(), outputs,
+        pointer(flat), pointer(weight), pointer(bias), pointer(packed), pointer(cut), pointer(y),
+    )  # fmt: skip
+    native.call("weft_tiles_pack", job)
+    native.call("weft_tiles_product", job)
+    return y
+
+
+def panel(gates: int, size: int, weight: Tensor, *, back: bool = False) -> Tensor:
+    """Weights [G O, K] of G gates, cut and packed for compiled code; `back`: of one, as W^T."""
+    inputs = len(weight) if back else weight.shape[1]
+    packed = room(size, inputs, gates)
+    native.loaded().library.weft_pack_tiled(gates, size, inputs, back, pointer(weight), pointer(packed))
+    return packed
+
+
+def room(rows: int, inputs: int, count: int = 1) -> Tensor:
+    """Where compiled code puts numbers that are cut: `count` times [rows, inputs]."""
+    return _halves(count * native.loaded("tiles").library.weft_tiles_room(rows, inputs))
+
+
+def _halves(count: int) -> Tensor:
+    return torch.empty(count, dtype=torch.int16)
+
+
+def _dense(x: Tensor) -> Tensor:
+    """With the numbers of one of both axes beside each other."""
+    return x if 1 in x.stride() else x.contiguous()
