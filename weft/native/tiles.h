@@ -61,30 +61,34 @@ inline void turn(__m512i (&r)[16]) {  // [16, 16] of 32 bits
 
 // One tile of [n, k] numbers; one of the two steps is 1. `weights`: as pairs of k, else as rows.
 inline void pack_tile(const float *x, Int n, Int k, Int row, Int step, bool weights, Half *out) {
-  __m512i r[3][16];
   if (step == 1) {
     const __m512i odd = _mm512_set_epi32(
         0x003f003d, 0x003b0039, 0x00370035, 0x00330031, 0x002f002d, 0x002b0029, 0x00270025, 0x00230021,
         0x001f001d, 0x001b0019, 0x00170015, 0x00130011, 0x000f000d, 0x000b0009, 0x00070005, 0x00030001);
-    for (int i = 0; i < 16; i++) {
+    const M low = lanes(k), high = lanes(k - 16);
+    for (int i = 0; i < 16; i++, x += row) {
       __m512i a[3], b[3];
-      cut(i < n ? load(x + i * row, lanes(k)) : set(0.f), a);
-      cut(i < n ? load(x + i * row + 16, lanes(k - 16)) : set(0.f), b);
-      for (int p = 0; p < 3; p++) r[p][i] = _mm512_permutex2var_epi16(a[p], odd, b[p]);
+      cut(i < n ? load(x, low) : set(0.f), a);
+      cut(i < n ? load(x + 16, high) : set(0.f), b);
+      for (int p = 0; p < 3; p++) _mm512_store_si512(out + p * PART + i * DEEP, _mm512_permutex2var_epi16(a[p], odd, b[p]));
     }
   } else {
     const M m = lanes(n);
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 16; i++, x += 2 * step) {
       __m512i a[3], b[3];
-      cut(2 * i < k ? load(x + 2 * i * step, m) : set(0.f), a);
-      cut(2 * i + 1 < k ? load(x + (2 * i + 1) * step, m) : set(0.f), b);
-      for (int p = 0; p < 3; p++) r[p][i] = _mm512_or_epi32(_mm512_srli_epi32(a[p], 16), b[p]);
+      cut(2 * i < k ? load(x, m) : set(0.f), a);
+      cut(2 * i + 1 < k ? load(x + step, m) : set(0.f), b);
+      for (int p = 0; p < 3; p++)
+        _mm512_store_si512(out + p * PART + i * DEEP, _mm512_or_epi32(_mm512_srli_epi32(a[p], 16), b[p]));
     }
   }
-  for (int p = 0; p < 3; p++) {
-    if (weights == (step == 1)) turn(r[p]);
-    for (int i = 0; i < 16; i++) _mm512_store_si512(out + p * PART + i * DEEP, r[p][i]);
-  }
+  if (weights == (step == 1))
+    for (int p = 0; p < 3; p++, out += PART) {
+      __m512i r[16];
+      for (int i = 0; i < 16; i++) r[i] = _mm512_load_si512(out + i * DEEP);
+      turn(r);
+      for (int i = 0; i < 16; i++) _mm512_store_si512(out + i * DEEP, r[i]);
+    }
 }
 
 // [n, K] by its steps to tiles; of many rows a thread packs tiles `first` to `last`.

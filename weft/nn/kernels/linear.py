@@ -22,8 +22,8 @@ from weft.nn.kernels.lowered import lowered
 SMALL = 1 << 20  # multiplications below which a call costs more than the product
 LARGE = 1 << 25
 PROBES = {"small": (64, 256, 512), "large": (256, 512, 512)}  # rows, inputs, outputs
-MANY = 128  # rows from which cutting the weights for the tiles may be worth it
-PROBES_MANY = {"small": (256, 128, 256), "large": (512, 256, 512)}
+BROAD = 120  # rows times outputs by their sum: how often each number is used that must be cut for the tiles
+PROBES_BROAD = {"small": (256, 128, 256), "large": (512, 256, 512)}
 
 
 def linear(
@@ -62,23 +62,23 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
-def product_for(multiplications: int, rows: int = 1) -> str:
+def product_for(multiplications: int, breadth: float = 0) -> str:
     """Whose float32 product of this size is fastest on the CPU, "torch", "onednn" or "tiles", by probe.
 
     Args:
         multiplications: of the product.
-        rows: of its first operand.
+        breadth: its rows times its outputs, by their sum.
     """
     size = "large" if multiplications >= LARGE else "small"
-    many = rows >= MANY and native.tiles()
-    key = f"linear {size} float32{' many rows' if many else ''} threads={choice.threads()}"
-    ways = ["torch", *(["onednn"] if onednn() is not None else []), *(["tiles"] if many else [])]
+    broad = breadth >= BROAD and native.tiles()
+    key = f"linear {size} float32{' broad' if broad else ''} threads={choice.threads()}"
+    ways = ["torch", *(["onednn"] if onednn() is not None else []), *(["tiles"] if broad else [])]
     name = choice.known(key)
     if name in ways:
         return name
     if len(ways) == 1:
         return choice.choose(key, {"torch": lambda: None})
-    rows, inputs, outputs = (PROBES_MANY if many else PROBES)[size]
+    rows, inputs, outputs = (PROBES_BROAD if broad else PROBES)[size]
     with torch.no_grad(), torch.autocast("cpu", enabled=False):
         x, weight = torch.full((rows, inputs), 0.5), torch.full((outputs, inputs), 0.25)
         return choice.choose(key, {way: functools.partial(_product, x, weight, None, way) for way in ways})
@@ -88,7 +88,8 @@ def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> str:
     """The way that is forced, or the fastest for this product."""
     way = choice.check("backend", backend or choice.forced("linear"), "linear")
     if way == "auto":
-        return product_for(x.numel() * weight.shape[0], x.numel() // x.shape[-1])
+        rows, outputs = x.numel() // x.shape[-1], weight.shape[0]
+        return product_for(x.numel() * outputs, rows * outputs / (rows + outputs))
     if way == "onednn" and onednn() is None:
         raise ConfigError("linear: onednn came, but this torch has no such product; force torch instead")
     if way == "tiles" and not native.tiles():
