@@ -61,7 +61,7 @@ def _kernels(device: "torch.device") -> list[str]:
     from weft.nn.cells.lstm import LSTM
     from weft.nn.cells.peephole import Peephole
     from weft.nn.kernels import choice, triton
-    from weft.nn.kernels.linear import product_for
+    from weft.nn.kernels.linear import BROAD, product_for
 
     compiled = native.loaded()
     there = f"yes, {compiled.reason}" if compiled.library else f"no: {compiled.reason}"
@@ -81,12 +81,13 @@ def _kernels(device: "torch.device") -> list[str]:
             )
     with choice.use(linear="auto", cells="auto"):
         product_for(1 << 26)
+        product_for(1 << 26, BROAD)
         x = t.zeros(64, 20, 256)
         for kind in (LSTM, Peephole, Coupled, GRU, Elman):
             cell = kind(256, 256)
             cell(x, cell.start(x))
     taken, reasons = choice.taken(), choice.reasons()
-    lines.append("kernels, by a probe in float32 (operation is torch's own, native is compiled):")
+    lines.append("kernels, by a probe in float32 (operation is torch's own, native and tiles are compiled):")
     lines += [f"  {key}: {name} ({reasons.get(key, 'as the run has it')})" for key, name in taken.items()]
     return lines
 

@@ -16,7 +16,7 @@ struct Product {
 namespace {
 
 // What stays in the second cache: so much depth, and as many rows as have room.
-constexpr Int CHUNK = 1024, ROOM = 12 * (CHUNK / DEEP) * CELL_SIZE;
+constexpr Int CHUNK = 512, ROOM = 12 * (CHUNK / DEEP) * CELL_SIZE;
 
 inline Int less(Int a, Int b) { return a < b ? a : b; }
 
