@@ -5,10 +5,10 @@
     python benchmarks/hybrid.py train --model transformer --data MULTI30K --out DIR --seconds 1800
     python benchmarks/hybrid.py measure --data MULTI30K --out DIR
 
-Both are trained by Weft (the benchmark's sizes and settings), with weights kept every --every CPU seconds and
-BLEU on the validation text. `measure` takes the hybrid's last weights and the first of the Transformer that are
-as good on that text, writes the Transformer as a model of CTranslate2, asks whether both translate alike, and
-times batches of the test text. Read next: translate.py, peers/weft.py.
+Both are trained by Weft (the benchmark's sizes and settings), with weights kept every --every CPU seconds
+and BLEU on the validation text. `measure` takes the hybrid's last weights and the first of the Transformer
+that are as good on that text, writes the Transformer as a model of CTranslate2, asks whether both translate
+alike, and times batches of the test text. Read next: translate.py, peers/weft.py.
 """
 
 import argparse
@@ -216,9 +216,9 @@ def measure(options: argparse.Namespace) -> None:
             ratios = [a / b for a, b in zip(spent[name], spent["ctranslate2 transformer int8"], strict=True)]
             words = sum(map(len, outputs[name])) / len(outputs[name])
             print(
-                f"  {name:32} BLEU {scorer.score(outputs[name], everything):5.2f}  {words:4.1f} tokens a sentence  "
-                f"{statistics.median(spent[name]):6.1f} sentences/CPU s  {statistics.median(ratios):.2f} x int8 "
-                f"({min(ratios):.2f}-{max(ratios):.2f})"
+                f"  {name:32} BLEU {scorer.score(outputs[name], everything):5.2f}  "
+                f"{words:4.1f} tokens each  {statistics.median(spent[name]):6.1f} sentences/CPU s  "
+                f"{statistics.median(ratios):.2f} x int8 ({min(ratios):.2f}-{max(ratios):.2f})"
             )
     print(scorer.signature)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tests.laws.members import normal
@@ -88,6 +89,16 @@ def test_numbers_of_every_size_are_cut_without_loss() -> None:
     bad = torch.tensor([[torch.nan, 1.0], [torch.inf, 1.0], [1.0, 1.0]])
     y = tiles.product(bad, torch.ones(3, 2), None)
     assert not y[:2].isfinite().any() and (y[2] == 2).all()
+
+
+@needs_tiles
+def test_tiles_are_shared_with_onednn() -> None:
+    half, other = normal(64, 128, seed=1).bfloat16(), normal(256, 128, seed=2).bfloat16()
+    x, weight = normal(64, 128, seed=3).float(), normal(96, 128, seed=4).float()
+    theirs, ours = F.linear(half, other), tiles.product(x, weight, None)
+    for _ in range(20):
+        assert torch.equal(F.linear(half, other), theirs)
+        assert torch.equal(tiles.product(x, weight, None), ours)
 
 
 @needs_onednn

@@ -374,7 +374,7 @@ API void weft_pack_backward(Int H, Int K, const float *w, float *panel) {
 #if defined(__AMX_BF16__)
 // The same for tiles, [pairs of tiles of units, G, 2, ..]; `back` as weft_pack_backward, the units are W's second axis.
 API void weft_pack_tiled(Int G, Int H, Int K, Int back, const float *w, unsigned short *panel) {
-  const Int all = (H + TILE - 1) / TILE, size = deep(K) * CELL_SIZE, row = back ? 1 : K, step = back ? H : 1;
+  const Int all = (H + TILE - 1) / TILE, size = deep(K) * TRIPLE, row = back ? 1 : K, step = back ? H : 1;
   for (Int j = 0; j < all; j += 2)
     for (Int g = 0; g < G; g++)
       for (Int v = j; v < all && v < j + 2; v++, panel += size)

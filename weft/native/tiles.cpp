@@ -16,7 +16,7 @@ struct Product {
 namespace {
 
 // What stays in the second cache: so much depth, and as many rows as have room.
-constexpr Int CHUNK = 512, ROOM = 12 * (CHUNK / DEEP) * CELL_SIZE;
+constexpr Int CHUNK = 512, ROOM = 12 * (CHUNK / DEEP) * TRIPLE;
 
 inline Int less(Int a, Int b) { return a < b ? a : b; }
 
@@ -25,18 +25,18 @@ inline void pack_slab(const Product &p, Int s) {
   const Int all = (p.outputs + TILE - 1) / TILE;
   for (Int k = 0; k < p.inputs; k += CHUNK)
     pack(p.w + k * p.w_step, p.outputs, less(CHUNK, p.inputs - k), p.w_row, p.w_step, true,
-         p.packed + all * k / DEEP * CELL_SIZE, all * s / p.slabs, all * (s + 1) / p.slabs);
+         p.packed + all * k / DEEP * TRIPLE, all * s / p.slabs, all * (s + 1) / p.slabs);
 }
 
 inline void product_slab(const Product &p, Int s) {
   const Tiles here;
   const Int all = (p.outputs + TILE - 1) / TILE, high = (p.rows + TILE - 1) / TILE;
   const Int last = less(high * (s + 1) / p.slabs * TILE, p.rows);
-  const Int group = ROOM / (less(deep(p.inputs), deep(CHUNK)) * CELL_SIZE) / 2 * 2 * TILE;
+  const Int group = ROOM / (less(deep(p.inputs), deep(CHUNK)) * TRIPLE) / 2 * 2 * TILE;
   for (Int from = high * s / p.slabs * TILE; from < last; from += group)
     for (Int k = 0; k < p.inputs; k += CHUNK)
       tiled<1>(p.x + from * p.x_row + k * p.x_step, p.x_row, p.x_step, less(CHUNK, p.inputs - k), less(group, last - from),
-               p.packed + all * k / DEEP * CELL_SIZE, p.outputs, false, p.room + s * ROOM,
+               p.packed + all * k / DEEP * TRIPLE, p.outputs, false, p.room + s * ROOM,
                [&](Int r, Int u, const float *sums) {
                  const M m = lanes(p.outputs - u);
                  float *y = p.y + (from + r) * p.y_row + u;

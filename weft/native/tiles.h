@@ -14,22 +14,27 @@
 namespace {
 
 typedef unsigned short Half;
-constexpr Int TILE = 16, DEEP = 32, PART = TILE * DEEP, CELL_SIZE = 3 * PART;
+constexpr Int TILE = 16, DEEP = 32, PART = TILE * DEEP, TRIPLE = 3 * PART;
 
 inline Int deep(Int K) { return (K + DEEP - 1) / DEEP; }       // tiles that cover K numbers
-inline Int packed_size(Int n, Int K) { return (n + TILE - 1) / TILE * deep(K) * CELL_SIZE; }
+inline Int packed_size(Int n, Int K) { return (n + TILE - 1) / TILE * deep(K) * TRIPLE; }
 
-// Eight registers of 16 rows by 64 bytes, for as long as it lives.
+// Eight registers of 16 rows by 64 bytes, for as long as it lives; then they are as whoever had them before left them
+// (oneDNN has them too), but for what was in them.
 struct Tiles {
+  struct Shape { unsigned char palette, start, none[14]; unsigned short wide[16]; unsigned char rows[16]; };
+  Shape before;
   const bool on;
   explicit Tiles(bool on = true) : on(on) {
     if (!on) return;
-    struct { unsigned char palette = 1, start = 0, none[14] = {}; unsigned short wide[16] = {}; unsigned char rows[16] = {}; } c;
-    for (int i = 0; i < 8; i++) c.wide[i] = 64, c.rows[i] = 16;
-    _tile_loadconfig(&c);
+    _tile_storeconfig(&before);
+    Shape mine = {};
+    mine.palette = 1;
+    for (int i = 0; i < 8; i++) mine.wide[i] = 64, mine.rows[i] = 16;
+    _tile_loadconfig(&mine);
   }
   ~Tiles() {
-    if (on) _tile_release();
+    if (on) _tile_loadconfig(&before);
   }
 };
 
@@ -96,7 +101,7 @@ inline void pack(const float *x, Int n, Int K, Int row, Int step, bool weights, 
   for (Int i = first; i < last; i++)
     for (Int k = 0, d = deep(K); k < d; k++)
       pack_tile(x + i * TILE * row + k * DEEP * step, n - i * TILE < TILE ? n - i * TILE : TILE,
-                K - k * DEEP < DEEP ? K - k * DEEP : DEEP, row, step, weights, out + (i * d + k) * CELL_SIZE);
+                K - k * DEEP < DEEP ? K - k * DEEP : DEEP, row, step, weights, out + (i * d + k) * TRIPLE);
 }
 
 // out [16 MR, 16 NR], rows `wide` apart, = tiles a times tiles b over `depth` of them; `a_next`, `b_next` to the next tile.
@@ -121,7 +126,7 @@ inline void tile_product(const Half *a, Int a_next, const Half *b, Int b_next, I
                          const Half *ahead, Int lines, Meanwhile &meanwhile) {
   static_assert((MR == 2 && NR <= 2) || (MR == 1 && (NR == 4 || NR <= 2)), "");
   _tile_zero(0); _tile_zero(1); _tile_zero(2); _tile_zero(3);
-  for (Int k = 0; k < depth; k++, a += CELL_SIZE, b += CELL_SIZE) {
+  for (Int k = 0; k < depth; k++, a += TRIPLE, b += TRIPLE) {
     if constexpr (NR == 4) {
       ROWS_(0) FOUR_(2) FOUR_(1) FOUR_(0) ROWS_(1) FOUR_(1) FOUR_(0) ROWS_(2) FOUR_(0)
     } else {
@@ -157,7 +162,7 @@ template <class Item> struct Pending {
 template <int G, class Meanwhile>
 inline void tiled_sums(const Half *rows, Int n, Int depth, const Half *weights, Int units, const Half *ahead, Int lines,
                        float *sums, Meanwhile &meanwhile) {
-  const Int next = depth * CELL_SIZE;
+  const Int next = depth * TRIPLE;
   for (int g = 0; g < G; g++, weights += units * next, sums += 32) {
     const Half *mine = ahead + g * units * next;
     if (n > TILE && units == 2) tile_product<2, 2>(rows, next, weights, next, depth, sums, 32 * G, mine, lines, meanwhile);
@@ -178,7 +183,7 @@ inline void tiled(const float *x, Int step, Int inner, Int K, Int count, const H
                   const F &done) {
   if (!count) return;
   const Int tiles = (count + TILE - 1) / TILE, depth = deep(K), all = (H + TILE - 1) / TILE, blocks = (all + 1) / 2;
-  const Int pairs = (tiles + 1) / 2, lines = (16 + pairs - 1) / pairs, size = G * depth * CELL_SIZE;
+  const Int pairs = (tiles + 1) / 2, lines = (16 + pairs - 1) / pairs, size = G * depth * TRIPLE;
   alignas(64) float sums[2][32 * 32 * G];
   Int row = 0, unit = 0, units = 1, side = 0;  // of the block whose sums are there
   auto item = [&](Int i) { done(row + i / units, unit + i % units * TILE, sums[side] + i / units * 32 * G + i % units * TILE); };
@@ -189,7 +194,7 @@ inline void tiled(const float *x, Int step, Int inner, Int K, Int count, const H
       const Int j = turned ? 2 * (blocks - 1 - block) : 2 * block;  // the weights used last are still in the cache
       const Int wide = all - j < 2 ? 1 : 2, n = count - i * TILE < 32 ? count - i * TILE : 32;
       const Half *ahead = weights + (turned ? j - 2 : j + 2) * size + i / 2 * lines * 6 * 32 * depth;
-      tiled_sums<G>(room + i * depth * CELL_SIZE, n, depth, weights + j * size, wide, ahead, lines, sums[!side], pending);
+      tiled_sums<G>(room + i * depth * TRIPLE, n, depth, weights + j * size, wide, ahead, lines, sums[!side], pending);
       pending.rest();
       row = i * TILE, unit = j * TILE, units = wide, side = !side;
       pending.begin(n * units, 6 * depth * (n > TILE ? G : (G + 1) / 2));
