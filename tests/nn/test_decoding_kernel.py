@@ -9,11 +9,14 @@ from torch import Tensor, nn
 from tests.laws.members import close, normal
 from tests.nn.ways import COMPILED
 from weft import native
+from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
 from weft.probe import editing, probe
+from weft.tasks.pairs.searching import lowered
 from weft.tree import fan, keep_sources, reorder
 
 pytestmark = pytest.mark.skipif(
@@ -187,6 +190,29 @@ def test_impossible_and_broken_logits_are_as_torch_has_them(way: str) -> None:
     assert bool(mine[1].isnan().all()) and bool(plain[1].isnan().all())
     assert bool((mine[[0, 2], 3] == -torch.inf).all())
     assert torch.allclose(mine[[0, 2]], plain[[0, 2]], atol=1e-6)
+
+
+@torch.no_grad()
+def test_in_bfloat16_a_transformer_writes_by_compiled_code_too() -> None:
+    torch.manual_seed(1)
+    encoder = TransformerEncoder(FEATURES, size=24, num_heads=2, num_layers=1)
+    written = TransformerDecoder(FEATURES, encoder, size=48, num_heads=4, num_layers=2)
+    head = Categorical(48, 30)
+    model = Generator(Tokens(30, FEATURES), written, head, encoder=encoder, source_embed=Tokens(30, FEATURES))
+    ids = torch.randint(4, 30, (3, 6), generator=torch.Generator().manual_seed(2))
+    half = lowered(model.eval())
+    assert half.decoder.blocks[0].network.first.weight.dtype == torch.float32
+    assert half.head.weight.dtype == half.encoder.blocks[0].network.first.weight.dtype == torch.bfloat16
+    for way in ("auto", "torch"):
+        with choice.use(cells=way):  # type: ignore[arg-type]
+            one = lowered(model) if way == "torch" else half
+            state = one.start(ids, torch.ones(3, 6, dtype=torch.bool))
+            logp, state = one.step(torch.full((3,), 2), state)
+            logp, _ = one.step(logp.argmax(-1), state)
+        exact_state = model.start(ids, torch.ones(3, 6, dtype=torch.bool))
+        exact, exact_state = model.step(torch.full((3,), 2), exact_state)
+        exact, _ = model.step(exact.argmax(-1), exact_state)
+        assert logp.dtype == torch.float32 and (logp - exact).abs().max() < 0.1
 
 
 def _calls(model: nn.ModuleDict, looks: bool, way: str = "native") -> int:

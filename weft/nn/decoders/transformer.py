@@ -98,6 +98,10 @@ class TransformerDecoder(Decoder):
             attention_dropout=attention_dropout,
         )
 
+    def compiled(self) -> bool:
+        """Whether compiled code serves the steps of its searches on this machine, when it is in float32."""
+        return type(self.distance) is Distance and decoding.there(self)
+
     def start(self, memory: Memory | None, rows: int) -> TransformerState:
         """An empty cache, and the source's keys and values for every layer."""
         like = self.blocks[0].attention.out.weight
@@ -105,7 +109,8 @@ class TransformerDecoder(Decoder):
         source = None
         if memory is not None:
             mask = None if bool(memory.mask.all()) else memory.mask[:, None, None]
-            layers = tuple(HeadSource(*block.source(memory.states)) for block in self.blocks)
+            states = _converted(memory.states, like.dtype)
+            layers = tuple(HeadSource(*block.source(states)) for block in self.blocks)
             source = LookedAt(layers, mask)
         none = torch.zeros(rows, 2, self.num_heads, 0, width, dtype=like.dtype, device=like.device)
         written = nothing_written(len(self.blocks), none)
@@ -114,7 +119,17 @@ class TransformerDecoder(Decoder):
     def forward(
         self, x: Tensor, state: TransformerState, mask: Tensor | None = None
     ) -> tuple[Tensor, TransformerState]:
-        """x [N, T, D_in] after the P positions of the state; see Decoder.forward."""
+        """x [N, T, D_in] after the P positions of the state; see Decoder.forward.
+
+        It computes in the dtype of its weights and answers in that of x.
+        """
+        asked, own = x.dtype, self.blocks[0].attention.out.weight.dtype
+        y, after = self._written(_converted(x, own), state, mask)
+        return _converted(y, asked), after
+
+    def _written(
+        self, x: Tensor, state: TransformerState, mask: Tensor | None
+    ) -> tuple[Tensor, TransformerState]:
         steps, entries = x.shape[1], state.written.entries
         path, past = state.path, entries if state.path is None else state.path.shape[1]
         width = len(x) // state.written.sources
@@ -169,6 +184,11 @@ class TransformerDecoder(Decoder):
         parts = [block.parts() for block in self.blocks]
         y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, look)
         return y, TransformerState(state.written.grown(layers), path, None, state.source)
+
+
+def _converted(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """x in this dtype, but under autocast, which sees to it itself."""
+    return x if x.dtype == dtype or torch.is_autocast_enabled(x.device.type) else x.to(dtype)
 
 
 def _joined_mask(

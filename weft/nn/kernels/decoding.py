@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.native import ACTIVATIONS, NORMS, PRODUCTS, DecoderLayer, pointer
-from weft.nn.kernels import tiles
+from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.panels import kept, panels, tiled, usable
 from weft.probe import changing, watching
 
@@ -38,6 +38,13 @@ class Look(NamedTuple):
 
     layers: Sequence[tuple[Tensor, Tensor]]
     mask: Tensor | None
+
+
+def there(module: nn.Module) -> bool:
+    """Whether the compiled step could serve this module, were it in float32."""
+    on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
+    asked = choice.forced("cells") in choice.COMPILED
+    return on_cpu and asked and native.loaded("decoding").library is not None
 
 
 def suits(x: Tensor, num_heads: int) -> bool:
