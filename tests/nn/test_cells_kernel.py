@@ -15,6 +15,7 @@ from weft.nn.kernels import choice, layer, rows, written
 from weft.nn.kernels.coupled import coupled
 from weft.nn.kernels.elman import CELLS, elman
 from weft.nn.kernels.gru import gru
+from weft.nn.kernels.linear import linear
 from weft.nn.kernels.lstm import lstm
 from weft.nn.kernels.peephole import peephole
 from weft.nn.kernels.recurrence import recurrence
@@ -170,6 +171,14 @@ def test_functional_transforms_go_step_by_step() -> None:
 
     x = given[0].clone().requires_grad_()
     close(torch.func.grad(total)(given[0]), torch.autograd.grad(total(x), x)[0], 1e-4)
+
+
+def test_tiles_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "tiles", lambda: False)
+    with pytest.raises(ConfigError, match=r"lstm: tiles came, but .*; force torch instead"):
+        call("lstm", inputs("lstm", (2, 3, 2, 5), torch.float32), None, "tiles")
+    with pytest.raises(ConfigError, match=r"linear: tiles came, but .*; force torch instead"):
+        linear(torch.ones(2, 3), torch.ones(4, 3), backend="tiles")
 
 
 def test_a_way_that_cannot_compute_this_is_refused() -> None:
