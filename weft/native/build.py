@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -49,25 +50,30 @@ def build(folder: Path = HERE) -> tuple[list[Path], str]:
     command = compiler()
     if command is None:
         return [], "no C++ compiler was found when Weft was installed"
-    made: list[Path] = []
-    for source, name in _targets():
-        target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
-        newest = max(path.stat().st_mtime for path in (file, *COMMON))
-        if not target.exists() or target.stat().st_mtime < newest:
-            part = target.with_suffix(f".{os.getpid()}.part")
-            try:
-                # From its folder, so that no path of this machine gets into the library.
-                line = [*command, *FLAGS, *SETS[name], file.name, "-o", str(part.absolute())]
-                subprocess.run(line, cwd=file.parent, check=True, capture_output=True)
-                part.replace(target)
-            except (OSError, subprocess.CalledProcessError) as error:
-                part.unlink(missing_ok=True)
-                if name == "amx":
-                    continue
-                said = getattr(error, "stderr", b"") or str(error).encode()
-                return made, f"{command[0]} failed: {said.decode(errors='replace').strip()[-300:]}"
-        made.append(target)
-    return made, ""
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # each waits for a compiler
+        done = list(pool.map(lambda each: _made(command, folder, *each), _targets()))
+    made = [target for target, _ in done if target is not None]
+    return made, next((reason for _, reason in done if reason), "")
+
+
+def _made(command: list[str], folder: Path, source: str, name: str) -> tuple[Path | None, str]:
+    """The library of a source for an instruction set; None and why, if it is needed and was not compiled."""
+    target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
+    newest = max(path.stat().st_mtime for path in (file, *COMMON))
+    if target.exists() and target.stat().st_mtime >= newest:
+        return target, ""
+    part = target.with_suffix(f".{os.getpid()}.part")
+    try:
+        # From its folder, so that no path of this machine gets into the library.
+        line = [*command, *FLAGS, *SETS[name], file.name, "-o", str(part.absolute())]
+        subprocess.run(line, cwd=file.parent, check=True, capture_output=True)
+        part.replace(target)
+    except (OSError, subprocess.CalledProcessError) as error:
+        part.unlink(missing_ok=True)
+        said = getattr(error, "stderr", b"") or str(error).encode()
+        said = said.decode(errors="replace").strip()[-300:]
+        return None, "" if name == "amx" else f"{command[0]} failed: {said}"
+    return target, ""
 
 
 def _targets() -> list[tuple[str, str]]:
