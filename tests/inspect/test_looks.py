@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from weft.errors import ConfigError, DataError
+from weft.inspect.looks import forecast
 from weft.inspect.looks.translate import TranslateLook, draw
 from weft.tasks.pairs.translator import Alignment, Translation
+from weft.tasks.series import predictor
 from weft.text.vocabulary import EOS, Vocabulary
 
 WORDS = Vocabulary.train(["il gatto, nero dorme the black cat, sleeps"], kind="word", size=None)
@@ -113,3 +115,11 @@ def test_one_picture_is_drawn_twice(tmp_path: Path) -> None:
     draw(Looking(), SOURCE, said(TARGET), tmp_path / "alignment.png")  # type: ignore[arg-type]
     assert (tmp_path / "alignment.png").read_bytes().startswith(b"\x89PNG")
     assert "(attention)" in (tmp_path / "alignment.svg").read_text("utf-8")
+
+
+def test_the_days_of_a_forecast_stand_equally_apart_over_the_end_of_a_month() -> None:
+    hours = np.datetime64("2017-01-28T00:00:00") + np.arange(432) * np.timedelta64(1, "h")
+    waves = np.sin(np.arange(432) / 4)
+    look = predictor.Look("wave", hours[:336], waves[:336], hours[336:], waves[336:], None, ())
+    marks = forecast.draw(look).axes[0].get_xticks()
+    assert len(marks) > 4 and np.allclose(np.diff(marks), np.diff(marks)[0])

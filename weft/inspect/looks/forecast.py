@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+from matplotlib.dates import AutoDateLocator
 from matplotlib.figure import Figure
 
 from weft.inspect.alignment import save
 from weft.inspect.colours import BARS, FAINT, GRID, INK
 from weft.inspect.looks.look import Look
 from weft.tasks.series import predictor
+
+DAYS = np.timedelta64(3, "D")  # of a picture from which its marks are days and not hours
 
 
 class ForecastLook(Look):
@@ -48,4 +52,8 @@ def draw(look: predictor.Look) -> Figure:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=FAINT, labelsize=8)
     axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left")
+    span = look.times[-1] - look.past_times[0]
+    if isinstance(span, np.timedelta64) and span > DAYS:
+        # Every second day of a month would put the 31st beside the 1st, one name over the other.
+        axes.xaxis.set_major_locator(AutoDateLocator(interval_multiples=False))
     return figure
