@@ -22,17 +22,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
+from ctranslate2.specs import Activation, TransformerSpec
 from safetensors.torch import load_model, save_model
 from score import Scorer
 from torch import nn
 from workload import Workload, make
 
-from peers.engine import EOS, SOS, UNK, Sizes
+from peers.ctranslate2 import CTranslate2, name_tokens
+from peers.engine import Engine, Sizes
 from peers.weft import Weft
 
 VOCABULARY, LANGUAGES, TEST = 8000, ("en", "de"), "test_2016_flickr"
 LONGEST = 512  # positions that CTranslate2 is given
-NAMES = {UNK: "<unk>", SOS: "<s>", EOS: "</s>"}
 
 
 def work(options: argparse.Namespace, test: str) -> tuple[Workload, Scorer]:
@@ -44,9 +45,7 @@ def work(options: argparse.Namespace, test: str) -> tuple[Workload, Scorer]:
     return found, Scorer(vocabulary, references, found.test_batches)
 
 
-def translated(
-    engine: "Weft | CTranslate2", load: Workload, width: int, batches: list[int]
-) -> list[list[int]]:
+def translated(engine: Engine, load: Workload, width: int, batches: list[int]) -> list[list[int]]:
     """What an engine writes for these batches."""
     rows = []
     for number in batches:
@@ -81,39 +80,17 @@ def train(options: argparse.Namespace) -> None:
                 lines.write(json.dumps({"seconds": round(spent), "updates": number, "bleu": bleu}) + "\n")
 
 
-class CTranslate2:
+def handed_over(model: nn.Module, folder: Path, dtype: str) -> CTranslate2:
     """Weft's Transformer in CTranslate2's hands."""
-
-    def __init__(self, model: nn.Module, folder: Path, dtype: str) -> None:
-        import ctranslate2
-
-        folder.mkdir(parents=True, exist_ok=True)
-        _spec(model).save(str(folder))
-        self.translator = ctranslate2.Translator(
-            str(folder), device="cpu", compute_type=dtype, inter_threads=1, intra_threads=1
-        )
-
-    def search(
-        self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
-    ) -> list[list[int]]:
-        """See peers/engine.py."""
-        rows = [
-            [_name(i) for i in row[:length]] for row, length in zip(source.tolist(), lengths, strict=True)
-        ]
-        found = self.translator.translate_batch(
-            rows,
-            beam_size=width,
-            length_penalty=1.0,
-            min_decoding_length=shortest,
-            max_decoding_length=longest,
-        )
-        return [[_number(token) for token in one.hypotheses[0]] for one in found]
+    folder.mkdir(parents=True, exist_ok=True)
+    _spec(model).save(str(folder))
+    engine = CTranslate2(Sizes(VOCABULARY, "transformer"), dtype)
+    engine.open(folder)
+    return engine
 
 
 def _spec(model: nn.Module) -> object:
     """The model as CTranslate2 describes one; norms stand before the sublayers and after the last layer."""
-    from ctranslate2.specs import Activation, TransformerSpec
-
     encoder, decoder = model.encoder, model.decoder
     spec = TransformerSpec.from_config(
         (len(encoder.blocks), len(decoder.blocks)), 4, pre_norm=True, activation=Activation.RELU
@@ -139,12 +116,7 @@ def _spec(model: nn.Module) -> object:
             _linear(theirs.ffn.linear_1, block.network.second)
     spec.decoder.projection.weight = _numbers(table)
     spec.decoder.projection.bias = _numbers(model.head.bias)
-    names = [_name(number) for number in range(len(table))]
-    spec.register_source_vocabulary(names)
-    spec.register_target_vocabulary(names)
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "<s>", "</s>", "<unk>"
-    spec.config.decoder_start_token = "<s>"
-    spec.config.add_source_bos = spec.config.add_source_eos = False
+    name_tokens(spec, len(table))
     spec.validate()
     return spec
 
@@ -162,14 +134,6 @@ def _linear(theirs: object, *ours: nn.Linear) -> None:
     theirs.bias = np.concatenate([_numbers(one.bias) for one in ours])
 
 
-def _name(number: int) -> str:
-    return NAMES.get(number, f"<{number}>")
-
-
-def _number(name: str) -> int:
-    return next((number for number, known in NAMES.items() if known == name), None) or int(name[1:-1])
-
-
 def measure(options: argparse.Namespace) -> None:
     """Take weights of equal BLEU on the validation text, then time both on the test text."""
     scores = {
@@ -184,7 +148,7 @@ def measure(options: argparse.Namespace) -> None:
     for model, one in taken.items():
         print(f"{model}: {one['seconds']} CPU s, {one['updates']} updates, validation BLEU {one['bleu']:.2f}")
     load, scorer = work(options, TEST)
-    engines: dict[str, Weft | CTranslate2] = {}
+    engines: dict[str, Engine] = {}
     for dtype in ("float32", "bfloat16"):
         engines[f"weft hybrid {dtype}"] = _weft("hybrid", dtype, taken["hybrid"], options)
     plain = engines["weft transformer float32"] = _weft(
@@ -192,7 +156,7 @@ def measure(options: argparse.Namespace) -> None:
     )
     for dtype in ("float32", "int8"):
         folder = options.out / f"ctranslate2-{dtype}"
-        engines[f"ctranslate2 transformer {dtype}"] = CTranslate2(plain.model, folder, dtype)
+        engines[f"ctranslate2 transformer {dtype}"] = handed_over(plain.model, folder, dtype)
     everything = list(range(len(load.test_batches)))
     for width in (5, 1):
         outputs = {name: translated(engine, load, width, everything) for name, engine in engines.items()}

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from ctranslate2.converters.converter import Converter
 from ctranslate2.converters.transformers import BartLoader
-from transformers import MarianMTModel
 
 from peers.engine import EOS, SOS, TRAINED, UNK, Engine, Sizes, until_eos
 
@@ -29,17 +28,23 @@ class CTranslate2(Engine):
         self.translator: ctranslate2.Translator | None = None
 
     def load(self, folder: Path) -> None:
+        from transformers import MarianMTModel
+
         model = MarianMTModel.from_pretrained(folder / TRAINED)
         with tempfile.TemporaryDirectory() as scratch:
             converted = Path(scratch) / "model"
             _FromMemory(model).convert(str(converted), quantization=self.dtype)
-            self.translator = ctranslate2.Translator(
-                str(converted),
-                device="cpu",
-                compute_type=self.dtype,
-                inter_threads=1,
-                intra_threads=torch.get_num_threads(),
-            )
+            self.open(converted)
+
+    def open(self, converted: Path) -> None:
+        """Take a model as CTranslate2 writes it."""
+        self.translator = ctranslate2.Translator(
+            str(converted),
+            device="cpu",
+            compute_type=self.dtype,
+            inter_threads=1,
+            intra_threads=torch.get_num_threads(),
+        )
 
     def search(
         self, source: np.ndarray, lengths: np.ndarray, width: int, shortest: int, longest: int
@@ -66,13 +71,18 @@ class _FromMemory(Converter):
         config.normalize_before = config.normalize_embedding = False  # what MarianMTLoader sets as well
         with torch.no_grad():
             spec = BartLoader().get_model_spec(self.model)
-        tokens = [_name(number) for number in range(config.vocab_size)]
-        spec.register_source_vocabulary(tokens)
-        spec.register_target_vocabulary(tokens)
-        spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "<s>", "</s>", "<unk>"
-        spec.config.decoder_start_token = "<s>"
-        spec.config.add_source_bos = spec.config.add_source_eos = False
+        name_tokens(spec, config.vocab_size)
         return spec
+
+
+def name_tokens(spec: object, count: int) -> None:
+    """Give a description of a model our numbers as its tokens."""
+    tokens = [_name(number) for number in range(count)]
+    spec.register_source_vocabulary(tokens)
+    spec.register_target_vocabulary(tokens)
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "<s>", "</s>", "<unk>"
+    spec.config.decoder_start_token = "<s>"
+    spec.config.add_source_bos = spec.config.add_source_eos = False
 
 
 SPECIAL = {UNK: "<unk>", SOS: "<s>", EOS: "</s>"}

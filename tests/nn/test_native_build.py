@@ -25,6 +25,26 @@ def test_a_compiler_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_compiler_that_knows_no_tiles_compiles_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "old"
+    compiler.write_text(
+        '#!/bin/sh\ncase "$*" in *-mamx*) exit 1;; esac\nfor last; do :; done\ntouch "$last"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setattr(build.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(build.sys, "platform", "linux")
+    monkeypatch.setenv("CXX", str(compiler))
+    (tmp_path / "made").mkdir()
+    made, reason = build.build(tmp_path / "made")
+    assert reason == "" and {path.name for path in made} == {
+        path.name for path in (tmp_path / "made").iterdir()
+    }
+    assert {path.name.split(".")[1] for path in made} == {"avx2", "avx512"}
+    assert len(made) == 2 * (len(build.SOURCES) - 1)  # tiles.cpp is for nothing else
+
+
 def test_another_processor_is_not_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build.platform, "machine", lambda: "aarch64")
     assert build.build(tmp_path) == ([], f"no compiled cells for {build.sys.platform} on aarch64")
@@ -37,6 +57,16 @@ def test_the_loader_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
     found = native.loaded.__wrapped__()
     assert found.library is None
     assert "neither" in found.reason if capability == "DEFAULT" else "were not compiled" in found.reason
+
+
+@pytest.mark.parametrize("capability", ["AVX2", "AVX512"])
+def test_a_processor_without_tiles_is_said_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: str
+) -> None:
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(native, "__file__", str(tmp_path / "__init__.py"))
+    reason = native.loaded.__wrapped__("tiles").reason
+    assert reason == native.NO_TILES if capability == "AVX2" else "were not compiled" in reason
 
 
 def test_a_library_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

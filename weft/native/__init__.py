@@ -22,8 +22,9 @@ from torch import Tensor
 
 CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
-VERSION = 2  # of the structs below
+VERSION = 3  # of the structs below
 SETS = {"AVX512": ("amx", "avx512"), "AVX2": ("avx2",)}  # what torch found by cpuid, and our files' names
+NO_TILES = "the processor has no tiles (AMX), or the system does not give them"
 WIDTHS = {"amx": 16, "avx512": 16, "avx2": 8}  # floats in a register
 
 
@@ -33,10 +34,12 @@ class Forward(Structure):
     _fields_ = [
         *(
             (name, c_longlong)
-            for name in ["cell", "T", "B", "H", "I", "slabs", "training", "x_row", "x_step", "tiled"]
+            for name in ["cell", "T", "B", "H", "I", "slabs", "training", "x_row", "x_step"]
         ),
         *((name, c_void_p) for name in ["bounds", "active", "x", "panel_x", "panel_h", "bias", "bias_n"]),
-        *((name, c_void_p) for name in ["peephole", "gates", "inner", "h", "c", "room"]),
+        *((name, c_void_p) for name in ["peephole", "gates", "inner", "h", "c"]),
+        ("halves", c_longlong),
+        ("room", c_void_p),
     ]
 
 
@@ -44,9 +47,11 @@ class Backward(Structure):
     """As struct Backward in cells.cpp."""
 
     _fields_ = [
-        *((name, c_longlong) for name in ["cell", "T", "B", "H", "slabs", "tiled"]),
+        *((name, c_longlong) for name in ["cell", "T", "B", "H", "slabs"]),
         *((name, c_void_p) for name in ["bounds", "active", "panel", "gates", "inner", "h", "c", "peephole"]),
-        *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole", "room"]),
+        *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole"]),
+        ("halves", c_longlong),
+        ("room", c_void_p),
     ]
 
 
@@ -100,9 +105,10 @@ class Decode(Structure):
     _fields_ = [
         *((name, c_longlong) for name in ["layers", "rows", "sources", "size", "heads", "inner", "entries"]),
         *((name, c_longlong) for name in ["positions", "places", "slabs", "before", "root", "activation"]),
-        *((name, c_longlong) for name in ["tiled", "halves"]),
         ("epsilon", c_double),
-        *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room", "cut"]),
+        *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room"]),
+        ("halves", c_longlong),
+        ("cut", c_void_p),
     ]
 
 
@@ -197,11 +203,13 @@ def loaded(source: str = "cells") -> Loaded:
     names = SETS.get(capability, ())
     if not names:
         return Loaded(None, f"the processor has neither AVX-512 nor AVX2 (torch says {capability})")
+    if source == "tiles" and "amx" not in names:
+        return Loaded(None, NO_TILES)
     paths = {name: Path(__file__).parent / f"{source}.{name}.so" for name in names}
-    if source != "tiles" and "amx" in paths and not tiles():
+    if source != "tiles" and "amx" in names and not tiles():
         del paths["amx"]
     name = next((name for name, path in paths.items() if path.exists()), None)
-    if name is None or (source == "tiles" and name != "amx"):
+    if name is None:
         return Loaded(None, "they were not compiled when Weft was installed (is there a C++ compiler?)")
     try:
         library = ctypes.CDLL(str(paths[name]))
@@ -211,7 +219,7 @@ def loaded(source: str = "cells") -> Loaded:
     if not fits:
         return Loaded(None, f"{paths[name].name} was compiled from other sources; install Weft again")
     if source == "tiles" and not library.weft_tiles_allowed():
-        return Loaded(None, "the processor has no tiles (AMX), or the system does not give them")
+        return Loaded(None, NO_TILES)
     start = _openmp()
     spoken = {"amx": "AVX-512 and AMX", "avx512": "AVX-512", "avx2": "AVX2"}[name]
     threads = "" if start else ", on one thread: torch's OpenMP was not found"

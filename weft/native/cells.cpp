@@ -5,8 +5,8 @@
 // so each thread takes a slab of rows through all steps without waiting for the others. Rows are sorted by
 // length: `active` says how many of a slab are still there at a step, and the rest costs nothing.
 //
-// Plain C interface, loaded by ctypes (__init__.py); no header of torch or Python. This file is compiled once
-// for AVX-512 and once for AVX2 (build.py), and the loader takes the one that the processor can run.
+// Plain C interface, loaded by ctypes (__init__.py); no header of torch or Python. This file is compiled
+// for AVX2, AVX-512 and AMX (build.py), and the loader takes the one that the processor can run.
 //
 // With tiles (tiles.h) the state of all rows is cut once a step, and the sums pass through the nearest cache.
 #include "panels.h"
@@ -21,7 +21,7 @@ constexpr int gates(int cell) { return cell <= PEEPHOLE ? 4 : cell <= GRU ? 3 : 
 
 // Gates are stacked i, f, candidate, o (LSTM, PEEPHOLE); f, candidate, o (COUPLED); r, u, candidate (GRU).
 struct Forward {
-  Int cell, T, B, H, I, slabs, training, x_row, x_step, tiled;
+  Int cell, T, B, H, I, slabs, training, x_row, x_step;
   const Int *bounds;    // [slabs + 1] rows of each slab
   const Int *active;    // [slabs, T] rows of the slab that are still there
   const float *x;        // rows and steps by their strides; NULL if its product stands in `gates`
@@ -34,11 +34,12 @@ struct Forward {
   float *inner;          // [T, B, H] GRU in training: W_h h + b_n of the candidate
   float *h;              // [T + 1, B, H], the first is the state before
   float *c;              // training: [T + 1, B, H]; else [B, H], in place
-  unsigned short *room;  // tiled: [slabs, packed_size(most rows of a slab, H)]; else NULL
+  Int halves;            // of the room of a slab, packed_size(its rows, H)
+  unsigned short *room;  // [slabs, halves], by tiles; or NULL
 };
 
 struct Backward {
-  Int cell, T, B, H, slabs, tiled;
+  Int cell, T, B, H, slabs;
   const Int *bounds, *active;
   const float *panel;    // packed W_h for the way back
   const float *gates, *inner, *h, *c, *peephole;
@@ -50,7 +51,8 @@ struct Backward {
   float *d;              // [T, B, G H] by the sums before activation; GRU [T, B, 4 H]: candidate's W_x side,
                          // r, u, candidate's W_h side
   float *dpeephole;      // [slabs, 3, H], zeros come in
-  unsigned short *room;  // tiled: [slabs, packed_size(most rows of a slab, G H)]; else NULL
+  Int halves;            // of the room of a slab, packed_size(its rows, G H)
+  unsigned short *room;  // [slabs, halves], by tiles; or NULL
 };
 
 namespace {
@@ -260,9 +262,7 @@ template <int CELL> void slab_forward_tiled(const Forward &f, Int slab) {
   constexpr int G = gates(CELL);
   const Tiles here;
   const Int first = f.bounds[slab], H = f.H;
-  Int most = 0;
-  for (Int s = 0; s < f.slabs; s++) most = f.bounds[s + 1] - f.bounds[s] > most ? f.bounds[s + 1] - f.bounds[s] : most;
-  Half *room = f.room + slab * packed_size(most, H);
+  Half *room = f.room + slab * f.halves;
   for (Int t = 0; t < f.T; t++)
     tiled<G>(f.h + (t * f.B + first) * H, H, 1, H, f.active[slab * f.T + t], (const Half *)f.panel_h, H, t & 1, room,
              [&](Int r, Int u, const float *sums) {
@@ -283,9 +283,7 @@ template <int CELL> void slab_backward_tiled(const Backward &f, Int slab) {
   const Tiles here;
   const Int first = f.bounds[slab], rows = f.bounds[slab + 1] - first, *active = f.active + slab * f.T;
   const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
-  Int most = 0;
-  for (Int s = 0; s < f.slabs; s++) most = f.bounds[s + 1] - f.bounds[s] > most ? f.bounds[s + 1] - f.bounds[s] : most;
-  Half *room = f.room + slab * packed_size(most, K);
+  Half *room = f.room + slab * f.halves;
   for (Int t = f.T - 1; t >= -1; t--) {
     const Int begun = t + 1 < f.T ? active[t + 1] : 0, last = t < 0 ? rows : active[t];
     if (begun)
@@ -306,7 +304,7 @@ template <int CELL> void slab_backward_tiled(const Backward &, Int) {}
 
 inline void slab(const Forward &f, Int s) {
   switch (f.cell) {
-#define CELL_(c) case c: return f.tiled ? slab_forward_tiled<c>(f, s) : slab_forward<c>(f, s);
+#define CELL_(c) case c: return f.room ? slab_forward_tiled<c>(f, s) : slab_forward<c>(f, s);
     CELL_(LSTM) CELL_(PEEPHOLE) CELL_(COUPLED) CELL_(GRU) CELL_(ELMAN) CELL_(RELU)
 #undef CELL_
   }
@@ -314,7 +312,7 @@ inline void slab(const Forward &f, Int s) {
 
 inline void slab(const Backward &f, Int s) {
   switch (f.cell) {
-#define CELL_(c) case c: return f.tiled ? slab_backward_tiled<c>(f, s) : slab_backward<c>(f, s);
+#define CELL_(c) case c: return f.room ? slab_backward_tiled<c>(f, s) : slab_backward<c>(f, s);
     CELL_(LSTM) CELL_(PEEPHOLE) CELL_(COUPLED) CELL_(GRU) CELL_(ELMAN) CELL_(RELU)
 #undef CELL_
   }
@@ -322,7 +320,7 @@ inline void slab(const Backward &f, Int s) {
 
 }  // namespace
 
-API Int weft_cells_version() { return 2; }  // of the structs above, as __init__.py expects it
+API Int weft_cells_version() { return 3; }  // of the structs above, as __init__.py expects it
 API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
 API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
 
@@ -380,5 +378,4 @@ API void weft_pack_tiled(Int G, Int H, Int K, Int back, const float *w, unsigned
       for (Int v = j; v < all && v < j + 2; v++, panel += size)
         pack(w + g * H * K + v * TILE * row, H - v * TILE < TILE ? H - v * TILE : TILE, K, row, step, true, panel, 0, 1);
 }
-API Int weft_tiled_size(Int n, Int K) { return packed_size(n, K); }
 #endif

@@ -76,5 +76,5 @@ inline void slab(const Choose &c, Int s) {
 
 }  // namespace
 
-API Int weft_choosing_version() { return 2; }  // of the struct above, as __init__.py expects it
+API Int weft_choosing_version() { return 3; }  // of the struct above, as __init__.py expects it
 API void weft_choose(const Choose *work, Start start) { run<Choose, slab>(work, start); }

@@ -27,7 +27,6 @@ struct Layer {
 struct Decode {
   Int layers, rows, sources, size, heads, inner, entries, positions, places, slabs;
   Int before, root, activation;  // norms before the sublayers; norms by the root of the mean square
-  Int tiled, halves;             // halves: of the room of a slab
   double epsilon;
   const Layer *each;
   Norm last;                  // gain NULL for none
@@ -35,7 +34,8 @@ struct Decode {
   const unsigned char *mask;  // [B, S], 0 = padding; or NULL
   float *x;                   // [N, D]: comes in, goes out
   float *room;                // [N, D + max(3 D, inner or twice that)], and [slabs, max(P, S)] behind it
-  unsigned short *cut;        // [slabs, halves]: room for rows that are cut for the tiles
+  Int halves;                 // of the room of a slab
+  unsigned short *cut;        // [slabs, halves]: room for rows that are cut for the tiles; or NULL
 };
 
 namespace {
@@ -238,8 +238,8 @@ template <int KIND> void network(const Decode &d, const Layer &l, Int n, const f
 }
 
 inline void slab(const Decode &d, Int s) {
-  const Tiled here(d.tiled);
-  unsigned short *cut = d.tiled ? d.cut + s * d.halves : nullptr;
+  const Tiled here(d.cut);
+  unsigned short *cut = d.cut ? d.cut + s * d.halves : nullptr;
   const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources, I = d.inner;
   const Int first = d.sources * s / d.slabs * beam, last = d.sources * (s + 1) / d.slabs * beam, n = last - first;
   const Int high = d.activation == SWIGLU ? 2 * I : I, wide = 3 * D > high ? 3 * D : high;
@@ -293,8 +293,8 @@ struct Predict {
   Dense by;
   const float *x;  // [N, D]
   float *logp;     // [N, V]
-  Int halves;      // of the room of a slab
-  unsigned short *cut;  // [slabs, halves], tiled; or NULL
+  Int halves;           // of the room of a slab
+  unsigned short *cut;  // [slabs, halves], by tiles; or NULL
 };
 
 namespace {
@@ -341,7 +341,7 @@ inline void soften_slab(const Soften &p, Int s) {
 
 }  // namespace
 
-API Int weft_decoding_version() { return 2; }  // of the structs above, as __init__.py expects it
+API Int weft_decoding_version() { return 3; }  // of the structs above, as __init__.py expects it
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

@@ -81,5 +81,5 @@ inline void slab(const Losses &p, Int s) {
 
 }  // namespace
 
-API Int weft_losses_version() { return 2; }  // of the struct above, as __init__.py expects it
+API Int weft_losses_version() { return 3; }  // of the struct above, as __init__.py expects it
 API void weft_losses(const Losses *work, Start start) { run<Losses, slab>(work, start); }

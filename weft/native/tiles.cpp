@@ -47,7 +47,7 @@ inline void product_slab(const Product &p, Int s) {
 
 }  // namespace
 
-API Int weft_tiles_version() { return 2; }  // of the struct above, as __init__.py expects it
+API Int weft_tiles_version() { return 3; }  // of the struct above, as __init__.py expects it
 API Int weft_tiles_allowed() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux asks who wants the tiles
 API Int weft_tiles_room(Int n, Int K) { return packed_size(n, K); }
 API Int weft_tiles_group() { return ROOM; }

@@ -94,11 +94,11 @@ class _Layer(torch.autograd.Function):
         panel_h = tiles.panel(GATES[cell], size, weight_h) if tiled else _panel(cell, weight_h, size)
         room = tiles.room(_most(plan), size, len(plan.active)) if tiled else None
         job = native.Forward(
-            CELLS[cell], steps, rows, size, x.shape[2], len(plan.active), training, *x.stride()[:2], tiled,
+            CELLS[cell], steps, rows, size, x.shape[2], len(plan.active), training, *x.stride()[:2],
             pointer(plan.bounds), pointer(plan.active), None if apart else pointer(x), pointer(panel_x),
             pointer(panel_h), pointer(bias), pointer(extra) if cell == "gru" else None,
             pointer(extra) if cell == "peephole" else None, pointer(gates), pointer(inner), pointer(hs),
-            pointer(cs), pointer(room),
+            pointer(cs), *tiles.given(room),
         )  # fmt: skip
         native.call("weft_forward", job)
         if training:
@@ -134,10 +134,11 @@ class _Layer(torch.autograd.Function):
         panel = tiles.panel(1, size, weight_h, back=True) if tiled else _panel_back(weight_h, size)
         room = tiles.room(_most(plan), wide, len(plan.active)) if tiled else None
         job = native.Backward(
-            CELLS[cell], steps, rows, size, len(plan.active), tiled, pointer(plan.bounds),
+            CELLS[cell], steps, rows, size, len(plan.active), pointer(plan.bounds),
             pointer(plan.active), pointer(panel), pointer(gates), pointer(inner), pointer(hs), pointer(cs),
             pointer(extra) if cell == "peephole" else None, pointer(dy), pointer(dh_last), pointer(dc),
-            pointer(dh), pointer(carry), pointer(d), pointer(dextra), pointer(room),
+            pointer(dh), pointer(carry), pointer(d), pointer(dextra),
+            *tiles.given(room),
         )  # fmt: skip
         native.call("weft_backward", job)
         # Saved tensors are read once: recomputed ones are there once.

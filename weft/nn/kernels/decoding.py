@@ -112,9 +112,9 @@ def step(
     job = native.Decode(
         len(layers), rows, sources, size, form.num_heads, form.inner, entries,
         positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
-        by_tiles, 0 if cut is None else len(cut) // slabs,
         packed.epsilon, addressof(each), pointer(packed.gain), pointer(packed.shift),
-        pointer(path), pointer(mask), pointer(y), pointer(room), pointer(cut),
+        pointer(path), pointer(mask), pointer(y), pointer(room),
+        *tiles.given(cut),
     )  # fmt: skip
     native.call("weft_decode", job)
     return y[:, None]

@@ -18,7 +18,8 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     (rows, inputs), outputs = flat.shape, len(weight)
     y = x.new_empty(*x.shape[:-1], outputs)
     slabs = native.slabs(-(-rows // ROWS))
-    packed, cut = room(outputs, inputs), _halves(slabs * native.loaded("tiles").library.weft_tiles_group())
+    packed = room(outputs, inputs)
+    cut = torch.empty(slabs * native.loaded("tiles").library.weft_tiles_group(), dtype=torch.int16)
     bias = None if bias is None else bias.contiguous()
     job = native.Product(
         rows, inputs, outputs, slabs, *flat.stride(), *weight.stride(), outputs,
@@ -38,12 +39,13 @@ def panel(gates: int, size: int, weight: Tensor, *, back: bool = False) -> Tenso
 
 
 def room(rows: int, inputs: int, count: int = 1) -> Tensor:
-    """Where compiled code puts numbers that are cut: `count` times [rows, inputs]."""
-    return _halves(count * native.loaded("tiles").library.weft_tiles_room(rows, inputs))
+    """Where compiled code puts numbers that are cut, [count, ..]: each time [rows, inputs]."""
+    return torch.empty(count, native.loaded("tiles").library.weft_tiles_room(rows, inputs), dtype=torch.int16)
 
 
-def _halves(count: int) -> Tensor:
-    return torch.empty(count, dtype=torch.int16)
+def given(room: Tensor | None) -> tuple[int, int | None]:
+    """What compiled code is told of a room: its size for one slab, and where it begins; NULL is no tiles."""
+    return (0, None) if room is None else (room.shape[1], pointer(room))
 
 
 def _dense(x: Tensor) -> Tensor:

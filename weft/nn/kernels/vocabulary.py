@@ -45,7 +45,7 @@ def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     cut = tiles.room(each, size, slabs) if by_tiles else None
     job = native.Predict(
         rows, size, classes, slabs, pointer(packed), pointer(bias), pointer(h), pointer(logp),
-        0 if cut is None else len(cut) // slabs, pointer(cut),
+        *tiles.given(cut),
     )  # fmt: skip
     native.call("weft_predict", job)
     return logp
