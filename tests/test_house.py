@@ -72,6 +72,8 @@ HOMES = {
     "numpy": NUMBERS,
     "tokenizers": {"text"},
     "zstandard": {"data"},
+    "pandas": {"data", "tasks"},
+    "msgspec": {"jsonfile"},
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},
     "pyarrow": {"data"},
