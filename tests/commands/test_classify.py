@@ -156,7 +156,7 @@ def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) 
     [
         ("train.txt", "__label__a x\nno label\n", r"train.txt:2: 'no label' has no label; begin the line"),
         ("train.txt", "__label__a x\n__label__a __label__b x\n", "train.txt:2: two labels came"),
-        ("train.txt", "__label__a x\n__label__a y\n", "all texts are 'a'; classification needs two classes"),
+        ("train.txt", "__label__a x\n__label__a y\n", "expected two classes or more, got 2 examples"),
         (
             "valid.tsv",
             "a\tb\tc\nx\ty\tz\n",
@@ -186,9 +186,10 @@ def test_bad_files_are_named_and_no_model_is_written(
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("data.folds=1", "folds: 1 came; 10 makes ten parts"),
-        ("data.folds=10", "folds: a test file came too"),
-        ("data.hold_out=10", "hold_out: validation files came too"),
+        ("data.folds=1", "folds: expected 0 for none or at least 2, got 1"),
+        ("data.folds=10", "folds: got a test file too"),
+        ("data.hold_out=10", "hold_out: got validation files too"),
+        ("data.split_seed=1", "split_seed: nothing is split"),
         ("model.dropout=1.0", "a share from 0 to below 1"),
         ("data.corpus=x", "give either corpus"),
     ],
@@ -237,10 +238,23 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     assert answer.code == 0, answer.err
     text = Path("classify.yaml").read_text()
     assert "2 classes, 201 training texts" in text and "good 101, bad 100" in text and "hold_out: 10" in text
+    assert "split_seed: 1" in text
     assert read_recipe(Path("classify.yaml")).section("data").value["test"].value == "test.csv"
     trained = weft("train", "classify.yaml", "training.max_updates=2")
     assert trained.code == 0, trained.err
     assert "is there already" in refused(weft("init", "classify", "--train", "train.txt"))
+
+
+def test_a_validation_part_of_one_class_is_refused_and_a_seed_mends_it(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")  # good and bad in turn: every tenth is good
+    changes = "data.valid=null", "data.hold_out=10", "training.max_updates=1"
+    said = refused(weft("train", recipe, "--run", tmp_path / "run", *changes))
+    assert "train.txt valid: expected two classes" in said and "data.split_seed: 1" in said
+    trained = weft("train", recipe, "--run", tmp_path / "run", *changes, "data.split_seed=1")
+    assert trained.code == 0, trained.err
+    (tmp_path / "toy" / "valid.tsv").write_text("text\tlabel\nfine\tgood\ngreat\tgood\n")
+    said = refused(weft("train", recipe, "--run", tmp_path / "other"))
+    assert "valid.tsv: expected two classes" in said and "other classes" in said
 
 
 def test_init_names_its_own_options_for_columns(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> 
     written = tmp_path / "mine.yaml"
     answer = weft("init", "images", "--train", recipe.parent / "train", "-o", written)
     assert answer.code == 0 and "4 classes, 20 clips" in answer.out, answer.err
+    assert "split_seed: 1" in written.read_text()
     changes = ("model.front.sizes=[3, 5]", "training.max_updates=1", "data.hold_out=5", "data.frames=2")
     trained = weft("train", written, "--run", tmp_path / "run", *changes)
     assert trained.code == 0, trained.err

@@ -1,14 +1,29 @@
 """Hold some pairs out of a parallel text, the same ones each time. Read next: parallel.py."""
 
+from hashlib import blake2b
 from pathlib import Path
 from typing import TextIO
 
 from weft.data.parallel import ParallelText, is_table
 from weft.errors import ConfigError, DataError
 
+SEED = 1
+
+
+def rank(number: int, seed: int) -> bytes:
+    """Where an example comes in a shuffled order: sort by it.
+
+    A hash instead of a generator, so that the order is the same with every version of Python and NumPy.
+
+    Example:
+        >>> sorted(range(7), key=lambda number: rank(number, 1))
+        [0, 5, 1, 3, 2, 6, 4]
+    """
+    return blake2b(f"{seed}:{number}".encode(), digest_size=8).digest()
+
 
 def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Path]:
-    """Write PATH.rest.* and PATH.held.*, the second with `count` pairs spread evenly over the text.
+    """Write PATH.rest.* and PATH.held.*, the second with `count` pairs drawn at random.
 
     Args:
         path: prefix of two files, or a .tsv file.
@@ -38,13 +53,13 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
             raise ConfigError(
                 f"{file}: is there already; remove it, or train on the split: --train {rest} --valid {held}"
             )
+    chosen = set(sorted(range(total), key=lambda number: rank(number, SEED))[:count])
     opened: dict[tuple[Path, str], TextIO] = {}
     try:
         for key, file in files.items():
             opened[key] = open(file, "w", encoding="utf-8", newline="\n")  # noqa: SIM115  closed below
         for place, pair in enumerate(text):
-            # the k-th held-out pair stands where place * count / total passes a whole number
-            part = held if place * count // total != (place + 1) * count // total else rest
+            part = held if place in chosen else rest
             opened[part, source].write(pair.source + "\n")
             opened[part, target].write(pair.target + "\n")
     except OSError as error:

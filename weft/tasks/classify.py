@@ -113,12 +113,11 @@ class Classify(Task):
             self._standing.prepare(self, run)
         train = list(self.data.texts("train"))
         self._train = [one.text for one in train], [one.label for one in train]
+        valid = list(self.data.texts("valid"))
+        self._valid = [one.text for one in valid], [one.label for one in valid]
+        self.data.check_classes("train", self._train[1])
+        self.data.check_classes("valid", self._valid[1])
         if not (run / "tokenizer.classes.json").exists():
-            if len(set(self._train[1])) < 2:
-                raise DataError(
-                    f"{self.data.describe('train')}: all texts are {train[0].label!r}; classification "
-                    "needs two classes or more"
-                )
             progress("learning the vocabulary", 0, None)
             given = self.parts.embedding.vectors if self.parts.bag is None else None
             more = list(read_vectors(given)[0]) if given is not None else []
@@ -140,8 +139,6 @@ class Classify(Task):
             0,
             0,
         )
-        valid = list(self.data.texts("valid"))
-        self._valid = [one.text for one in valid], [one.label for one in valid]
         self._begins = True
 
     def open(self, run: Path) -> None:

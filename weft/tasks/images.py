@@ -97,10 +97,8 @@ class Images(Task):
                 "scale all: data.size: 32, say"
             )
         names = sorted(set(self._train.labels))
-        if len(names) < 2:
-            raise DataError(
-                f"{self.data.describe('train')}: all are {names[0]!r}; two classes or more are needed"
-            )
+        self.data.check_classes("train", self._train.labels)
+        self.data.check_classes("valid", self._valid.labels)
         write_shape(run, shape, names)
         self.open(run)
         progress(f"training pictures: {len(self._train.labels):,}, {len(names)} classes", 0, 0)

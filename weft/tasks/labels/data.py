@@ -12,11 +12,11 @@ from weft.data import corpora
 from weft.data.labelled import Labelled, LabelledText
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
-from weft.tasks.labels.splits import check_parts, part_of
+from weft.tasks.labels.splits import check_classes, check_parts, parts
 from weft.tasks.task import Split
 from weft.text.vocabulary import Vocabulary
 
-SAID = {
+SAID: dict[str, Split] = {
     "train": "train",
     "val": "valid",
     "valid": "valid",
@@ -64,9 +64,10 @@ class LabelData:
         corpus: an embedded corpus instead of files: in which of its languages is a sentence?
         text, label: columns of a table.
         split_column: a column of the training file that says train, valid (val, dev) or test.
-        folds, fold: cross-validation inside the training file: of ten folds, the texts whose number ends in
-            3 are the test split of fold 3.
-        hold_out: 10 keeps every tenth remaining training text out for validation, instead of `valid`.
+        folds, fold: cross-validation inside the training file: folds: 10, fold: 3 tests on the fourth tenth.
+        hold_out: 10 keeps a tenth of the remaining training texts out for validation, instead of `valid`.
+        split_seed: shuffles before folds and hold_out split, every class in proportion. null, as in older
+            recipes, takes every k-th text in the order of the file.
         vocabulary: see WordSettings.
         max_length: tokens that are read of a text; what follows is cut off.
         batch_tokens: tokens a batch, padding not counted.
@@ -84,6 +85,7 @@ class LabelData:
     folds: int = 0
     fold: int = 0
     hold_out: int = 0
+    split_seed: int | None = None
     vocabulary: WordSettings = field(default_factory=WordSettings)
     max_length: int = 400
     batch_tokens: int = 2000
@@ -101,7 +103,14 @@ class LabelData:
             raise ConfigError("split_column: it says which text is for what; leave out valid, test and folds")
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
-        check_parts(folds=self.folds, fold=self.fold, hold_out=self.hold_out, valid=valid, test=test)
+        check_parts(
+            folds=self.folds,
+            fold=self.fold,
+            hold_out=self.hold_out,
+            seed=self.split_seed,
+            valid=valid,
+            test=test,
+        )
 
     def has(self, split: Split) -> bool:
         """Whether there is such a split."""
@@ -113,8 +122,17 @@ class LabelData:
 
     def parts(self, split: Split) -> tuple[object, object]:
         """What cuts a split off: runs of one file that differ here have learnt from each other's texts."""
-        held = self.hold_out if split == "valid" and self.valid is None else None
-        return (self.folds, self.fold) if self.folds else None, held
+        held = (self.hold_out, self.split_seed) if split == "valid" and self.valid is None else None
+        return (self.folds, self.fold, self.split_seed) if self.folds else None, held
+
+    def check_classes(self, split: Split, labels: Sequence[str]) -> None:
+        """See that a split has more than one class.
+
+        Raises:
+            DataError: it has not.
+        """
+        cut = bool(self.hold_out or self.folds) and getattr(self, split) in (None, self.train)
+        check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
 
     def find(self, split: Split) -> None:
         """See that the file of a split is there.
@@ -158,22 +176,29 @@ class LabelData:
             return
         if split == "test" and not self.folds and self.split_column is None:
             self._file(split)  # raises
-        number = -1
+        marked = list(self._marked())
+        cut = iter(
+            parts(
+                [one.label for one, said in marked if said == "train"],
+                folds=self.folds,
+                fold=self.fold,
+                hold_out=self.hold_out,
+                seed=self.split_seed,
+            )
+        )
+        yield from (one for one, said in marked if (next(cut) if said == "train" else said) == split)
+
+    def _marked(self) -> Iterator[tuple[Labelled, Split]]:
+        """The texts of the training file with the split that `split_column` gives them, else train."""
         for one in self.at(self._file("train")):
-            said: Split = "train"
-            if self.split_column is not None:
-                word = one.cells.get(self.split_column, "").strip().lower()
-                if word not in SAID:
-                    raise DataError(
-                        f"{self._file('train')}:{one.number}: {word!r} came, one of {', '.join(SAID)} "
-                        "is needed"
-                    )
-                said = SAID[word]  # type: ignore[assignment]
-            if said == "train":
-                number += 1
-                said = part_of(number, folds=self.folds, fold=self.fold, hold_out=self.hold_out)
-            if said == split:
-                yield one
+            word = "train" if self.split_column is None else one.cells.get(self.split_column, "")
+            said = SAID.get(word.strip().lower())
+            if said is None:
+                raise DataError(
+                    f"{self._file('train')}:{one.number}: expected one of {', '.join(SAID)} in column "
+                    f"{self.split_column}, got {word[:40]!r}; mend the cell"
+                )
+            yield one, said
 
     def at(self, path: Path) -> Iterator[Labelled]:
         """The texts of another file."""
@@ -185,7 +210,8 @@ class LabelData:
             return f"{self.corpus} {split}, the language of a sentence"
         name = self._file(split).name
         if split == "test" and self.folds:
-            return f"{name} fold {self.fold} of {self.folds}"
+            shuffled = "" if self.split_seed is None else f" (split seed {self.split_seed})"
+            return f"{name} fold {self.fold} of {self.folds}{shuffled}"
         inside = split == "valid" and self.valid is None
         return f"{name} {split}" if self.split_column or inside else name
 

@@ -48,7 +48,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, text: str, lab
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:
-        chosen = "  hold_out: 10                      # every tenth training text chooses the checkpoint"
+        chosen = """  hold_out: 10                      # a tenth of the training texts chooses the checkpoint
+  split_seed: 1                     # shuffled first, every class in proportion"""
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
     network = """  # also: bag, ngram, self_attention, transformer, convolution; cell lstm, elman, ...
   encoder: {use: recurrent, cell: gru, sizes: [100], bidirectional: true, dropout: 0.3}

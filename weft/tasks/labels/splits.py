@@ -1,15 +1,61 @@
-"""Parts of one file as splits: every k-th example for validation, folds of a cross-validation.
+"""Parts of one file as splits: a held-out validation part, folds of a cross-validation.
 
-The parts depend on the numbers of the examples alone, so they are the same in every run and for every
-model. Read next: data.py.
+With a seed the examples are shuffled and every class is dealt evenly over the parts. Without one, the line
+number decides, as in recipes written before there was a seed: an ordered file then gives parts unlike each
+other. The parts depend on the labels and the seed alone, not on model or processor. Read next: data.py.
 """
 
-from weft.errors import ConfigError
+from collections import Counter
+from collections.abc import Sequence
+
+from weft.data.split import rank
+from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
 
 
+def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
+    """The split of each example.
+
+    Args:
+        labels: of the examples; the same everywhere where there are none.
+        folds, fold: of a cross-validation, and the one that is tested; 0 for none.
+        hold_out: 10 keeps a tenth of what is not tested for validation; 0 keeps none.
+        seed: of the shuffle; None takes every k-th example in the order of the file.
+
+    Example:
+        >>> parts("abababab", folds=0, fold=0, hold_out=4, seed=1)
+        ['valid', 'train', 'train', 'train', 'train', 'train', 'train', 'valid']
+        >>> parts("abababab", folds=0, fold=0, hold_out=4, seed=None)
+        ['valid', 'train', 'train', 'train', 'valid', 'train', 'train', 'train']
+    """
+    if seed is None:
+        return [part_of(number, folds=folds, fold=fold, hold_out=hold_out) for number in range(len(labels))]
+    found: list[Split] = ["train"] * len(labels)
+    rest = []
+    for place, number in enumerate(_dealt(labels, seed)):
+        if folds and place % folds == fold:
+            found[number] = "test"
+        else:
+            rest.append(number)
+    left = Counter(labels[number] for number in rest)
+    shared = [number for number in rest if left[labels[number]] > 1]  # a class's only example is trained on
+    for number in shared[::hold_out] if hold_out else ():
+        found[number] = "valid"
+    return found
+
+
+def _dealt(labels: Sequence[str], seed: int) -> list[int]:
+    """Example numbers, class after class, shuffled inside each: dealt in turn, every part gets its share."""
+    classes = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+
+    def key(number: int) -> tuple[int, bytes]:
+        return classes[labels[number]], rank(number, seed)
+
+    return sorted(range(len(labels)), key=key)
+
+
 def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
-    """Which split the example of this number belongs to.
+    """Which split the example of this number belongs to, by its number alone.
 
     With folds, the examples whose number leaves `fold` when divided by `folds` are the test split. Of those
     that remain, every `hold_out`-th one is for validation.
@@ -31,24 +77,55 @@ def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
     return "valid" if hold_out and number % hold_out == 0 else "train"
 
 
-def check_parts(*, folds: int, fold: int, hold_out: int, valid: bool, test: bool) -> None:
+def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | None) -> None:
+    """See that a part of the data has more than one class.
+
+    Args:
+        labels: of the part.
+        part: what it is called, such as "reviews.csv valid".
+        cut: whether the part is cut off a file by `hold_out` or `folds`.
+        seed: of the cut.
+
+    Raises:
+        DataError: all labels are equal.
+    """
+    if len(set(labels)) != 1:
+        return
+    remedy = "give examples of other classes too"
+    if cut:
+        remedy = "set data.split_seed: 1, which shuffles before it splits, or give a validation file"
+    if cut and seed is not None:
+        remedy = "hold more examples out (a smaller data.hold_out), or give a validation file"
+    raise DataError(
+        f"{part}: expected two classes or more, got {len(labels):,} examples that are all {labels[0]!r}; "
+        f"{remedy}"
+    )
+
+
+def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid: bool, test: bool) -> None:
     """Refuse settings that do not fit together.
 
     Raises:
         ConfigError: beginning with the name of the setting.
     """
     if folds < 0 or folds == 1:
-        raise ConfigError(f"folds: {folds} came; 10 makes ten parts, 0 makes none")
+        raise ConfigError(f"folds: expected 0 for none or at least 2, got {folds}; 10 makes ten parts")
     if not 0 <= fold < max(1, folds):
-        raise ConfigError(f"fold: {fold} came, a number from 0 to {max(1, folds) - 1} is needed")
+        raise ConfigError(f"fold: expected a number from 0 to {max(1, folds) - 1}, got {fold}")
     if hold_out < 0 or hold_out == 1:
-        raise ConfigError(f"hold_out: {hold_out} came; 10 keeps every tenth example for validation")
+        raise ConfigError(
+            f"hold_out: expected 0 for none or at least 2, got {hold_out}; 10 keeps a tenth for validation"
+        )
+    if seed is not None and seed < 0:
+        raise ConfigError(f"split_seed: expected at least 0, got {seed}")
+    if seed is not None and not folds and not hold_out:
+        raise ConfigError("split_seed: nothing is split; set hold_out or folds too, or leave it out")
     if folds and test:
-        raise ConfigError("folds: a test file came too, and both give test data; leave one out")
+        raise ConfigError("folds: got a test file too, and both give test data; leave one out")
     if hold_out and valid:
-        raise ConfigError("hold_out: validation files came too; leave one out")
+        raise ConfigError("hold_out: got validation files too; leave one out")
     if not hold_out and not valid:
         raise ConfigError(
-            "valid: validation files are needed beside train; or set hold_out: 10 to keep every tenth "
-            "training example out for validation"
+            "valid: expected validation files beside train; or set hold_out: 10 and split_seed: 1 to keep a "
+            "tenth of the training examples out for validation"
         )

@@ -13,6 +13,7 @@ import numpy as np
 from weft.data.images import Labelled, is_clip, read_clip, read_folders, read_picture, stack
 from weft.data.shapes import moving, shapes
 from weft.errors import ConfigError, DataError
+from weft.tasks.labels.splits import check_classes, parts
 from weft.tasks.pictures.data import SIDE
 from weft.tasks.task import SPLITS, Split
 
@@ -38,7 +39,9 @@ class ClassData:
         train, valid, test: folders with a folder for each class: pictures, or clips as .gif or .npy
             ([time, height, width] or [time, height, width, 3], 0 to 255 or 0 to 1).
         folder: where they are; the current one by default.
-        hold_out: without `valid`, every so-manieth training picture chooses the checkpoint.
+        hold_out: without `valid`, 10 keeps a tenth of the training pictures out to choose the checkpoint.
+        split_seed: shuffles before hold_out splits, every class in proportion. null, as in older recipes,
+            takes every k-th picture in the order of the folders.
         size: pixels of a side that pictures and frames are scaled to; null where all have one size.
         frames: of a clip, evenly spaced; null where all have as many.
         examples, valid_examples, test_examples: how many are generated.
@@ -52,6 +55,7 @@ class ClassData:
     test: str | None = None
     folder: Path = Path()
     hold_out: int = 10
+    split_seed: int | None = None
     size: int | None = None
     frames: int | None = None
     examples: int = 4000
@@ -67,7 +71,9 @@ class ClassData:
         if self.seed < 0:
             raise ConfigError(f"seed: {self.seed} came, at least 0 is needed")
         if self.hold_out < 2:
-            raise ConfigError(f"hold_out: {self.hold_out} came, at least 2 is needed")
+            raise ConfigError(f"hold_out: expected at least 2, got {self.hold_out}")
+        if self.split_seed is not None and self.split_seed < 0:
+            raise ConfigError(f"split_seed: expected at least 0, got {self.split_seed}")
         for name, least in (("size", 12 if self.generated else 1), ("frames", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
@@ -102,7 +108,18 @@ class ClassData:
         whole = read_folders(self.folder / self.train)
         if self.valid is not None:
             return whole
-        return [one for n, one in enumerate(whole) if (n % self.hold_out == 0) == (split == "valid")]
+        labels = [one.label for one in whole]
+        split_of = parts(labels, folds=0, fold=0, hold_out=self.hold_out, seed=self.split_seed)
+        return [one for one, part in zip(whole, split_of, strict=True) if part == split]
+
+    def check_classes(self, split: Split, labels: Sequence[str]) -> None:
+        """See that a split has more than one class.
+
+        Raises:
+            DataError: it has not.
+        """
+        cut = self.generated is None and self.valid is None
+        check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
 
     def load(self, split: Split) -> Classed:
         """All pictures or clips of a split.
@@ -147,5 +164,6 @@ class ClassData:
         if self.generated is not None:
             return f"generated {self.generated}, {split}, {self.size or SIDE} pixels, seed {self.seed}"
         if getattr(self, split) is None:
-            return f"every {self.hold_out}th of {Path(str(self.train)).name}"
+            shuffled = "" if self.split_seed is None else f" (split seed {self.split_seed})"
+            return f"every {self.hold_out}th of {Path(str(self.train)).name}{shuffled}"
         return f"{Path(str(getattr(self, split))).name} {split}"

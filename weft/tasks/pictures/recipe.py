@@ -112,7 +112,8 @@ def images_recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     chosen = (
         f"  valid: {quoted(valid)}"
         if valid
-        else "  hold_out: 10                      # every tenth picture chooses the checkpoint"
+        else "  hold_out: 10                      # a tenth of the pictures chooses the checkpoint\n"
+        "  split_seed: 1                     # shuffled first, every class in proportion"
     )
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
     return f"""# {len(counts)} classes, {len(found):,} {"clips" if clips else "pictures"}: {shown}.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.data.conllu import Column, Sentence, read_sentences
 from weft.errors import ConfigError, DataError
-from weft.tasks.labels.splits import check_parts, part_of
+from weft.tasks.labels.splits import check_parts, parts
 from weft.tasks.task import Split
 
 
@@ -21,7 +21,8 @@ class TagData:
         train, valid, test: files, also compressed.
         folder: where they are; the current one by default.
         column: of CoNLL-U, what is to be learnt: upos, xpos or feats.
-        hold_out: 20 keeps every twentieth training sentence out for validation, instead of `valid`.
+        hold_out: 20 keeps a twentieth of the training sentences out for validation, instead of `valid`.
+        split_seed: shuffles before hold_out splits. null, as in older recipes, takes every k-th sentence.
         lowercase: look words up in small letters; their letters are read as they stand.
         min_count: words of the training data seen less often are unknown.
         max_length: longer sentences are left out of training, counted and reported.
@@ -35,6 +36,7 @@ class TagData:
     folder: Path = Path()
     column: Column = "upos"
     hold_out: int = 0
+    split_seed: int | None = None
     lowercase: bool = True
     min_count: int = 1
     max_length: int = 150
@@ -45,7 +47,14 @@ class TagData:
         for name, least in (("min_count", 1), ("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0)):
             if getattr(self, name) < least:
                 raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
-        check_parts(folds=0, fold=0, hold_out=self.hold_out, valid=self.valid is not None, test=False)
+        check_parts(
+            folds=0,
+            fold=0,
+            hold_out=self.hold_out,
+            seed=self.split_seed,
+            valid=self.valid is not None,
+            test=False,
+        )
 
     def has(self, split: Split) -> bool:
         """Whether there is such a split."""
@@ -72,12 +81,12 @@ class TagData:
             ConfigError: there is no such split.
             DataError: a file is missing, damaged, or has no tags.
         """
-        number = -1
-        for sentence in self.at(self.file(split)):
-            number += 1
-            part = part_of(number, folds=0, fold=0, hold_out=self.hold_out)
-            if split == "test" or not self.hold_out or part == split:
-                yield sentence
+        if split == "test" or not self.hold_out:
+            yield from self.at(self.file(split))
+            return
+        whole = list(self.at(self.file(split)))
+        split_of = parts([""] * len(whole), folds=0, fold=0, hold_out=self.hold_out, seed=self.split_seed)
+        yield from (sentence for sentence, part in zip(whole, split_of, strict=True) if part == split)
 
     def at(self, path: Path) -> Iterator[Sentence]:
         """The sentences of another file that have words, each with its tags."""
@@ -94,5 +103,9 @@ class TagData:
 
     def describe(self, split: Split) -> str:
         """For signatures, such as "dev.conllu upos"."""
-        part = f" (every {self.hold_out}th sentence)" if split == "valid" and self.hold_out else ""
+        part = ""
+        if split == "valid" and self.hold_out:
+            part = f" (every {self.hold_out}th sentence)"
+            if self.split_seed is not None:
+                part = f" (1 in {self.hold_out} sentences, split seed {self.split_seed})"
         return f"{self.file(split).name}{part} {self.column}"

@@ -32,7 +32,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:
-        chosen = "  hold_out: 20                      # every 20th training sentence chooses the checkpoint"
+        chosen = """  hold_out: 20                      # a twentieth of the sentences chooses the checkpoint
+  split_seed: 1                     # shuffled first"""
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
     plan = planned(words / 800, epochs=12, warmup=100)
     dropout = 0.4 if words < 500_000 else 0.25
