@@ -30,3 +30,20 @@ def test_its_header_says_the_command_and_what_to_expect(recipe: str) -> None:
     assert expected.startswith("# ") and not expected.startswith("# NOTE")
     needs_folder = read_recipe(ROOT / recipe).section("data").value.get("folder") is not None
     assert ("data.folder=PATH" in command) == needs_folder
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_its_header_says_the_processor_the_precision_and_the_updates_of_its_figures(recipe: str) -> None:
+    machine = (ROOT / recipe).read_text("utf-8").split("\ntask:")[0].splitlines()[-1]
+    precision = check(read_recipe(ROOT / recipe)).settings.precision
+    if machine.startswith("# On an Intel"):
+        assert any(unit in machine for unit in ("updates", "epochs", "CPU minutes"))
+        assert ("float32" if precision == "float32" else "bfloat16") in machine
+    else:
+        assert "not recorded" in machine
+        assert (precision == "float32") == ("sets float32" in machine)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_no_budget_is_counted_by_the_clock(recipe: str) -> None:
+    assert not check(read_recipe(ROOT / recipe)).settings.max_minutes

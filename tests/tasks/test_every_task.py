@@ -34,7 +34,7 @@ SHARED = (
 BATCHES = 2 * UPDATES
 """Of a whole training; where a state is carried an update has one, and the last places are never reached."""
 
-TIMED = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "seconds_left"}
+TIMED = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "cpu_seconds", "seconds_left"}
 
 
 class Killed(BaseException):

@@ -30,6 +30,7 @@ LINE = Line(
     tokens_per_second=11_834.4,
     tokens_per_cpu_second=6_001.0,
     seconds=100.0,
+    cpu_seconds=80.0,
     seconds_left=300.0,
 )
 

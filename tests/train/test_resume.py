@@ -186,6 +186,8 @@ def test_an_end_by_time_saves_validates_and_finishes(tmp_path: Path) -> None:
         (Position(epoch=1, index=0, batches=8), settings(max_epochs=5), 0.2),
         (Position(seconds=90), settings(max_minutes=2), 0.75),
         (Position(seconds=900), settings(max_minutes=2), 1.0),
+        (Position(seconds=900, cpu_seconds=30), settings(max_cpu_minutes=2), 0.25),
+        (Position(seconds=90, cpu_seconds=30), settings(max_cpu_minutes=2, max_minutes=3), 0.5),
     ],
 )
 def test_done_is_the_part_of_the_nearest_end(position: Position, chosen: Any, done: float) -> None:

@@ -32,7 +32,7 @@ class Trace:
         self.model = weights.load(run / "model.safetensors")
         self.index = json.loads((run / "checkpoints.json").read_bytes())
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
-        timed = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "seconds_left"}
+        timed = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "cpu_seconds", "seconds_left"}
         self.lines = [{k: v for k, v in line.items() if k not in timed} for line in lines]
         self.ids, self.outcome = ids, outcome
 

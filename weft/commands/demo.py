@@ -34,7 +34,7 @@ LOOKED_AT = "Select the cells that you want to copy to another sheet."
 @click.option(
     "--run", type=click.Path(path_type=Path), help="Run directory; runs/demo-SOURCE-TARGET by default."
 )
-@click.option("--minutes", type=float, help="Minutes of training; 5.2 by default.")
+@click.option("--minutes", type=float, help="Stop training after so many minutes, with a weaker translator.")
 def command(source: str, target: str, run: Path | None, minutes: float | None) -> int:
     """Train a translator on the help texts that come with Weft, score it, use it, see where it looks.
 
@@ -54,9 +54,9 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     changes += [f"training.max_minutes={minutes}"] if minutes is not None else []
     begun = begin(run, read_recipe(RECIPE, changes))
     click.echo(
-        f"Weft learns to translate {source} to {target} from the help texts of LibreOffice, in about "
-        f"{begun.settings.max_minutes:g} minutes.\nEverything it makes goes to {run}; Ctrl-C stops, the same "
-        "command goes on."
+        f"Weft learns to translate {source} to {target} from the help texts of LibreOffice, "
+        + (f"in at most {minutes:g} minutes" if minutes else "in about 5 minutes on two free cores")
+        + f".\nEverything it makes goes to {run}; Ctrl-C stops, the same command resumes."
     )
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:

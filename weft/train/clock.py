@@ -27,21 +27,27 @@ class Clock:
     Args:
         position: where this process begins.
         settings: know the end.
+        first: whether this is the first of several processes, whose wall clock is the training's.
     """
 
-    def __init__(self, position: Position, settings: Settings) -> None:
+    def __init__(self, position: Position, settings: Settings, *, first: bool = True) -> None:
         self._settings = settings
-        self._first = position
-        self._origin = now().wall - position.seconds
+        self._begin = position
+        self._started = now()
+        self._first = first
 
-    def seconds(self) -> float:
-        """Since training began, resumed parts added."""
-        return now().wall - self._origin
+    def spent(self) -> Moment:
+        """The share of this process in the time since training began, resumed parts included."""
+        end = now()
+        cpu = end.cpu - self._started.cpu
+        if not self._first:
+            return Moment(0.0, cpu)
+        return Moment(self._begin.seconds + end.wall - self._started.wall, self._begin.cpu_seconds + cpu)
 
     def after(
-        self, before: Moment, position: Position, group: Group, taken: Taken, seconds: float
+        self, before: Moment, position: Position, group: Group, taken: Taken, spent: Moment
     ) -> Position:
-        """The position after an update that began at `before`; `seconds` is the first process's clock."""
+        """The position after an update that began at `before`; `spent` is the sum over all processes."""
         end = now()
         return Position(
             update=position.update + 1,
@@ -49,7 +55,8 @@ class Clock:
             index=group.next_index,
             batches=group.batches,
             skipped=position.skipped + (not taken.stepped),
-            seconds=seconds,
+            seconds=spent.wall,
+            cpu_seconds=spent.cpu,
             tokens=position.tokens + taken.tokens,
             total=position.total + taken.total,
             count=position.count + taken.count,
@@ -61,8 +68,8 @@ class Clock:
     def line(self, position: Position, taken: Taken) -> Line:
         """The line of progress at a position."""
         done = position.done(self._settings)
-        gained = done - self._first.done(self._settings)
-        spent = position.seconds - self._first.seconds
+        gained = done - self._begin.done(self._settings)
+        spent = position.seconds - self._begin.seconds
         return Line(
             update=position.update,
             epoch=position.epoch,
@@ -76,5 +83,6 @@ class Clock:
             tokens_per_second=position.recent_tokens / max(position.wall, 1e-9),
             tokens_per_cpu_second=position.recent_tokens / max(position.cpu, 1e-9),
             seconds=position.seconds,
+            cpu_seconds=position.cpu_seconds,
             seconds_left=spent * (1 - done) / gained if gained > 0 else 0.0,
         )

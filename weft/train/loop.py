@@ -20,7 +20,7 @@ from weft.nn.kernels import choice
 from weft.nn.regions import compile_regions
 from weft.train import carry, compiling, devices, files, seeds, sharding, weights
 from weft.train.checkpoints import Checkpoints
-from weft.train.clock import Clock, now
+from weft.train.clock import Clock, Moment, now
 from weft.train.feeding.feeding import check_parallel
 from weft.train.finish import finish, wanted
 from weft.train.guard import NonFinite
@@ -45,7 +45,7 @@ from weft.train.workers import Workers
 class Outcome(NamedTuple):
     """How training ended.
 
-    reason: max_updates, max_epochs, max_minutes, patience or interrupted.
+    reason: max_updates, max_epochs, max_minutes, max_cpu_minutes, patience or interrupted.
     update: updates taken.
     best: the update of the best checkpoint, 0 if none was validated.
     scores: those of the model that was left as model.safetensors.
@@ -144,7 +144,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
 
         step = partial(update, task, model, optimiser, criterion=criterion)
         score = partial(validate, task, model, settings, processes, interrupts)
-        saved, clock = position.update, Clock(position, settings)
+        saved, clock = position.update, Clock(position, settings, first=processes.first)
         # Sharded, a measure would have to be one of all processes.
         watched = settings if processes.first and not sharded else replace(settings, monitors=False)
         monitors, split = Monitors(task, model, watched, report), False
@@ -169,7 +169,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                     if end:
                         monitors.conclude()
                         saving.wait()
-                        report.said(saving.sentence(clock.seconds()))
+                        report.said(saving.sentence(clock.spent().wall))
                         whole = task.model().to(device) if sharded else model
                         at_end = partial(scored, task, whole, settings)
                         left = finish(whole, at_end, checkpoints, history, position.update, settings, report)
@@ -192,11 +192,9 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 if saved != position.update and (isinstance(error, NonFinite) or not sharded):
                     save()
                 raise
-            asked, seconds = processes.sum(
-                [float(bool(interrupts.asked)), clock.seconds() if processes.first else 0.0]
-            )
+            asked, *spent = processes.sum([float(bool(interrupts.asked)), *clock.spent()])
             interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
-            position, carried = clock.after(before, position, group, taken, seconds), taken.carried
+            position, carried = clock.after(before, position, group, taken, Moment(*spent)), taken.carried
             for kernel in choice.lost():
                 report.warned(
                     f"{kernel} was used before and is not here; results may differ in the last digits"

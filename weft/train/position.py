@@ -28,6 +28,7 @@ class Position:
     batches: int = 0  # of this epoch; 0 where none of it was read yet
     skipped: int = 0
     seconds: float = 0.0  # of wall-clock time, validation and saving included
+    cpu_seconds: float = 0.0  # the same of CPU time, all threads and processes added up
     tokens: int = 0  # target tokens read in all
     total: float = 0.0  # nats
     count: float = 0.0  # real targets
@@ -42,6 +43,7 @@ class Position:
             self.update / settings.max_updates if settings.max_updates else 0.0,
             epochs / settings.max_epochs if settings.max_epochs else 0.0,
             self.seconds / (60 * settings.max_minutes) if settings.max_minutes else 0.0,
+            self.cpu_seconds / (60 * settings.max_cpu_minutes) if settings.max_cpu_minutes else 0.0,
         ]
         return min(1.0, max(parts))
 
@@ -53,6 +55,8 @@ class Position:
             return "max_epochs"
         if self.update and settings.max_minutes and self.seconds >= 60 * settings.max_minutes:
             return "max_minutes"
+        if self.update and settings.max_cpu_minutes and self.cpu_seconds >= 60 * settings.max_cpu_minutes:
+            return "max_cpu_minutes"
         return ""
 
     def validates(self, settings: Settings) -> bool:

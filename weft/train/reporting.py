@@ -26,6 +26,7 @@ class Line(NamedTuple):
     tokens_per_second: float  # target tokens a second of wall-clock time
     tokens_per_cpu_second: float
     seconds: float  # since training began, resumed parts added
+    cpu_seconds: float  # the same of CPU time
     seconds_left: float  # 0 where no end is planned
 
 

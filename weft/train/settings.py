@@ -31,6 +31,8 @@ class Settings:
         max_epochs: epochs after which training ends; 0 for no such end.
         max_minutes: minutes of wall-clock time, validation included and resumed parts added, after
             which training validates, saves and ends; 0 for no such end.
+        max_cpu_minutes: the same in minutes of CPU time, summed over all threads and processes: other work
+            on the machine makes such a training slower, not shorter. 0 for no such end.
         accumulate: batches an update.
         workers: batches of an update that a CPU computes side by side; 0 takes as many as there are threads.
         clip_norm: the norm to which a longer gradient is shortened; 0 for no clipping.
@@ -76,6 +78,7 @@ class Settings:
     max_updates: int = 0
     max_epochs: int = 0
     max_minutes: float = 0.0
+    max_cpu_minutes: float = 0.0
     accumulate: int = 1
     workers: int = 0
     clip_norm: float = 1.0
@@ -129,10 +132,9 @@ class Settings:
         for name in ("accumulate", "save_every", "keep_best", "log_every"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name}: {getattr(self, name)} came, at least 1 is needed")
-        if not (self.max_updates or self.max_epochs or self.max_minutes or self.patience):
-            raise ConfigError(
-                "training: no end is given; set max_updates, max_epochs, max_minutes or patience"
-            )
+        ends = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes", "patience")
+        if not any(getattr(self, name) for name in ends):
+            raise ConfigError(f"training: expected an end, got none; set one of {', '.join(ends)}")
         if self.average_of == "best" and self.average > self.keep_best:
             raise ConfigError(
                 f"training.average: the {self.average} best checkpoints are to be averaged, but keep_best is "

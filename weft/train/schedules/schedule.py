@@ -23,8 +23,8 @@ class Schedule(ABC):
 
         Args:
             update: the number of the update about to be taken, from 1.
-            done: the part of the planned training it completes, 0 to 1, by updates, epochs or minutes,
-                whichever end is nearest; 0 where no end is planned.
+            done: the part of the planned training it completes, 0 to 1, by updates, epochs, minutes or
+                CPU minutes, whichever end is nearest; 0 where no end is planned.
             state: what `start` and `observe` gave.
         """
 
