@@ -86,3 +86,15 @@ def test_given_summaries_are_scored_and_runs_write_together(run: Path, tmp_path:
         weft("evaluate", run, "--score", given, "--plot", tmp_path / "x.png")
     )
     assert "so beam means nothing" in refused(weft("evaluate", run, "--score", given, "--beam", 3))
+
+
+def test_a_text_without_a_summary_is_in_no_score(run: Path, tmp_path: Path) -> None:
+    lines = (run.parent / "toy" / "test.tsv").read_text().splitlines()
+    found = []
+    for name, more in (("kept.tsv", []), ("whole.tsv", ["alpha beta. It is omega here.\t", "\tdelta"])):
+        (tmp_path / name).write_text("\n".join([*lines, *more]) + "\n")
+        answer = weft("evaluate", run, "--data", tmp_path / name, "--json", tmp_path / "x.json")
+        assert answer.code == 0, answer.err
+        found.append(json.loads((tmp_path / "x.json").read_text()))
+    assert found[0]["scores"] == found[1]["scores"] and found[0]["floors"] == found[1]["floors"]
+    assert [one["left_out"] for one in found] == [0, 2] and "2 more have an empty side" in found[1]["title"]

@@ -1,5 +1,6 @@
 """One model for many pairs: the symbol or the prompt decides which language is written, unseen pairs too."""
 
+import dataclasses
 import json
 import lzma
 from pathlib import Path
@@ -113,6 +114,22 @@ def test_given_translations_are_scored_pair_by_pair_and_runs_translate_together(
     given.write_text(given.read_text().replace("bb-aa\t", "bb-cc\t", 1))
     said = refused(weft("evaluate", run, "--split", "valid", "--score", given))
     assert "given.txt:13: 'bb-cc" in said and "bb-aa TAB TEXT is needed" in said
+
+
+def test_pairs_with_an_empty_side_are_in_no_score(run: Path, tmp_path: Path) -> None:
+    opened = open_run(run)
+    before = opened.task.evaluate(opened.model, split="valid")
+    for language in WORDS:
+        text = lzma.decompress((run.parent / "data" / f"valid.{language}.xz").read_bytes()).decode()
+        (tmp_path / f"valid.{language}").write_text(text + ("\n" if language == "bb" else "x\n"))
+    opened.task.data = dataclasses.replace(opened.task.data, folder=tmp_path)
+    after = opened.task.evaluate(opened.model, split="valid")
+    for pair, one in before.pairs.items():
+        assert after.pairs[pair].left_out == ("bb" in pair)
+        if "bb" in pair:
+            assert (after.pairs[pair].scores, after.pairs[pair].perplexity) == (one.scores, one.perplexity)
+    assert after.text().count("1 pairs with an empty side left out") == 3
+    assert len(opened.task.data.of("aa-bb").complete("valid")[0]) == 12
 
 
 def test_a_prediction_without_a_language_is_refused(run: Path) -> None:

@@ -6,7 +6,7 @@ them where it has two and no header. Read next: corpora.py, the corpus that come
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -113,6 +113,17 @@ class ParallelText:
                 f"{file}:1: no column is called {missing!r}, the first line has {shown}; "
                 "name the columns in the first line, or give two columns (source TAB target) without names"
             )
+
+
+def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
+    """The numbers of the pairs with text on both sides: training and scores leave out the others.
+
+    Example:
+        >>> complete(["a", "b", ""], ["x", " ", "z"])
+        [0]
+    """
+    sides = zip(sources, targets, strict=True)
+    return [number for number, (source, target) in enumerate(sides) if source.strip() and target.strip()]
 
 
 def is_table(path: str | Path) -> bool:

@@ -17,6 +17,7 @@ from weft.data.check import Report, check
 from weft.data.joined import Joined
 from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
+from weft.data.parallel import complete
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, within
 from weft.metrics.bleu import Bleu
@@ -105,10 +106,7 @@ class Multilingual(Task):
             self.vocabulary.save(run / "tokenizer.json")
         self.open(run)
         self._stores = Joined([self._stored(pair, run, progress) for pair in self.data.pairs])
-        self._valid = {}
-        for pair in self.data.pairs:
-            rows = [(source, target) for _, source, target in self.data.of(pair).open("valid")]
-            self._valid[pair] = [source for source, _ in rows], [target for _, target in rows]
+        self._valid = {pair: self.data.of(pair).complete("valid") for pair in self.data.pairs}
 
     def open(self, run: Path) -> None:
         """Read the vocabulary of the run."""
@@ -230,8 +228,11 @@ class Multilingual(Task):
     def _scored(self, model: Generator, split: Split, options: Mapping[str, Any]) -> GivenScores:
         labels: list[str] = []
         read: list[list[int]] = []
+        kept: list[int] = []
         for pair in (*self.data.pairs, *self.data.zero_shot):
-            sources = [source for _, source, _ in self.data.of(pair).open(split)]
+            rows = list(self.data.of(pair).open(split))
+            sources = [row.source for row in rows]
+            kept += [len(read) + number for number in complete(sources, [row.target for row in rows])]
             read += self._asking(pair).encode_batch(sources)
             labels += [pair] * len(sources)
         return score_file(
@@ -241,6 +242,7 @@ class Multilingual(Task):
             lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
             options,
             labels=labels,
+            kept=kept,
         )
 
     def _asking(self, pair: str) -> Asking:

@@ -153,11 +153,12 @@ class Summarise(Task):
             return scored
         pairs = list(self.data.open(split) if data is None else self.data.at(data))
         decoding = self.decoding.asked(options)
+        sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
         return evaluate(
             self._pairs.predictor(model, decoding, options.get("ensemble", ())),
-            [source for _, source, _ in pairs],
-            [target for _, _, target in pairs],
-            title=self._pairs.title(split, data, [source for _, source, _ in pairs]),
+            sources,
+            references,
+            title=self._pairs.title(split, data, sources, references),
         )
 
     @classmethod

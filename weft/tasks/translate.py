@@ -17,6 +17,7 @@ from weft.data.check import Report, check
 from weft.data.joined import Joined
 from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
+from weft.data.parallel import complete
 from weft.data.store import EncodedPairs
 from weft.errors import CheckpointError, DataError, within
 from weft.metrics.bleu import Bleu
@@ -109,8 +110,7 @@ class Translate(Task):
         plan = self.plan(0)
         if isinstance(plan, Mixture):
             progress(plan.told([text.name for text in texts]), 0, 0)
-        pairs = [(source, target) for _, source, target in self.data.open("valid")]
-        self._valid = [source for source, _ in pairs], [target for _, target in pairs]
+        self._valid = self.data.complete("valid")
         self._valid_tokens = encode_pairs(self.reading, self.target, *self._valid)
 
     def open(self, run: Path) -> None:
@@ -221,7 +221,7 @@ class Translate(Task):
         training data is no longer there.
         """
         pairs = list(self.data.open(split) if data is None else self.data.at(data))
-        sources = [source for _, source, _ in pairs]
+        sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
         if "score" in options:
             assert isinstance(model, Generator)
             read = self.reading.encode_batch(sources)
@@ -231,24 +231,26 @@ class Translate(Task):
                 lambda texts: encode_pairs(self.reading, self.target, sources, texts).target,
                 lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
                 options,
+                kept=complete(sources, references),
             )
         train = None
         with suppress(DataError):
-            memory = list(self.data.open("train"))
-            train = [source for _, source, _ in memory], [target for _, _, target in memory]
+            train = self.data.complete("train")
         return evaluate(
             self.predictor(model, self.decoding.asked(options), options.get("ensemble", ())),
             sources,
-            [target for _, _, target in pairs],
-            title=self.title(split, data, sources),
+            references,
+            title=self.title(split, data, sources, references),
             train=train,
             lowercase=options.get("lowercase", False),
         )
 
-    def title(self, split: Split, data: Path | None, sources: Sequence[str]) -> str:
+    def title(
+        self, split: Split, data: Path | None, sources: Sequence[str], references: Sequence[str]
+    ) -> str:
         """What is scored, and how many of its sources are cut."""
         named = self.data.describe(split, data)
-        number = self.reading.num_cut(sources)
+        number = self.reading.num_cut([sources[n] for n in complete(sources, references)])
         return f"{named}, {number:,} cut after {self.reading.cut} tokens" if number else named
 
     @classmethod

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.parallel import complete
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bleu import Bleu
 from weft.metrics.metric import Metric
@@ -56,7 +57,8 @@ def evidence(opened: Opened, evaluation: Any) -> Evidence | None:
     task, outputs = opened.task, evaluation.outputs
     if opened.name == "translate":
         pairs = list(task.data.open("test"))
-        references = [target for _, _, target in pairs]
+        kept = complete([pair.source for pair in pairs], [pair.target for pair in pairs])
+        references, outputs = [pairs[n].target for n in kept], [outputs[n] for n in kept]
         bleu = Bleu()
         return Evidence(bleu, bleu.statistics(outputs, references, None), _print(references))
     if opened.name == "classify":

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 from weft.metrics.bootstrap import confidence
 from weft.metrics.metric import Score
 from weft.metrics.rouge_n import Rouge
+from weft.tasks.pairs.evaluation import aligned, counted, scorable
 from weft.tasks.pairs.translator import Translator
 
 KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
@@ -39,7 +40,8 @@ class SummaryEvaluation(NamedTuple):
     """A set of summaries and all that is known of it."""
 
     title: str
-    outputs: list[str]
+    outputs: list[str]  # a line for each text of the data; empty where the pair is left out
+    left_out: int  # texts without text or without a summary: in no score
     scores: list[Score]  # ROUGE-1, -2, -L
     floors: dict[str, list[float]]  # the same three of what needs no model
     words: tuple[float, float, float]  # a source, a reference, an output, on average
@@ -62,7 +64,8 @@ class SummaryEvaluation(NamedTuple):
             f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
             f"output, of which {100 * self.copied:.0f} % stand in the source"
         )
-        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):.0f} summaries/s, {self.seconds:.1f} s")
+        rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
+        lines.append(f"  {rate:.0f} summaries/s, {self.seconds:.1f} s")
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -73,19 +76,26 @@ class SummaryEvaluation(NamedTuple):
             for name, values in self.floors.items()
         }
         everything = {"title": self.title, "scores": scores, "floors": floors, "seconds": self.seconds}
-        return json.dumps(everything | {"copied": self.copied}, indent=1, ensure_ascii=False) + "\n"
+        everything |= {"copied": self.copied, "left_out": self.left_out}
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
 
 
 def evaluate(
     translator: Translator, sources: Sequence[str], references: Sequence[str], *, title: str
 ) -> SummaryEvaluation:
-    """Summarise and score.
+    """Summarise and score; pairs without text on one side are left out, as in training, and counted.
 
     Args:
         translator: at work.
         sources, references: text, a line each.
         title: which data.
+
+    Raises:
+        DataError: no pair has text on both sides.
     """
+    kept = scorable(sources, references, title)
+    count, left_out = len(sources), len(sources) - len(kept)
+    sources, references = [sources[n] for n in kept], [references[n] for n in kept]
     begun = time.perf_counter()
     outputs = [found[0].text for found in translator.translate(sources)]
     seconds = time.perf_counter() - begun
@@ -95,8 +105,9 @@ def evaluate(
         f"the first {usual} words": [lead_words(source, usual) for source in sources],
     }
     return SummaryEvaluation(
-        title=f"{title}, {len(sources):,} texts, {translator.decoding.describe()}",
-        outputs=outputs,
+        title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.decoding.describe()}",
+        outputs=aligned(outputs, kept, count),
+        left_out=left_out,
         scores=[
             confidence(Rouge(kind), outputs, references)._replace(name=f"ROUGE-{kind}") for kind in KINDS
         ],

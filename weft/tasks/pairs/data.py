@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.data.corpora import corpus
-from weft.data.parallel import ParallelText
-from weft.errors import ConfigError
+from weft.data.parallel import ParallelText, complete
+from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
 
 
@@ -117,6 +117,22 @@ class PairData:
                 f"data.{split}: the recipe names no such files; give some with --data PREFIX{other}"
             )
         return self.at(self.folder / path)
+
+    def complete(self, split: Split) -> tuple[list[str], list[str]]:
+        """Sources and targets of a split; pairs without text on one side are left out, as in training.
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: files are missing or damaged, or every pair has an empty side.
+        """
+        pairs = list(self.open(split))
+        kept = complete([pair.source for pair in pairs], [pair.target for pair in pairs])
+        if not kept:
+            raise DataError(
+                f"{self.describe(split)}: expected pairs with text on both sides, got {len(pairs):,} with "
+                "an empty side; give other files"
+            )
+        return [pairs[n].source for n in kept], [pairs[n].target for n in kept]
 
     def texts(self) -> list[Any]:
         """All training texts: the first one, then those of the mixture.

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import torch
 
+from weft.data.parallel import complete
+from weft.errors import DataError
 from weft.metrics import floor
 from weft.metrics.bleu import Bleu
 from weft.metrics.bootstrap import confidence
@@ -38,7 +40,8 @@ class PairEvaluation(NamedTuple):
     """A set of translations and all that is known of it."""
 
     title: str  # which data, which search
-    outputs: list[str]
+    outputs: list[str]  # a line for each pair of the data; empty where the pair is left out
+    left_out: int  # pairs without text on one side: not translated, and in no score
     scores: list[Score]
     lengths: list[LengthRow]  # BLEU by source length
     floors: list[Floor]
@@ -60,7 +63,8 @@ class PairEvaluation(NamedTuple):
             beaten = beside(bleu.value, floor_.bleu)
             lines.append(f"  floor: {floor_.name} {floor_.bleu:.2f} BLEU{beaten}")
         lines.append(f"  output is {self.ratio:.2f} times as long as the references (words)")
-        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):.0f} sentences/s, {self.seconds:.1f} s")
+        rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
+        lines.append(f"  {rate:.0f} sentences/s, {self.seconds:.1f} s")
         lines.append("BLEU by source length (words):")
         lines += ["  " + row for row in table(self.lengths).splitlines()]
         return "\n".join(lines)
@@ -74,6 +78,7 @@ class PairEvaluation(NamedTuple):
         ]
         floors = {one.name: one.bleu for one in self.floors}
         figures = {"perplexity": self.perplexity, "seconds": self.seconds, "length_ratio": self.ratio}
+        figures["left_out"] = self.left_out
         everything = {
             "title": self.title,
             "scores": scores,
@@ -95,13 +100,21 @@ def evaluate(
 ) -> PairEvaluation:
     """Translate and score: BLEU, chrF, METEOR with confidence intervals, BLEU by length, floors, perplexity.
 
+    Pairs without text on one side are left out, as in training, and counted.
+
     Args:
         translator: at work.
         sources, references: text, a line each.
         title: which data.
         train: training sources and targets, for the floor "nearest training sentence".
         lowercase: BLEU and chrF in small letters, as much of the literature on small data has it.
+
+    Raises:
+        DataError: no pair has text on both sides.
     """
+    kept = scorable(sources, references, title)
+    count, left_out = len(sources), len(sources) - len(kept)
+    sources, references = [sources[n] for n in kept], [references[n] for n in kept]
     begun = time.perf_counter()
     outputs = [found[0].text for found in translator.translate(sources)]
     seconds = time.perf_counter() - begun
@@ -118,8 +131,9 @@ def evaluate(
     loss = mean_loss(translator.model, pairs.source, pairs.target)
     words = sum(len(line.split()) for line in references)
     return PairEvaluation(
-        title=f"{title}, {len(sources):,} pairs, {translator.decoding.describe()}",
-        outputs=outputs,
+        title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}",
+        outputs=aligned(outputs, kept, count),
+        left_out=left_out,
         scores=scores,
         lengths=by_length(bleu, outputs, references, sources),
         floors=floors,
@@ -128,6 +142,40 @@ def evaluate(
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
     )
+
+
+def scorable(sources: Sequence[str], references: Sequence[str], title: str) -> list[int]:
+    """The numbers of the pairs that can be scored.
+
+    Raises:
+        DataError: there is none.
+    """
+    kept = complete(sources, references)
+    if not kept:
+        raise DataError(
+            f"{title}: expected pairs with text on both sides, got {len(sources):,} pairs, each without a "
+            "source or a reference; give both"
+        )
+    return kept
+
+
+def counted(kept: int, left_out: int, what: str) -> str:
+    """How much is scored, for a title.
+
+    Example:
+        >>> counted(748, 110, "pairs"), counted(3, 0, "pairs")
+        ('748 pairs (110 more have an empty side and are left out)', '3 pairs')
+    """
+    more = f" ({left_out:,} more have an empty side and are left out)" if left_out else ""
+    return f"{kept:,} {what}{more}"
+
+
+def aligned(outputs: Sequence[str], kept: Sequence[int], count: int) -> list[str]:
+    """A line for each pair of the data, an empty one where the pair was left out."""
+    lines = [""] * count
+    for number, output in zip(kept, outputs, strict=True):
+        lines[number] = output
+    return lines
 
 
 def mean_loss(model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:

@@ -33,6 +33,7 @@ class ManyEvaluation(NamedTuple):
             low, high = bleu.low or bleu.value, bleu.high or bleu.value
             copied = one.floors[0].bleu
             told = "  never trained (zero-shot)" if pair in self.unseen else ""
+            told += f"  {one.left_out:,} pairs with an empty side left out" if one.left_out else ""
             told += beside(bleu.value, copied).replace("this floor", "the floor (source copied)")
             lines.append(
                 f"{pair:<8}{bleu.value:>8.2f}{f'{low:.2f}-{high:.2f}':>16}{chrf.value:>8.2f}"

@@ -10,7 +10,7 @@ import torch
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.models import Generator
-from weft.tasks.pairs.evaluation import perplexity
+from weft.tasks.pairs.evaluation import counted, perplexity
 
 TOKENS = 2000  # target positions whose distributions are held at once
 
@@ -28,6 +28,7 @@ class GivenScores(NamedTuple):
 
     title: str
     lines: list[Scored]
+    kept: Sequence[int]  # of the lines; the others answer pairs with an empty side and are not summed
 
     @property
     def outputs(self) -> list[str]:
@@ -37,15 +38,15 @@ class GivenScores(NamedTuple):
     @property
     def perplexity(self) -> float:
         """e to the mean loss of a token."""
-        return perplexity(
-            -sum(one.logp for one in self.lines) / max(1, sum(one.tokens for one in self.lines))
-        )
+        logp, tokens = self._total()
+        return perplexity(-logp / max(1, tokens))
 
     def text(self) -> str:
         """For a reader: each line, and all together."""
-        total, tokens = sum(one.logp for one in self.lines), sum(one.tokens for one in self.lines)
+        total, tokens = self._total()
+        shown = counted(len(self.kept), len(self.lines) - len(self.kept), "translations")
         whole = (
-            f"{self.title}: {len(self.lines):,} translations, log-probability {total:.2f} nats, "
+            f"{self.title}: {shown}, log-probability {total:.2f} nats, "
             f"{tokens:,} tokens with <eos>, perplexity {self.perplexity:.3f} a token"
         )
         return "\n".join([*self.outputs, whole])
@@ -53,9 +54,13 @@ class GivenScores(NamedTuple):
     def json(self) -> str:
         """For a program."""
         rows = [one._asdict() for one in self.lines]
-        return (
-            json.dumps({"title": self.title, "perplexity": self.perplexity, "lines": rows}, indent=1) + "\n"
-        )
+        figures = {"perplexity": self.perplexity, "left_out": len(self.lines) - len(self.kept)}
+        return json.dumps({"title": self.title, **figures, "lines": rows}, indent=1) + "\n"
+
+    def _total(self) -> tuple[float, int]:
+        """Log-probability and tokens of the lines that count."""
+        chosen = [self.lines[number] for number in self.kept]
+        return sum(one.logp for one in chosen), sum(one.tokens for one in chosen)
 
 
 class Batch(Protocol):
@@ -77,6 +82,7 @@ def score_file(
     options: Mapping[str, Any],
     *,
     labels: Sequence[str] = (),
+    kept: Sequence[int] | None = None,
 ) -> GivenScores:
     """The lines of a file as answers to the sources.
 
@@ -87,6 +93,8 @@ def score_file(
         batch: makes batches.
         options: of the command; `score` is the file, and no other has a meaning beside it.
         labels: what each line begins with, before a tab; nothing unless given.
+        kept: the numbers of the sources whose pair has text on both sides, the only ones that are summed;
+            all unless given.
 
     Raises:
         ConfigError: other options.
@@ -109,7 +117,7 @@ def score_file(
                 )
     found = scores_of(model, encode(texts), batch)
     lines = [Scored(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
-    return GivenScores(str(path), lines)
+    return GivenScores(str(path), lines, range(count) if kept is None else kept)
 
 
 def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:
