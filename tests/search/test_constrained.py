@@ -111,11 +111,12 @@ def test_a_wide_grid_is_brute_force_over_what_holds_the_words(words: list[list[i
         eos=EOS,
         max_length=limits,
         width=WIDE,
+        nbest=5,
         length_penalty=0.6,
     )
     for source, limit in enumerate(limits.tolist()):
         every = enumerate_all(table, source, eos=EOS, limit=limit, alpha=0.6, kind="length")
-        same(as_found(found, source), [one for one in every if holds(body(one), words)][:1])
+        same(as_found(found, source), [one for one in every if holds(body(one), words)][:5])
 
 
 def test_a_narrow_grid_holds_the_words_wherever_the_source_stands_in_the_batch() -> None:
@@ -194,8 +195,51 @@ def test_one_group_is_a_beam_and_groups_that_do_not_care_are_alike() -> None:
     apart = diverse(Calls(), start(table), first(7), width=4, groups=2, strength=9.0, nbest=4, **settings)
     for source in range(7):
         same(as_found(one, source), as_found(two, source))
-        same(as_found(both, source)[::2], as_found(half, source))
-        assert len({tuple(found.tokens) for found in as_found(apart, source)}) >= 3
+        best = as_found(half, source)
+        assert all(one in as_found(both, source) for one in best)
+        for found in (as_found(both, source), as_found(apart, source)):
+            assert len({tuple(one.tokens) for one in found}) == 4
+
+
+def sure_table(sources: int, longest: int, vocabulary: int, seed: int) -> Tensor:
+    """One continuation is all but certain everywhere: a weak penalty moves no group away from it."""
+    return random_table(sources, longest, vocabulary, seed, sharp=9.0)
+
+
+@pytest.mark.parametrize(("groups", "size"), [(4, 1), (4, 2), (2, 3)])
+def test_hypotheses_of_a_confident_model_are_different_and_those_of_the_groups_stay(
+    groups: int, size: int
+) -> None:
+    table, narrow = (
+        sure_table(7, 5, 11, seed=5),
+        {"eos": EOS, "max_length": torch.tensor([5, 4, 3, 5, 1, 2, 5])},
+    )
+    settings = {**narrow, "width": groups * size, "groups": groups, "strength": 0.5}
+    found = diverse(Calls(), start(table), first(7), nbest=4, **settings)
+    plain = beam(Calls(), start(table), first(7), nbest=4, width=groups * size, **narrow)
+    for source, limit in enumerate(narrow["max_length"].tolist()):
+        got = as_found(found, source)
+        assert len({tuple(one.tokens) for one in got}) == len(got) == 4
+        assert all(len(one.tokens) <= limit for one in got)
+        alone = diverse(
+            Calls(), start(table[[source]]), first(1), nbest=4, **{**settings, "max_length": limit}
+        )
+        same(as_found(alone, 0), got)
+        own = plain_diverse(table, source, limit=limit, groups=groups, size=size, strength=0.5)
+        different = {tuple(one.tokens): one for one in own}
+        for one in [one for one in different.values() if one.tokens[-1] == EOS][:4]:
+            assert tuple(one.tokens) in {tuple(other.tokens) for other in got}
+        filled = [one for one in got if tuple(one.tokens) not in different]
+        assert all(one in as_found(plain, source) for one in filled)
+        ended = [one for one in got if one.tokens[-1] == EOS]
+        assert got[: len(ended)] == sorted(ended, key=lambda one: -one.score)
+
+
+def test_where_fewer_different_hypotheses_exist_the_rest_are_absent() -> None:
+    table = random_table(3, 1, 3, seed=2)
+    found = diverse(Calls(), start(table), first(3), eos=EOS, max_length=1, width=4, groups=4, nbest=4)
+    assert [len(as_found(found, source)) for source in range(3)] == [3, 3, 3]
+    assert (found.score[:, 3] == -math.inf).all() and (found.lengths[:, 3] == 0).all()
 
 
 @pytest.mark.parametrize("mean", ["probability", "log"])

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from weft.errors import ConfigError
+from weft.search.beam import beam
 from weft.search.candidates import best_candidates
 from weft.search.grouped import Choices, grouped
-from weft.search.hypotheses import Hypotheses
+from weft.search.hypotheses import Hypotheses, distinct
 from weft.search.normalisation import Normalisation
-from weft.search.step import Step
-from weft.tree import State
+from weft.search.step import Step, source_limits
+from weft.tree import State, keep_sources
 
 
 def diverse(
@@ -32,6 +34,8 @@ def diverse(
     """At each step group g ranks by Theta(y) + logp - lambda * (times the groups before it chose the token).
 
     The penalty ranks and is forgotten: sums and scores are the model's own. One group is a beam search.
+    A weak penalty lets groups of a confident model write the same text; each text is returned once. Where
+    this leaves fewer than `nbest`, a plain beam search of the same width supplies the rest.
 
     Args:
         step, state, first, eos, max_length, width, nbest, length_penalty, normalisation, banned: as in
@@ -54,7 +58,7 @@ def diverse(
         raise ConfigError(f"nbest: {nbest} came with width {width}; give 1 to {width}, or widen the beam")
     size = width // groups
 
-    def choose(logp: Tensor, base: Tensor, carried: Tensor) -> Choices:
+    def choose(logp: Tensor, base: Tensor, carried: Tensor, twins: Tensor) -> Choices:
         sources, _, vocabulary = logp.shape
         chosen = logp.new_zeros(sources, vocabulary)
         parts = []
@@ -72,8 +76,9 @@ def diverse(
         value, parent, token = (torch.stack(part, 1) for part in zip(*parts, strict=True))
         return Choices(value, parent, token, torch.zeros_like(token))
 
+    limits = source_limits(max_length, first)
     every = torch.ones(groups, dtype=torch.bool, device=first.device)
-    return grouped(
+    found = grouped(
         step,
         state,
         first,
@@ -82,8 +87,51 @@ def diverse(
         may_end=every,
         size=size,
         eos=eos,
-        max_length=max_length,
+        max_length=limits,
         nbest=nbest,
         length_penalty=length_penalty,
         normalisation=normalisation,
     )
+    few = (found.lengths == 0).any(1).nonzero().squeeze(1)
+    if groups == 1 or not len(few):
+        return found
+    plain = beam(
+        step,
+        keep_sources(state, few, 1),
+        first[few],
+        eos=eos,
+        max_length=limits[few],
+        width=width,
+        nbest=nbest,
+        length_penalty=length_penalty,
+        normalisation=normalisation,
+        banned=banned,
+    )
+    return _with(found, plain, few, eos)
+
+
+def _with(found: Hypotheses, more: Hypotheses, rows: Tensor, eos: int) -> Hypotheses:
+    """The hypotheses of these sources with as many others as there are places."""
+    longest = max(found.tokens.shape[2], more.tokens.shape[2])
+    tokens, added = (
+        pad(part.tokens, (0, longest - part.tokens.shape[2]), value=eos) for part in (found, more)
+    )
+    found, more = found._replace(tokens=tokens), more._replace(tokens=added)
+    count = tokens.shape[1]
+    own = Hypotheses(*(part[rows] for part in found))
+    new = more._replace(score=more.score.masked_fill(_among(more.tokens, own), -float("inf")))
+    room = (own.lengths == 0).sum(1, keepdim=True)
+    late = (new.score > -float("inf")).cumsum(1) > room
+    new = new._replace(score=new.score.masked_fill(late, -float("inf")))
+    joined = Hypotheses(*(torch.cat(pair, 1) for pair in zip(own, new, strict=True)))
+    filled = distinct(joined, count, eos)
+    tokens = pad(filled.tokens, (0, longest - filled.tokens.shape[2]), value=eos)
+    return Hypotheses(
+        *(a.index_copy(0, rows, b) for a, b in zip(found, filled._replace(tokens=tokens), strict=True))
+    )
+
+
+def _among(tokens: Tensor, own: Hypotheses) -> Tensor:
+    """Which of the token sequences [B, M, T] are among the hypotheses, [B, M]."""
+    equal = (tokens[:, :, None] == own.tokens[:, None]).all(3) & (own.lengths > 0)[:, None]
+    return equal.any(2)

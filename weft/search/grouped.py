@@ -14,7 +14,7 @@ from torch import Tensor
 
 from weft.search.candidates import INFINITY
 from weft.search.finished import Added, Finished, append_cut, merge_ended, nothing_finished, read_back
-from weft.search.hypotheses import Hypotheses
+from weft.search.hypotheses import Hypotheses, distinct
 from weft.search.normalisation import Normalisation, norms
 from weft.search.step import Step, check_best, checked_step, no_token, source_limits
 from weft.tree import State, fan, keep_sources, reorder, take
@@ -29,8 +29,9 @@ class Choices(NamedTuple):
     carried: Tensor  # [B, G, n] int64, what the chooser wants to know of a hypothesis next time
 
 
-Choose = Callable[[Tensor, Tensor, Tensor], Choices]
-"""logp [B, G K, V], cumulative logp [B, G, K] float64 and what is carried [B, G, K] give the choices."""
+Choose = Callable[[Tensor, Tensor, Tensor, Tensor], Choices]
+"""logp [B, G K, V], cumulative logp [B, G, K] float64, what is carried [B, G, K] and twins [B, G K] give the
+choices. Places with the same number in `twins` have written the same tokens."""
 
 
 @torch.no_grad()
@@ -68,12 +69,13 @@ def grouped(
     base = torch.full((len(first), groups, size), -INFINITY, dtype=torch.float64, device=first.device)
     base[:, begin, 0] = 0.0
     carried = torch.zeros_like(base, dtype=torch.int64)
+    twins = torch.zeros(len(first), width, dtype=torch.int64, device=first.device)
     state, token, steps, time = fan(state, width), first.repeat_interleave(width), list[Added](), 0
 
     while len(source):
         time += 1
         logp, state = checked_step(step, token, state, eos)
-        found = choose(logp.view(len(source), width, -1), base, carried)
+        found = choose(logp.view(len(source), width, -1), base, carried, twins)
         check_best(found.value.flatten(1).amax(1), base.flatten(1).amax(1), time)
         is_eos = found.token == eos
         rank = torch.arange(found.token.shape[2], device=first.device)
@@ -92,6 +94,8 @@ def grouped(
         carried = found.carried.gather(2, order)
         parent, token = (part.gather(2, order).flatten(1) for part in (found.parent, found.token))
         steps.append(Added(source, parent, token))
+        prefix = twins.gather(1, parent) * logp.shape[1] + token
+        twins = (prefix[:, :, None] == prefix[:, None]).to(torch.uint8).argmax(2)  # the first that is equal
 
         bound = base.flatten(1).amax(1) / norm_of[limit]
         worst = table.score[:, -1].view(-1, groups)[:, may_end].amin(1)
@@ -109,8 +113,8 @@ def grouped(
             state = keep_sources(state, keep, width)
             kept = (keep[:, None] * groups + torch.arange(groups, device=first.device)).flatten()
             table = take(table, kept)
-            source, limit, ended, base, carried, parent, token = take(
-                (source, limit, ended, base, carried, parent, token), keep
+            source, limit, ended, base, carried, twins, parent, token = take(
+                (source, limit, ended, base, carried, twins, parent, token), keep
             )
         rows = parent + torch.arange(len(source), device=first.device)[:, None] * width
         state, token = reorder(state, rows.flatten()), token.flatten()
@@ -121,14 +125,11 @@ def grouped(
 def _gather(
     result: Finished, limits: Tensor, groups: int, nbest: int, steps: list[Added], eos: int
 ) -> Hypotheses:
-    """The n best of all groups: those that ended before those that were cut, then by score."""
+    """The n best different hypotheses of all groups."""
     result = Finished(*(part.view(len(limits), -1) for part in result))
-    order = result.score.sort(dim=1, descending=True, stable=True).indices
-    last = (result.written == limits[:, None]) | (result.score == -INFINITY)  # cut, or free: after all ends
-    order = order.gather(1, last.gather(1, order).to(torch.uint8).sort(dim=1, stable=True).indices)[:, :nbest]
-    result = Finished(*(part.gather(1, order) for part in result))
-    if len(limits) and bool((result.score[:, 0] == -INFINITY).any()):
-        raise no_token(int(result.score[:, 0].argmin()))
-    lengths = (result.written + (result.written < limits[:, None])) * (result.score > -INFINITY)
-    tokens = read_back(result, steps, eos)[:, :, : int(lengths.max()) if len(lengths) else 0]
-    return Hypotheses(tokens, lengths, result.logp, result.score)
+    there = result.score > -INFINITY
+    if len(limits) and not bool(there.any(1).all()):
+        raise no_token(int(there.any(1).int().argmin()))
+    lengths = (result.written + (result.written < limits[:, None])) * there
+    found = Hypotheses(read_back(result, steps, eos), lengths, result.logp, result.score)
+    return distinct(found, nbest, eos)

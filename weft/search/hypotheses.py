@@ -5,7 +5,10 @@ Read next: greedy.py.
 
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
+
+INFINITY = float("inf")
 
 
 class Hypotheses(NamedTuple):
@@ -24,6 +27,35 @@ class Hypotheses(NamedTuple):
 def best(hypotheses: Hypotheses) -> Hypotheses:
     """The first hypothesis of each source alone, N = 1."""
     return Hypotheses(*(part[:, :1] for part in hypotheses))
+
+
+def distinct(hypotheses: Hypotheses, count: int, eos: int) -> Hypotheses:
+    """The best `count` different hypotheses of each source: ended ones by score, then cut ones by score.
+
+    Args:
+        hypotheses: in any order, repetitions allowed; tokens after the end are eos.
+        count: N of the result; fewer different ones leave absent ones at the end.
+        eos: the token that ends a hypothesis.
+    """
+    tokens, lengths, _, score = hypotheses
+    last = tokens.gather(2, (lengths - 1).clamp(min=0)[..., None]).squeeze(2) if tokens.shape[2] else lengths
+    rank = (last != eos).to(torch.uint8).masked_fill(score == -INFINITY, 2)  # ended, cut, absent
+    order = score.sort(dim=1, descending=True, stable=True).indices
+    order = order.gather(1, rank.gather(1, order).sort(dim=1, stable=True).indices)
+    tokens = tokens.gather(1, order[..., None].expand_as(tokens))
+    equal = (tokens[:, :, None] == tokens[:, None]).all(3)  # [B, N, N]
+    again = equal.tril(-1).any(2) | (rank.gather(1, order) == 2)
+    keep = again.to(torch.uint8).sort(dim=1, stable=True).indices[:, :count]
+    absent, order = again.gather(1, keep), order.gather(1, keep)
+    tokens = tokens.gather(1, keep[..., None].expand(-1, -1, tokens.shape[2]))
+    lengths = lengths.gather(1, order).masked_fill(absent, 0)
+    longest = int(lengths.max()) if lengths.numel() else 0
+    return Hypotheses(
+        tokens.masked_fill(absent[..., None], eos)[..., :longest],
+        lengths,
+        hypotheses.logp.gather(1, order).masked_fill(absent, -INFINITY),
+        score.gather(1, order).masked_fill(absent, -INFINITY),
+    )
 
 
 def to_lists(hypotheses: Hypotheses, eos: int) -> list[list[list[int]]]:

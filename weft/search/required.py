@@ -105,7 +105,7 @@ def required(
         )
     groups = where.required + 1
 
-    def choose(logp: Tensor, base: Tensor, carried: Tensor) -> Choices:
+    def choose(logp: Tensor, base: Tensor, carried: Tensor, twins: Tensor) -> Choices:
         sources, places, vocabulary = logp.shape
         open_logp = logp.clone().view(sources, groups, width, vocabulary)
         open_logp[:, :-1, :, eos] = -INFINITY
@@ -128,6 +128,7 @@ def required(
                 (kept, after.clamp(min=0), 0),
             )
         ]
+        parts[0] = parts[0].masked_fill(_repeated(parts, twins), -INFINITY)
         order = parts[0].sort(dim=2, descending=True, stable=True).indices[:, :, : 2 * width]
         return Choices(*(part.gather(2, order) for part in parts))
 
@@ -153,3 +154,16 @@ def required(
 def _from_below(part: Tensor, empty: float) -> Tensor:
     """What group c offers to group c + 1; nothing comes to the first."""
     return torch.cat([torch.full_like(part[:, :1], empty), part[:, :-1]], 1)
+
+
+def _repeated(parts: Sequence[Tensor], twins: Tensor) -> Tensor:
+    """Choices [B, G, n] that write the same tokens as an earlier one and come to the same place.
+
+    A word that the text holds twice can be met by either, so that two ways lead to one hypothesis.
+    """
+    value, parent, token, place = parts
+    prefix = twins[:, None].expand(-1, parent.shape[1], -1).gather(2, parent)
+    same = (value > -INFINITY)[:, :, None]
+    for part in (prefix, token, place):
+        same = same & (part[..., None] == part[:, :, None])
+    return same.tril(-1).any(3)
