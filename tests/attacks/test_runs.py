@@ -17,6 +17,8 @@ from tests.commands import corpus, labelled
 from tests.commands.shell import weft
 from tests.fuzz.samples import GPT2, gpt2
 from tests.tasks.every import _series as make_series
+from tests.text.forged import forged, replace, split
+from weft.text.imported import KEY
 
 DEEP = "[" * 200_000
 COMMANDS = ["predict", "evaluate", "show", "inspect", "train"]
@@ -123,6 +125,31 @@ def test_what_stands_beside_the_model(jail: Jail, tmp_path: Path, name: str) -> 
     path.unlink()
     bombs.sparse(path, 2**40)
     refused(jail, tmp_path, rf"{sentence}|larger than", "show", run)
+
+
+TOKENIZERS = {
+    "a pattern that explodes": ({"pre_tokenizer": split("(a+)+$")}, "takes too long"),
+    "a normaliser without end": ({"normalizer": replace("", "y" * 10**6)}, "characters into more than"),
+    "a decoder without end": (
+        {"decoder": {"type": "Sequence", "decoders": [replace("a", "aa")] * 40}},
+        r"decoder may make a text 1\.1e\+12 times as long",
+    ),
+    "a table that makes the library panic": (
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAAAAA="}},
+        "index out of bounds",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_tokenizer_of_another_program(jail: Jail, run: Path, name: str) -> None:
+    parts, sentence = TOKENIZERS[name]
+    content = forged(**parts) | {KEY: {"order": [1, 3, 0, 2, 4, 5, 6], "framed": False}}
+    (run / "tokenizer.source.json").write_text(json.dumps(content))
+    (run.parent / "in.txt").write_text("a" * 300 + "b\n")
+    refused(
+        jail, run.parent, rf"tokenizer\.source\.json: .*{sentence}", "predict", run, run.parent / "in.txt"
+    )
 
 
 def test_weights_of_a_terabyte(jail: Jail, run: Path) -> None:

@@ -29,6 +29,10 @@ class Held:
             raise ZeroDivisionError
         return [f"{item}!" for item in items]
 
+    @staticmethod
+    def at_once(items: list[Any], stopped: Stopped) -> list[Any]:
+        return [f"{item}!" for item in items]
+
 
 def test_what_waits_is_answered_in_one_batch_each_with_its_own() -> None:
     async def scene() -> None:
@@ -116,6 +120,54 @@ def test_work_that_nobody_waits_for_is_given_up_within_a_step() -> None:
         with pytest.raises(Refusal, match="took too long") as late:
             await batcher.ask(Job("k", endless, ["a"], 0.05))
         assert (late.value.status, late.value.retry_after) == (503, 5)
+        batcher.drain()
+
+    asyncio.run(scene())
+
+
+class Panic(BaseException):
+    """As compiled code raises it: no `except Exception` stops it."""
+
+
+def test_a_worker_that_dies_is_replaced_and_its_requests_are_answered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def panics(items: list[Any], stopped: Stopped) -> list[Any]:
+        raise Panic("retry-limit-in-match over")
+
+    async def scene() -> None:
+        batcher = Batcher("test", most=20, rows=5)
+        for _ in range(3):
+            with pytest.raises(Refusal, match="the model failed") as failed:
+                await batcher.ask(Job("k", panics, ["a"], 20))
+            assert failed.value.status == 500
+            assert await batcher.ask(Job("k", Held.at_once, ["b"], 20)) == ["b!"]
+            assert not batcher.trouble
+        batcher.drain()
+        while not batcher.trouble:
+            await asyncio.sleep(0.005)
+        assert "has ended" in batcher.trouble
+
+    asyncio.run(scene())
+    assert capsys.readouterr().err.count("Panic: retry-limit-in-match over") == 3
+
+
+def test_a_deadline_holds_although_the_work_never_looks_and_a_stuck_batch_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scene() -> None:
+        work, batcher = Held(), Batcher("test", most=20, rows=5)
+        with pytest.raises(Refusal, match="took too long") as late:
+            await batcher.ask(Job("k", work, ["a"], 0.05))
+        assert late.value.status == 503
+        assert batcher.busy and not batcher.trouble
+        monkeypatch.setattr("weft.serve.batcher.STUCK_SECONDS", 0.1)
+        while not batcher.trouble:
+            await asyncio.sleep(0.005)
+        assert "does not end" in batcher.trouble
+        work.go.set()
+        assert await batcher.ask(Job("k", work, ["b"], 20)) == ["b!"]
+        assert not batcher.trouble
         batcher.drain()
 
     asyncio.run(scene())

@@ -71,10 +71,13 @@ class Serving:
         )
 
     async def ready(self, request: Request) -> Response:
-        """Whether requests are taken now: every run that has a model is loaded."""
+        """Whether requests are answered now: a run has a model, the queue has room, the threads work."""
         waits = self.batcher.waiting
-        ready = waits < self.limits.queue and any(run.ready for run in self.runs.values())
+        trouble = self.batcher.trouble or self.streams.trouble
+        ready = not trouble and waits < self.limits.queue and any(run.ready for run in self.runs.values())
         about = {"status": "ready" if ready else "not ready", "waiting": waits}
+        if trouble:
+            about["trouble"] = trouble
         return Json(about, 200 if ready else 503, {} if ready else {"Retry-After": "1"})
 
     async def metrics(self, request: Request) -> Response:

@@ -1,10 +1,12 @@
 """Requests that wait, answered together: one thread takes what can go into one batch.
 
 While a batch is computed others arrive; those of the same key become the next batch. Nobody waits for a
-batch to fill. Read next: answers.py, what a batch computes; app.py.
+batch to fill. A deadline is kept by the event loop, so that it holds whatever the thread does; a thread that
+dies is replaced. Read next: answers.py, what a batch computes; app.py.
 """
 
 import asyncio
+import math
 import threading
 import time
 import traceback
@@ -16,6 +18,9 @@ from weft.errors import WeftError
 from weft.serve.limits import Refusal
 
 Stopped = Callable[[], bool]
+STUCK_SECONDS = 10.0
+"""A batch that goes on so long after the last of its deadlines is stuck."""
+
 Work = Callable[[list[Any], Stopped], Sequence[Any]]
 """Items and whether to give up give an answer for each item; a step is all it may do after that."""
 
@@ -42,6 +47,8 @@ class Job:
         self.gone = threading.Event()
         self.loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[list[Any]] = self.loop.create_future()
+        timer = self.loop.call_later(seconds, self._answer, _late())
+        self.answer.add_done_callback(lambda _: timer.cancel())
 
     def over(self) -> bool:
         """Whether nobody waits for it any more."""
@@ -49,18 +56,17 @@ class Job:
 
     def finish(self, found: Sequence[Any] | Exception) -> None:
         """From the thread: hand over answers, or why there are none."""
-
-        def hand_over() -> None:
-            if self.answer.done():
-                return
-            if isinstance(found, Exception):
-                self.answer.set_exception(found)
-                self.answer.exception()  # the client may have left: then nobody asks
-            else:
-                self.answer.set_result(list(found))
-
         if not self.loop.is_closed():
-            self.loop.call_soon_threadsafe(hand_over)
+            self.loop.call_soon_threadsafe(self._answer, found)
+
+    def _answer(self, found: Sequence[Any] | Exception) -> None:
+        if self.answer.done():
+            return
+        if isinstance(found, Exception):
+            self.answer.set_exception(found)
+            self.answer.exception()  # the client may have left: then nobody asks
+        else:
+            self.answer.set_result(list(found))
 
 
 class Batcher:
@@ -81,8 +87,17 @@ class Batcher:
         self._running: list[Job] = []
         self._ready = threading.Condition()
         self._draining = False
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._thread.start()
+        self._name = name
+        self._begin()
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is answered now, for people; empty where all is well."""
+        with self._ready:
+            if not self._thread.is_alive():
+                return f"the thread of the {self._name} has ended"
+            late = time.monotonic() - max((job.until for job in self._running), default=math.inf)
+        return f"a batch of the {self._name} does not end" if late > STUCK_SECONDS else ""
 
     @property
     def waiting(self) -> int:
@@ -140,11 +155,23 @@ class Batcher:
             self._draining = True
             self._ready.notify()
 
+    def _begin(self) -> None:
+        self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+        self._thread.start()
+
     def _work(self) -> None:
-        while jobs := self._next():
-            self._run(jobs)
+        try:
+            while jobs := self._next():
+                self._run(jobs)
+                with self._ready:
+                    self._running = []
+        except BaseException as error:  # noqa: BLE001  a panic in compiled code is no Exception
+            traceback.print_exception(error)
             with self._ready:
-                self._running = []
+                jobs, self._running = self._running, []
+                self._begin()  # first: whoever is answered may ask again
+            for job in jobs:
+                job.finish(_failed())
 
     def _next(self) -> list[Job]:
         """The jobs of the next batch; none when the server ends."""
@@ -189,7 +216,7 @@ class Batcher:
         except Exception as error:  # noqa: BLE001  whatever it is, the server lives on and says so
             traceback.print_exception(error)
             for job in jobs:
-                job.finish(Refusal(500, "the model failed on this input; the server's log says where"))
+                job.finish(_failed())
             return
         self.batches += 1
         self.answered += len(items)
@@ -200,3 +227,7 @@ class Batcher:
 
 def _late() -> Refusal:
     return Refusal(503, "it took too long and was given up; ask for less, or later", retry_after=5)
+
+
+def _failed() -> Refusal:
+    return Refusal(500, "the model failed on this input; the server's log says where")

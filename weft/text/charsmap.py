@@ -10,6 +10,7 @@ import struct
 from string import printable
 
 LONGEST = 64  # bytes of a rule; those of Unicode take less
+LONGEST_TEXT = 256  # bytes that a rule may write; those of Unicode take up to 33
 
 
 class Charsmap:
@@ -19,7 +20,10 @@ class Charsmap:
         data: the table; empty for none.
 
     Raises:
-        ValueError: it is damaged.
+        ValueError: it is damaged, or a rule writes a very long text.
+
+    Attributes:
+        longest: how many times as long a text may become, at most.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -28,6 +32,11 @@ class Charsmap:
         size = struct.unpack_from("<I", data)[0] if data else 0
         self._units = struct.unpack(f"<{size // 4}I", data[4 : 4 + size // 4 * 4])
         self._texts = data[4 + size :]
+        self.longest = max(1, *map(len, self._texts.split(b"\0")))
+        if self.longest > LONGEST_TEXT:
+            raise ValueError(
+                f"a rule of its table writes {self.longest} bytes, at most {LONGEST_TEXT} may be"
+            )
         # Most texts hold nothing else, and are then as they were.
         self._same = {mark for mark in printable if self._rule(mark.encode(), 0)[0] == 0}
 

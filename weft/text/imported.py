@@ -15,11 +15,13 @@ from tokenizers import Tokenizer
 
 from weft import jsonfile
 from weft.errors import CheckpointError, DataError
+from weft.text import bounds
 from weft.text.saved import write
 from weft.text.vocabulary import EOS, Vocabulary, Word
 
 KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
+_SAMPLE = "Ångström, İ: “½” \u1f82 ① 中文 ﷺ"
 
 
 class Imported(Vocabulary):
@@ -29,6 +31,9 @@ class Imported(Vocabulary):
         content: of the tokenizer.json, without the key `weft`.
         order: for each number its number there; -1 where there is none.
         framed: encode with the marks that the tokenizer puts before and after a text.
+
+    Raises:
+        ValueError: the content is damaged, or could take time or memory without end (bounds.py).
     """
 
     def __init__(self, content: dict[str, Any], order: Sequence[int], *, framed: bool) -> None:
@@ -36,7 +41,8 @@ class Imported(Vocabulary):
         self._content = content
         self._order = list(order)
         self._framed = framed
-        self._tokenizer = Tokenizer.from_str(json.dumps(content))
+        self._tokenizer = _built(content)
+        self._growth = bounds.Growth(content.get("normalizer"))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         added = self._tokenizer.get_added_tokens_decoder().items()
@@ -47,10 +53,14 @@ class Imported(Vocabulary):
         """The numbers of many texts.
 
         Raises:
-            DataError: a text holds half a surrogate pair; or the tokenizer knows a piece the model does not.
+            DataError: a text holds half a surrogate pair, or becomes far too long when it is normalised; the
+                tokenizer fails, or knows a piece the model does not.
         """
         try:
-            found = self._tokenizer.encode_batch(list(texts), add_special_tokens=self._framed)
+            for text in texts:
+                self._growth.check(text)
+            with bounds.guarded("the tokenizer"):
+                found = self._tokenizer.encode_batch(list(texts), add_special_tokens=self._framed)
             return [[self._number[there] for there in one.ids] for one in found]
         except (TypeError, UnicodeEncodeError) as error:
             raise DataError(
@@ -66,7 +76,8 @@ class Imported(Vocabulary):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
         there = [self._order[number] for number in _plain(ids) if number > EOS]
-        return self._tokenizer.decode([number for number in there if number >= 0]).strip()
+        with bounds.guarded("the tokenizer's decoder"):
+            return self._tokenizer.decode([number for number in there if number >= 0]).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Every piece for the eye, a space shown as ▁."""
@@ -118,9 +129,9 @@ def renumbered(
     """
     content = _read(path)
     try:
-        tokenizer = Tokenizer.from_str(json.dumps(content))
+        tokenizer = _built(content)
     except Exception as error:
-        raise CheckpointError(f"{path}: is no tokenizer.json ({error}); fetch it again") from error
+        raise CheckpointError(f"{path}: cannot be used ({str(error)[:200]}); fetch it again") from error
     if tokenizer.get_vocab_size() > size:
         raise CheckpointError(
             f"{path}: has {tokenizer.get_vocab_size()} pieces, the model {size}; is it the one of this model?"
@@ -155,7 +166,20 @@ def load(path: Path) -> Vocabulary:
         order = [int(number) for number in about["order"]]
         return Imported(content, order, framed=bool(about["framed"]))
     except Exception as error:
-        raise CheckpointError(f"{path}: is damaged ({str(error)[:200]}); import the model again") from error
+        raise CheckpointError(
+            f"{path}: cannot be used ({str(error)[:200]}); import the model again"
+        ) from error
+
+
+def _built(content: dict[str, Any]) -> Tokenizer:
+    """The library's tokenizer, after what it may cost has been checked."""
+    bounds.check(content)
+    bounds.Growth(content.get("normalizer")).check(_SAMPLE)
+    with bounds.guarded("the tokenizer"):
+        tokenizer = Tokenizer.from_str(json.dumps(content))
+        if tokenizer.normalizer is not None:
+            tokenizer.normalizer.normalize_str(_SAMPLE)  # a damaged table panics on the first text
+    return tokenizer
 
 
 def _read(path: Path) -> dict[str, Any]:

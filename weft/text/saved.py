@@ -15,6 +15,7 @@ from tokenizers import models
 
 from weft import jsonfile
 from weft.errors import CheckpointError
+from weft.text.bounds import guarded
 from weft.text.pieces import PATTERNS, SPECIALS
 
 LARGEST = jsonfile.LARGEST
@@ -69,7 +70,8 @@ def read(path: Path) -> Saved:
         sort = str(error).removeprefix("it is ")
         raise _wrong(path, sort if "larger" in sort or "ordinary" in sort else "not JSON") from error
     try:
-        return _parse(content)
+        with guarded("it"):
+            return _parse(content)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         reason = str(error) if type(error) is ValueError else "a part is missing or of the wrong type"
         raise _wrong(path, reason) from error

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from tokenizers import Tokenizer, models
 
 from weft.errors import CheckpointError, DataError
+from weft.text.bounds import guarded
 from weft.text.charsmap import Charsmap
 from weft.text.imported import KEY
 from weft.text.pieces import SPECIALS
@@ -59,7 +60,8 @@ class SentencePieces(Vocabulary):
         self._names = list(names)
         self._framed = framed
         self._numbers_of = {name: number for number, name in enumerate(names) if number > EOS}
-        self._segment = Tokenizer(models.Unigram(model.pieces, 0, False))
+        with guarded("the tokenizer"):
+            self._segment = Tokenizer(models.Unigram(model.pieces, 0, False))
         self._table = Charsmap(model.table)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -71,7 +73,8 @@ class SentencePieces(Vocabulary):
         marks = [self._mark(text) for text in texts]
         try:
             cut = [self._normalised(text[len(mark) :]) for text, mark in zip(texts, marks, strict=True)]
-            found = self._segment.encode_batch(cut, add_special_tokens=False)
+            with guarded("the tokenizer"):
+                found = self._segment.encode_batch(cut, add_special_tokens=False)
         except (TypeError, UnicodeEncodeError) as error:
             raise DataError(
                 "a text holds half a surrogate pair, which is no character; "

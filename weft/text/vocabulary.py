@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from tokenizers import Tokenizer, models
 
 from weft.errors import DataError
+from weft.text.bounds import guarded
 from weft.text.learn import learn
 from weft.text.normalise import normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter
@@ -236,7 +237,10 @@ class Vocabulary:
         try:
             if self._more:
                 return [self._with_more(word) for word in words]
-            return [found.ids for found in self._segment.encode_batch_fast([" " + word for word in words])]
+            with guarded("the vocabulary"):
+                return [
+                    found.ids for found in self._segment.encode_batch_fast([" " + word for word in words])
+                ]
         except (TypeError, UnicodeEncodeError) as error:
             wrong = next((word for word in words if any("\ud800" <= mark <= "\udfff" for mark in word)), None)
             if wrong is None:
@@ -248,7 +252,8 @@ class Vocabulary:
 
     def _spelled(self, word: str) -> list[tuple[int, str]]:
         """The number of each piece, and how it is written."""
-        found = self._segment.encode(" " + word)
+        with guarded("the vocabulary"):
+            found = self._segment.encode(" " + word)
         spans = zip(found.ids, found.offsets, strict=True)
         return [(number, (" " + word)[begin:end]) for number, (begin, end) in spans]
 

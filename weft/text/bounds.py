@@ -1,0 +1,213 @@
+"""What a tokenizer.json from elsewhere may cost: slow patterns, texts that grow, panics of the library.
+
+A pattern such as (a+)+$ takes twice as long for each further letter. A normaliser that replaces a by aa
+thirty times writes gigabytes. A damaged table makes the library panic, which Python sees as a BaseException
+that no `except Exception` stops. `check` refuses such a file before anything is built from it, `Growth`
+refuses a text that would become too long, and `guarded` turns a panic into one of Weft's errors.
+Read next: imported.py.
+"""
+
+import base64
+import json
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+
+from weft.errors import DataError
+from weft.text.charsmap import Charsmap
+
+SLOW_SECONDS = 0.05
+"""Processor time for a text of a few hundred symbols; an ordinary pattern takes a thousandth of it."""
+
+MOST_PATTERNS = 64
+LONGER = 32  # a normalised text may be so many times as long as the text,
+ROOM = 10_000  # and so many symbols longer
+LONGEST_WORD = 1000  # symbols of a word that WordPiece cuts; its time grows with their square
+LONGEST_AFFIX = 64  # of a piece
+_REPEATS = (8, 12, 16, 18, 20, 22, 24, 26, 28, 32)  # small steps: the time may double with each
+_MORE = (40, 52, 68, 88, 114, 148, 192, 250, 325)  # for times that grow with a power of the length
+_LETTERS = "aA0 ._é中\n\u0301"
+_FACTORS = {"NFC": 3, "NFD": 4, "NFKC": 18, "NFKD": 18, "Lowercase": 3, "ByteLevel": 4, "BertNormalizer": 36}
+"""How much longer these make a text at most (Unicode Standard Annex 15, table 2); others do not."""
+
+
+@contextmanager
+def guarded(what: str) -> Iterator[None]:
+    """Turn a failure inside the `tokenizers` library into one of Weft's errors.
+
+    Args:
+        what: begins the sentence, such as "the tokenizer".
+
+    Raises:
+        DataError: the library panicked, or gave an error without a class of its own.
+    """
+    try:
+        yield
+    except BaseException as error:
+        panicked = type(error).__name__ == "PanicException"  # of pyo3; no module exports it
+        if not panicked and type(error) is not Exception:
+            raise
+        said = " ".join(str(error).split())[:200]
+        raise DataError(f"{what} failed ({said}); use another tokenizer") from None
+
+
+def check(content: Mapping[str, Any]) -> None:
+    """Refuse a tokenizer.json that could take time or memory without end.
+
+    Raises:
+        ValueError: says which part of it.
+    """
+    _check_model(content.get("model"))
+    _check_template(content.get("post_processor"))
+    patterns = set(_patterns([content.get(part) for part in ("normalizer", "pre_tokenizer", "decoder")]))
+    if len(patterns) > MOST_PATTERNS:
+        raise ValueError(f"it has {len(patterns)} patterns, expected at most {MOST_PATTERNS}")
+    for pattern in sorted(patterns):
+        _check_pattern(pattern)
+    decoded = math.prod(_factor(step) for step in _steps(content.get("decoder"), "decoders"))
+    if decoded > LONGER:
+        raise ValueError(
+            f"its decoder may make a text {decoded:.3g} times as long, expected at most {LONGER}"
+        )
+    growth = Growth(content.get("normalizer"))
+    for token in content.get("added_tokens") or ():
+        if token.get("normalized"):
+            growth.check(token["content"])
+
+
+class Growth:
+    """Refuses texts that a normaliser would make far longer than they are.
+
+    Args:
+        normaliser: the part of a tokenizer.json; None for none.
+
+    Raises:
+        ValueError: a table with rules that write too much.
+    """
+
+    def __init__(self, normaliser: Any) -> None:
+        self._steps = list(_steps(normaliser, "normalizers"))
+        self._factor = math.prod(_factor(step) for step in self._steps)
+        self._added = sum(len(step.get("prepend", "")) for step in self._steps)
+
+    def check(self, text: str) -> None:
+        """Refuse a text that would become too long; nothing longer than that is ever written.
+
+        Raises:
+            DataError: it would.
+        """
+        most = ROOM + LONGER * len(text)
+        if (len(text) + self._added) * self._factor <= most:
+            return
+        normalised = text
+        for step in self._steps:
+            if _length_after(step, normalised) > most:
+                raise DataError(
+                    f"the tokenizer's normaliser turns {len(text):,} characters into more than {most:,}; "
+                    "use another tokenizer"
+                )
+            normalised = _applied(step, normalised)
+
+
+def _length_after(step: Mapping[str, Any], text: str) -> int:
+    """How long a text becomes by one step, without writing it where that may be long."""
+    kind = step.get("type")
+    if kind == "Prepend":
+        return len(text) + len(step["prepend"])
+    if kind != "Replace":
+        return len(_applied(step, text))
+    without, marked = (len(_applied({**step, "content": mark}, text)) for mark in ("", "x"))
+    return without + (marked - without) * len(step["content"])
+
+
+def _applied(step: Mapping[str, Any], text: str) -> str:
+    with guarded("the tokenizer's normaliser"):
+        return _built({"normalizer": step}).normalizer.normalize_str(text)  # type: ignore[no-any-return]
+
+
+def _built(parts: Mapping[str, Any]) -> Tokenizer:
+    plain = json.loads(Tokenizer(models.WordLevel({"a": 0}, "a")).to_str())
+    return Tokenizer.from_str(json.dumps({**plain, **parts}))
+
+
+def _steps(part: Any, name: str) -> Iterator[Mapping[str, Any]]:
+    """The single steps of a normaliser or a decoder, in order."""
+    if isinstance(part, Mapping) and part.get("type") == "Sequence":
+        for step in part[name]:
+            yield from _steps(step, name)
+    elif isinstance(part, Mapping):
+        yield part
+
+
+def _factor(step: Mapping[str, Any]) -> float:
+    """How many times as long a step makes a text at most, what it prepends left out."""
+    if step.get("type") == "Precompiled":
+        return Charsmap(base64.b64decode(step["precompiled_charsmap"] or "")).longest
+    if step.get("type") != "Replace":
+        return _FACTORS.get(str(step.get("type")), 1)
+    pattern, content = step["pattern"], step["content"]
+    if pattern.get("String"):
+        return max(1.0, len(content) / len(pattern["String"]))
+    return 1.0 + len(content)  # a pattern may match the empty text before each symbol
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, Mapping):
+        raise ValueError("it has no model")
+    if (model.get("max_input_chars_per_word") or 0) > LONGEST_WORD:
+        raise ValueError(f"max_input_chars_per_word is above {LONGEST_WORD}")
+    for name in ("continuing_subword_prefix", "end_of_word_suffix"):
+        if len(model.get(name) or "") > LONGEST_AFFIX:
+            raise ValueError(f"{name} is longer than {LONGEST_AFFIX} characters")
+
+
+def _check_template(part: Any) -> None:
+    """A text stands once in what is put around it."""
+    if not isinstance(part, Mapping):
+        return
+    for other in part.get("processors") or ():
+        _check_template(other)
+    if part.get("type") == "TemplateProcessing":
+        count = sum("Sequence" in piece for piece in part["single"])
+        if count != 1 or len(part["single"]) > LONGEST_AFFIX:
+            raise ValueError(f"its template has the text {count} times among {len(part['single'])} pieces")
+
+
+def _patterns(part: Any) -> Iterator[str]:
+    if isinstance(part, Mapping):
+        if isinstance(part.get("Regex"), str):
+            yield part["Regex"]
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from _patterns(one)
+
+
+def _check_pattern(pattern: str) -> None:
+    """Refuse a pattern whose time explodes: on repetitions of what it is made of, and of common symbols."""
+    cut = pre_tokenizers.Split(Regex(pattern), "isolated").pre_tokenize_str
+    own = "".join(dict.fromkeys(re.sub(r"\\\w", "", pattern)))[:64]  # a match may need one of them at its end
+    marks = dict.fromkeys([*re.findall(r"\w", own)[:8], *_LETTERS])
+    runs = dict.fromkeys(re.findall(r"\w{2,12}", pattern)[:8])
+    pairs = {one + two for one in marks for two in marks if one != two} - set(runs)
+    for unit in (*marks, *runs, *sorted(pairs)):
+        counts = _REPEATS if unit in pairs else (*_REPEATS, *_MORE)
+        for text in [unit * count + end for end in ("", "!", "!" + own) for count in counts]:
+            if _slow(cut, text) and _slow(cut, text):  # twice: a machine may stumble
+                shown = pattern if len(pattern) <= 80 else pattern[:80] + "…"
+                raise ValueError(f"the pattern {shown!r} takes too long on texts such as {text[:24]!r}")
+
+
+def _slow(cut: Any, text: str) -> bool:
+    begun = time.thread_time()
+    try:
+        with guarded("the pattern"):
+            cut(text)
+    except DataError:  # the library gave up
+        return True
+    return time.thread_time() - begun > SLOW_SECONDS
