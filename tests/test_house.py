@@ -89,7 +89,18 @@ HOMES = {
     "prometheus_client": {"serve"},
     "ray": {"commands"},
 }
-HEAVY = ["torch", "numpy", "tokenizers", "matplotlib", "rich", "ruamel", "sacrebleu", "safetensors", "PIL"]
+HEAVY = [
+    "torch",
+    "numpy",
+    "tokenizers",
+    "matplotlib",
+    "rich",
+    "ruamel",
+    "sacrebleu",
+    "safetensors",
+    "PIL",
+    "pandas",
+]
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}
 MACHINE = re.compile(r"(?<![\w.~$}>])/(?:home|root|work|tmp|mnt|Users)/\w")
 REGISTRY = re.compile(r"(?:pypi|pythonhosted|pytorch|npmjs)\.org\b(?!/docs)|\.\./shared\b")

@@ -127,3 +127,7 @@ def test_without_pyarrow_a_parquet_file_is_refused_in_a_sentence(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     said = refused(weft("predict", run, past, "--output", tmp_path / "out.parquet"))
     assert "pip install 'weft[parquet]'" in said and not (tmp_path / "out.parquet").exists()
+
+
+def test_a_model_without_covariates_takes_no_future(run: Path, past: Path) -> None:
+    assert "--future: this model reads no covariates" in refused(weft("predict", run, past, "--future", past))

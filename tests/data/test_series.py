@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from weft.data.series import after, as_parquet, read_series
+from weft.data.parquet import as_parquet
+from weft.data.series import Columns, read_series
 from weft.data.windows import Windows, covariates
 from weft.errors import ConfigError, DataError
 
@@ -83,20 +84,15 @@ def test_what_is_wrong_is_named_by_line(tmp_path: Path, rows: str, sentence: str
 def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "ds,y\n2024-01-02,1\n")
     with pytest.raises(ConfigError, match="has no column 'z'; it has ds, y"):
-        read_series(path, targets=["z"])
-
-
-def test_months_go_on_as_months() -> None:
-    times = np.array(["2023-10-01", "2023-11-01", "2023-12-01"], dtype="datetime64[s]")
-    assert [str(time)[:10] for time in after(times, 3)] == ["2024-01-01", "2024-02-01", "2024-03-01"]
-    assert after(np.arange(4), 2).tolist() == [4, 5]
+        read_series(path, Columns(targets=["z"]))
 
 
 def windows(rows: int = 20, lookback: int = 3, horizon: int = 2, split: tuple = (10, 4, 6)) -> Windows:
     from weft.data.series import Series, Table
 
     values = np.stack([np.arange(rows) * 1.0, np.ones(rows)], 1)
-    table = Table([Series("", np.arange(rows), values, np.zeros((rows, 0)))], ("a", "b"), (), False)
+    none = np.zeros((rows, 0))
+    table = Table([Series("", np.arange(rows), values, none, none, none[:0], "")], ("a", "b"), (), (), False)
     return Windows(table, split=split, lookback=lookback, horizon=horizon, calendar=False)
 
 

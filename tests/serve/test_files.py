@@ -177,14 +177,13 @@ def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None
     numbers = [round(20 + row % 7, 1) for row in range(30)]
     reply = post(f"{address}/predict", {"run": "waves", "inputs": numbers})
     assert reply.status == 200, reply
-    lines = ["date,north", *(f"2024-01-{row + 1:02},{value}" for row, value in enumerate(numbers))]
+    clock = [f"2024-01-{1 + row // 24:02} {row % 24:02}:00:00" for row in range(30)]
+    lines = ["date,north", *(f"{time},{value}" for time, value in zip(clock, numbers, strict=True))]
     asked = {"run": "waves", "inputs": "\n".join(lines)}
     reply = post(f"{address}/predict", asked)
     assert reply.status == 200, reply
     (rows,) = next(value for value in reply.body.values() if isinstance(value, list))
-    assert [row["ds"] for row in rows] == [
-        f"2024-{day}" for day in ("01-31", "02-01", "02-02", "02-03", "02-04")
-    ]
+    assert [row["ds"] for row in rows] == [f"2024-01-02 {hour:02}:00:00" for hour in range(6, 11)]
     assert all(row["unique_id"] == "north" and isinstance(row["y"], float) for row in rows)
     asked["inputs"] = "date,north\n2024-01-01,many\n"
     reply = post(f"{address}/predict", asked)

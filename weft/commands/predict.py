@@ -59,6 +59,11 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
 @click.option("--source", help="Of a model of many languages: the one that is read, if its prompt names it.")
 @click.option("--target", help="Of a model of many languages: the one to write.")
 @click.option(
+    "--future",
+    type=click.Path(path_type=Path),
+    help="Of forecasts: a table with the covariates that are known ahead, for the times to forecast.",
+)
+@click.option(
     "--output",
     type=click.Path(path_type=Path),
     help="Write the answers there, whole or not at all; where lines are answered one by one, the same "

@@ -1,41 +1,62 @@
 """Time series from CSV or Parquet: wide (a column a series) or long (unique_id, ds, y).
 
-Missing values become NaN; a time that is missing in a regular series becomes a row of NaN; times that go
-back or stand twice, infinite values and cells that are no numbers are named by file and line.
-Read next: windows.py, what a model sees of them.
+Missing values become NaN; a period that is missing becomes a row of NaN; rows at the end without a value are
+the future, of which only covariates are known. Irregular times, times that go back or stand twice, infinite
+values and cells that are no numbers are named by file and line.
+Read next: clock.py and periods.py, what times mean; future.py, what is known ahead; windows.py, what a model
+sees of series.
 """
 
 import csv
-import io
-import re
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.clock import read_times
 from weft.data.commas import check_commas
 from weft.data.lines import read_lines
+from weft.data.parquet import parquet_rows
+from weft.data.periods import laid, resampled, shown
 from weft.errors import ConfigError, DataError
 
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")
 LONG = ("unique_id", "ds", "y")
-_YEAR = re.compile(r"\d{4}(\D|$)")
-
-
-FREE_CELLS = 4_000_000
-"""Of a Parquet file, however small it is; a larger file may have a cell for each byte."""
+GATHERED = ("mean", "sum", "first", "last", "min", "max")
 
 
 class Series(NamedTuple):
-    """One or several values measured at the same times."""
+    """One or several values measured at the same times, from the first measured row to the last."""
 
     name: str
     times: np.ndarray  # [T] datetime64[s]; int64 row numbers where there are no dates
     values: np.ndarray  # [T, F] float64, NaN where missing
     known: np.ndarray  # [T, G] float64, covariates that are known ahead
+    past: np.ndarray  # [T, P] float64, covariates whose future is not known
+    ahead: np.ndarray  # [A, G] float64, the known ones of the periods after the last
+    frequency: str  # a pandas alias; "" where there are no dates, or only one
+
+
+class Columns(NamedTuple):
+    """Which columns of a table are what, and how often its rows come.
+
+    Args:
+        time: of the times; found by its name where None.
+        targets: to forecast; all others in a wide table where empty.
+        known: covariates that are known ahead, such as a holiday.
+        past: covariates whose future is not known, such as the weather.
+        frequency: a pandas alias; inferred where None.
+        resample: how rows are gathered into periods (see GATHERED); they must be regular where None.
+    """
+
+    time: str | None = None
+    targets: Sequence[str] = ()
+    known: Sequence[str] = ()
+    past: Sequence[str] = ()
+    frequency: str | None = None
+    resample: str | None = None
 
 
 class Table(NamedTuple):
@@ -44,75 +65,58 @@ class Table(NamedTuple):
     series: list[Series]
     columns: tuple[str, ...]  # F names
     known: tuple[str, ...]  # G names
+    past: tuple[str, ...]  # P names
     long: bool
+    zone: str = ""  # the offset from UTC that every time is written with, such as +00:00
+    notes: tuple[str, ...] = ()  # what a reader of the table should know: periods that are missing
 
 
-def read_series(
-    path: str | Path, *, time: str | None = None, targets: Sequence[str] = (), known: Sequence[str] = ()
-) -> Table:
+def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa: B008  it never changes
     """All series of a file.
 
     Args:
         path: .csv (also .gz, .xz, .zst) with or without a header line, or .parquet.
-        time: the column of the times; found by its name where None.
-        targets: columns to forecast; all others in a wide table where empty.
-        known: columns of covariates that are known ahead, such as a holiday.
+        which: columns.
 
     Raises:
         DataError: names file and line of what cannot be read.
-        ConfigError: a column that is not there.
+        ConfigError: a column or a frequency that is not there.
     """
     path = Path(path)
-    header, rows = _parquet(path) if path.suffix == ".parquet" else _csv(path)
+    header, rows = read_rows(path)
     lower = [name.lower() for name in header]
-    long = all(name in lower for name in LONG) and not targets
+    long = all(name in lower for name in LONG) and not which.targets
     if long:
-        where = {name: lower.index(name) for name in LONG}
-        place = where["ds"]
+        place = lower.index("ds")
         columns: tuple[str, ...] = ("y",)
     else:
-        place = _time_column(path, header, time, rows)
-        columns = tuple(targets) or tuple(
-            name for n, name in enumerate(header) if n != place and name not in known
-        )
-    picked = [_column(path, header, name) for name in (["y"] if long else columns)]
-    extra = [_column(path, header, name) for name in known]
+        place = time_column(path, header, which.time, rows)
+        beside = {column_of(path, header, name) for name in (*which.known, *which.past)} | {place}
+        columns = tuple(which.targets) or tuple(name for n, name in enumerate(header) if n not in beside)
+    _check_apart(columns, which)
     groups: dict[str, list[tuple[int, list[Any]]]] = {}
     for line, row in rows:
         if len(row) != len(header):
             raise DataError(f"{path}:{line}: {len(row)} cells, need {len(header)}; mend or remove the line")
-        groups.setdefault(str(row[where["unique_id"]]) if long else "", []).append((line, row))
+        groups.setdefault(str(row[lower.index("unique_id")]) if long else "", []).append((line, row))
     if not groups:
         raise DataError(f"{path}: no row of numbers; a header and rows are needed")
-    series = [_series(path, name, group, place, picked, extra, header) for name, group in groups.items()]
-    return Table(series, columns, tuple(known), long)
+    kinds = [
+        [column_of(path, header, name) for name in names] for names in (columns, which.known, which.past)
+    ]
+    series, zones, notes = [], set(), []
+    for name, group in groups.items():
+        one, zone, note = _series(path, name, group, place, kinds, header, which)
+        series.append(one)
+        zones.add(zone)
+        notes += [note] if note else []
+    zone = zones.pop() if len(zones) == 1 else ""
+    return Table(series, columns, tuple(which.known), tuple(which.past), long, zone, tuple(notes))
 
 
-def step_of(times: np.ndarray) -> Any:
-    """The usual distance between two times: seconds, or months where times are months (as datetime64[M])."""
-    if len(times) < 2 or times.dtype.kind != "M":
-        return np.int64(1)
-    distance = np.median(np.diff(times).astype(np.int64))
-    if 28 * 86400 <= distance <= 31 * 86400:
-        return np.timedelta64(1, "M")
-    return np.timedelta64(int(distance), "s")
-
-
-def is_months(step: Any) -> bool:
-    """Whether a distance is a month, which has no fixed number of seconds."""
-    return isinstance(step, np.timedelta64) and np.datetime_data(step.dtype)[0] == "M"
-
-
-def after(times: np.ndarray, count: int) -> np.ndarray:
-    """The next times after those of a series, [count]."""
-    step = step_of(times)
-    if times.dtype.kind != "M":
-        return times[-1] + np.arange(1, count + 1)
-    if is_months(step):
-        day = times[-1] - times[-1].astype("datetime64[M]")
-        months = times[-1].astype("datetime64[M]") + np.arange(1, count + 1)
-        return months.astype("datetime64[s]") + day
-    return times[-1] + step * np.arange(1, count + 1)
+def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
+    """Header and rows of a table, each with its line; columns without a header are called 1, 2, ..."""
+    return parquet_rows(path) if path.suffix == ".parquet" else _csv(path)
 
 
 def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
@@ -130,69 +134,34 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     return [cell.strip() for cell in first], rows[1:]
 
 
-def as_parquet(table: bytes, path: Path) -> bytes:
-    """A CSV with a header as a Parquet file: unique_id as text, ds as it looks, every other column a float64.
-
-    Args:
-        table: in UTF-8; nothing at all becomes nothing.
-        path: what errors name.
-
-    Raises:
-        ConfigError: pyarrow is not installed.
-    """
-    try:
-        from pyarrow import csv, float64, parquet, string
-    except ImportError:
-        raise _without_pyarrow(path) from None
-    if not table:
-        return b""
-    names = table.decode().partition("\n")[0].split(",")
-    types = {name: float64() for name in names if name not in ("unique_id", "ds")}
-    convert = csv.ConvertOptions(column_types={**types, "unique_id": string()})
-    written = io.BytesIO()
-    parquet.write_table(csv.read_csv(io.BytesIO(table), convert_options=convert), written)
-    return written.getvalue()
-
-
-def _without_pyarrow(path: Path) -> ConfigError:
-    return ConfigError(f"{path}: Parquet needs pyarrow (pip install 'weft[parquet]'); or take CSV")
-
-
-def _parquet(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
-    try:
-        from pyarrow import parquet
-    except ImportError:
-        raise _without_pyarrow(path) from None
-    try:
-        about = parquet.read_metadata(path)
-        cells = about.num_rows * about.num_columns
-        if cells > max(FREE_CELLS, path.stat().st_size):  # equal rows take no room in the file
-            raise DataError(f"{path}: {cells:,} cells came, more than any table of its size; write it as CSV")
-        table = parquet.read_table(path)
-    except DataError:
-        raise
-    except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
-        why = " ".join(str(error).split())[:120]
-        raise DataError(f"{path}: cannot be read as Parquet ({why}); is it the right file?") from error
-    cells = [column.to_pylist() for column in table.columns]
-    return list(table.column_names), [(n + 1, list(row)) for n, row in enumerate(zip(*cells, strict=True))]
-
-
-def _time_column(path: Path, header: list[str], name: str | None, rows: Sequence[Any]) -> int:
+def time_column(path: Path, header: list[str], name: str | None, rows: Sequence[Any]) -> int:
     """The number of the column with the times, -1 where there is none."""
     if name is not None:
-        return _column(path, header, name)
+        return column_of(path, header, name)
     for n, column in enumerate(header):
         if column.lower() in TIMES:
             return n
     return 0 if rows and not _is_number(rows[0][1][0]) and not _missing(rows[0][1][0]) else -1
 
 
-def _column(path: Path, header: list[str], name: str) -> int:
+def column_of(path: Path, header: list[str], name: str) -> int:
+    """The number of a column, its name in any case.
+
+    Raises:
+        ConfigError: there is none.
+    """
     lower = [one.lower() for one in header]
     if name not in header and name.lower() not in lower:
         raise ConfigError(f"{path}: has no column {name!r}; it has {', '.join(header)[:300]}")
     return header.index(name) if name in header else lower.index(name.lower())
+
+
+def _check_apart(columns: Sequence[str], which: Columns) -> None:
+    """See that no column is two things."""
+    names = [*columns, *which.known, *which.past]
+    twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
+    if twice is not None:
+        raise ConfigError(f"column {twice!r} is named twice; it is one of: targets, known, past")
 
 
 def _series(
@@ -200,56 +169,63 @@ def _series(
     name: str,
     rows: list[tuple[int, list[Any]]],
     place: int,
-    picked: list[int],
-    extra: list[int],
+    kinds: Sequence[list[int]],
     header: list[str],
-) -> Series:
-    values = np.array([[_number(path, line, row[n], header[n]) for n in picked] for line, row in rows])
-    known = np.array([[_number(path, line, row[n], header[n]) for n in extra] for line, row in rows])
-    known = known.reshape(len(rows), len(extra))
-    if place < 0:
-        return Series(name, np.arange(len(rows)), values, known)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)  # of a zone, which numpy would take for UTC
-        times = np.array(list(_times(path, rows, place)), dtype="datetime64[s]")
-    return _filled(Series(name, times, values, known))
+    which: Columns,
+) -> tuple[Series, str, str]:
+    """A series, the offset of its times, and a sentence about missing periods."""
+    table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
+    ends = np.cumsum([len(kind) for kind in kinds])
+    measured = np.isfinite(table[:, : ends[0]]).any(1)
+    _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
+    times, zone, frequency, note = np.arange(len(rows)), "", "", ""
+    if place >= 0:
+        times, zone = read_times(path, [(line, row[place]) for line, row in rows])
+        called = f"{path}: series {name!r}" if name else f"{path}"
+        if which.resample is not None and which.frequency is not None:
+            how = [which.resample] * int(ends[0]) + ["mean"] * int(ends[2] - ends[0])
+            times, table = resampled(times, table, which.frequency, how)
+        grid = laid(called, times, which.frequency)
+        note = _note(called, grid.frequency, np.setdiff1d(grid.times, times))
+        whole = np.full((len(grid.times), table.shape[1]), np.nan)
+        whole[grid.places] = table
+        times, table, frequency = grid.times, whole, grid.frequency
+    values, known, past = np.split(table, ends[:2], 1)
+    found = np.flatnonzero(np.isfinite(values).any(1))
+    end = int(found[-1]) + 1 if len(found) else len(values)
+    parts = (times[:end], values[:end], known[:end], past[:end], known[end:])
+    return Series(name, *parts, frequency), zone, note
 
 
-def _times(path: Path, rows: list[tuple[int, list[Any]]], place: int) -> Iterator[np.datetime64]:
-    last = None
-    for line, row in rows:
-        text = str(row[place]).strip()
-        try:
-            if not _YEAR.match(text):  # numpy also takes `now`, `nat`, and 20240131 for a year
-                raise ValueError
-            time = np.datetime64(text.replace("/", "-").replace(" ", "T").removesuffix("Z"), "s")
-        except (ValueError, UserWarning):
-            raise DataError(
-                f"{path}:{line}: {text[:40]!r} is no time; write 2024-01-31, 2024-01-31 13:00 or 2024-01"
-            ) from None
-        if last is not None and time <= last:
-            what = "stands twice" if time == last else f"comes after {last}"
-            raise DataError(
-                f"{path}:{line}: {text[:40]} {what}; sort the rows by time and keep each time once"
-            )
-        last = time
-        yield time
+def _check_known(
+    path: Path, rows: list[tuple[int, list[Any]]], known: np.ndarray, measured: np.ndarray, names: list[str]
+) -> None:
+    """See that what is known ahead is known wherever something was measured."""
+    holes = np.argwhere(np.isnan(known) & measured[:, None])
+    if len(holes):
+        row, column = holes[0].tolist()
+        raise DataError(
+            f"{path}:{rows[row][0]}: expected a number in column {names[column][:40]}, which is known ahead, "
+            "got none; fill it in (0 where nothing happens), or name the column under past"
+        )
 
 
-def _filled(series: Series) -> Series:
-    """With a row of NaN for each time that a regular series leaves out."""
-    step = step_of(series.times)
-    if not isinstance(step, np.timedelta64) or is_months(step) or not int(step.astype(int)):
-        return series
-    offsets = (series.times - series.times[0]).astype(np.int64)
-    places, rest = np.divmod(offsets, int(step.astype(np.int64)))
-    count = int(places[-1]) + 1
-    if rest.any() or count == len(places) or count > 2 * len(places):
-        return series  # irregular: taken as it is
-    values = np.full((count, series.values.shape[1]), np.nan)
-    known = np.full((count, series.known.shape[1]), np.nan)
-    values[places], known[places] = series.values, series.known
-    return Series(series.name, series.times[0] + step * np.arange(count), values, known)
+def _note(called: str, frequency: str, missing: np.ndarray) -> str:
+    if not len(missing):
+        return ""
+    several = f" to {shown(missing[-1])}" if len(missing) > 1 else ""
+    return (
+        f"{called}: {len(missing):,} missing periods of the frequency {frequency} were inserted without "
+        f"values ({shown(missing[0])}{several})"
+    )
+
+
+def numbers_of(
+    path: Path, rows: list[tuple[int, list[Any]]], kind: list[int], header: list[str]
+) -> np.ndarray:
+    """[T, K] of some columns, NaN where missing."""
+    found = [[_number(path, line, row[n], header[n]) for n in kind] for line, row in rows]
+    return np.array(found, dtype=np.float64).reshape(len(rows), len(kind))
 
 
 def _missing(cell: Any) -> bool:

@@ -20,6 +20,10 @@ class Scale(NamedTuple):
     mean: np.ndarray  # [N]
     std: np.ndarray  # [N]
 
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """Values [T, N] in this scale."""
+        return (values - self.mean) / self.std
+
 
 class Windows:
     """Scaled values of all series, and where windows are.
@@ -30,12 +34,15 @@ class Windows:
         lookback, horizon: rows of a past and of a future.
         calendar: whether hour, weekday, day and month join the known covariates.
         targets: columns that are series to forecast; all where empty.
-        channels: whether all columns of the table are seen beside, whatever is forecast.
+        channels: whether all columns of the table are seen beside, whatever is forecast; its past
+            covariates always are.
+        scales: of the known covariates and of the channels, where a run has them already.
 
     Attributes:
         names: of the N series.
         scale: see Scale.
         known_size: G, known covariates at each time.
+        known_scale: how those of the table are scaled; the calendar is not.
         channels: how the columns that are seen beside are scaled; without any, none.
 
     Raises:
@@ -53,10 +60,12 @@ class Windows:
         calendar: bool,
         targets: Sequence[str] = (),
         channels: bool = False,
+        scales: tuple[Scale, Scale] | None = None,
     ) -> None:
         self.table = table
         self.lookback = lookback
         self.horizon = horizon
+        self.sees_all = channels
         self.names: list[str] = []
         self._values: list[np.ndarray] = []  # [T] scaled, NaN where missing
         self._filled: list[np.ndarray] = []  # [T] the same, the last value repeated where missing
@@ -64,31 +73,35 @@ class Windows:
         self._ends: list[tuple[int, int, int]] = []
         self._seen: list[np.ndarray] = []  # [T, C] scaled, without holes; the same array for all columns
         means, stds = [], []
-        for series in table.series:
-            ends = _ends(series, split)
+        every_end = [_ends(series, split) for series in table.series]
+        beside = [seen_beside(series, channels) for series in table.series]
+        self.known_scale, self.channels = scales or (
+            _pooled([series.known for series in table.series], every_end, table.known),
+            _pooled(beside, every_end, (*(table.columns if channels else ()), *table.past)),
+        )
+        for series, ends, others in zip(table.series, every_end, beside, strict=True):
             if ends[0] < lookback + horizon:
                 called = f"series {series.name!r}" if series.name else "the series"
                 raise DataError(
                     f"{called}: {ends[0]} rows of training came, lookback {lookback} and horizon {horizon} "
                     f"need {lookback + horizon}; shorten them, or give more data"
                 )
-            known = covariates(series.times, series.known, calendar)
+            known = covariates(series.times, self.known_scale.of(series.known), calendar)
             scale = _scale(series.values[: ends[0]], table.columns)
-            every = (series.values - scale.mean) / scale.std  # [T, F]
-            whole = np.stack([filled(column) for column in every.T], 1)
+            every = scale.of(series.values)  # [T, F]
+            seen = all_filled(self.channels.of(others))
             for column, name in enumerate(table.columns):
                 if targets and name not in targets:
                     continue
                 self.names.append(series.name or name)
                 self._values.append(every[:, column])
-                self._filled.append(whole[:, column])
+                self._filled.append(filled(every[:, column]))
                 self._known.append(known)
-                self._seen.append(whole if channels else whole[:, :0])
+                self._seen.append(seen)
                 self._ends.append(ends)
                 means.append(float(scale.mean[column]))
                 stds.append(float(scale.std[column]))
         self.scale = Scale(np.array(means), np.array(stds))
-        self.channels = scale if channels else Scale(np.zeros(0), np.ones(0))
         self.known_size = self._known[0].shape[1]
 
     def of(self, part: int) -> np.ndarray:
@@ -127,6 +140,18 @@ def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
     return Scale(np.nanmean(train, 0), np.where(std == 0, 1.0, std))
 
 
+def _pooled(
+    columns: Sequence[np.ndarray], ends: Sequence[tuple[int, int, int]], names: Sequence[str]
+) -> Scale:
+    """Of columns that all series share, over the training rows of all."""
+    return _scale(np.concatenate([part[: end[0]] for part, end in zip(columns, ends, strict=True)]), names)
+
+
+def seen_beside(series: Series, channels: bool) -> np.ndarray:
+    """[T, C] what is seen of a series beside its target: its past covariates, or all its columns too."""
+    return np.concatenate([series.values, series.past], 1) if channels else series.past
+
+
 def filled(values: np.ndarray) -> np.ndarray:
     """The last value repeated where one is missing, 0 before the first.
 
@@ -138,8 +163,13 @@ def filled(values: np.ndarray) -> np.ndarray:
     return np.where(places >= 0, values[np.maximum(places, 0)], 0.0)
 
 
+def all_filled(columns: np.ndarray) -> np.ndarray:
+    """The same of each column of [T, C]."""
+    return np.stack([filled(column) for column in columns.T], 1) if columns.shape[1] else columns
+
+
 def covariates(times: np.ndarray, known: np.ndarray, calendar: bool) -> np.ndarray:
-    """[T, G]: what a user knows ahead, and the calendar as numbers from -0.5 to 0.5."""
+    """[T, G]: what a user knows ahead, scaled (its mean where missing), and the calendar from -0.5 to 0.5."""
     parts = [np.nan_to_num(known)]
     if calendar and times.dtype.kind == "M":
         days = times.astype("datetime64[D]")

@@ -5,6 +5,7 @@ Read next: series/data.py, series/model.py; ../nn/forecasters, the models; ../me
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -14,13 +15,14 @@ from torch import nn
 
 from weft import jsonfile
 from weft.data.check import Report
-from weft.data.series import as_parquet
+from weft.data.parquet import as_parquet
 from weft.data.windows import Windows
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, within
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
+from weft.tasks.series.about import about, scales_of
 from weft.tasks.series.check import check
 from weft.tasks.series.data import SeriesData, received
 from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squared, tensors
@@ -45,7 +47,7 @@ class ForecastTask(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": ("scores", "plot", "ensemble"),
+        "predict": ("scores", "plot", "ensemble", "future"),
         "evaluate": ("ensemble",),
     }
     keeps: ClassVar[Sequence[str]] = ("series.json",)
@@ -77,13 +79,14 @@ class ForecastTask(Task):
         return self.data.split[PARTS[split]] > 0
 
     def rehearse(self) -> Loss:
-        """Three windows of two series, without covariates."""
-        channels = 2 if self.data.inputs == "all" else 0
-        model = self._built(2, 0, channels)
+        """Three windows of two series, with as many covariates as the recipe has."""
+        channels = len(self.data.past) + (2 if self.data.inputs == "all" else 0)
+        covariates = len(self.data.known) + (4 if self.data.calendar else 0)
+        model = self._built(2, covariates, channels)
         generator = torch.Generator().manual_seed(1)
         values = torch.randn(3, self.data.lookback, generator=generator)
         future = torch.randn(3, self.data.horizon, generator=generator)
-        known = values.new_zeros(3, self.data.lookback + self.data.horizon, 0)
+        known = values.new_zeros(3, self.data.lookback + self.data.horizon, covariates)
         seen = values[..., None].expand(-1, -1, channels)
         past = Past(values, known, torch.tensor([0, 1, 1]), seen)
         return model.loss(
@@ -111,36 +114,31 @@ class ForecastTask(Task):
                 f"{self.data.name}: no validation window of horizon {self.data.horizon} fits into the split "
                 f"{list(self.data.split)}; give it more rows"
             )
-        scale = self.windows.scale
-        self.about_series = {
-            "names": self.windows.names,
-            "columns": list(table.columns),
-            "mean": scale.mean.tolist(),
-            "std": scale.std.tolist(),
-            "known": self.windows.known_size,
-        }
-        if self.data.inputs == "all":
-            beside = self.windows.channels
-            self.about_series["channels"] = {
-                "names": list(table.columns),
-                "mean": beside.mean.tolist(),
-                "std": beside.std.tolist(),
-            }
+        self.about_series = about(self.windows)
+        self._settle()
         path = run / "series.json"
         path.with_suffix(".part").write_text(json.dumps(self.about_series, indent=1) + "\n", "utf-8")
         path.with_suffix(".part").replace(path)
         names = len(self.windows.names)
         progress(f"{names:,} series, {len(train):,} training and {len(valid):,} validation windows", 0, 0)
+        for note in table.notes:
+            progress(note, 0, 0)
+
+    def _settle(self) -> None:
+        """From now on tables must come at the frequency of the training."""
+        if self.data.frequency is None and self.about_series.get("frequency"):
+            self.data = replace(self.data, frequency=self.about_series["frequency"])
 
     def open(self, run: Path) -> None:
         """Read names and scales of the series."""
         try:
             self.about_series = jsonfile.read(run / "series.json")
-            len(self.about_series["names"]), int(self.about_series["known"])
+            len(self.about_series["names"]), int(self.about_series["known"]), scales_of(self.about_series)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(
                 f"{run / 'series.json'}: is missing or damaged ({error}); train the run anew"
             ) from None
+        self._settle()
 
     def model(self) -> Forecast:
         """A new model for these series."""
@@ -196,6 +194,12 @@ class ForecastTask(Task):
     ) -> Iterator[Answer]:
         """A CSV with the next `horizon` rows of every series of a table; with --scores, quantiles too."""
         table = self.data.table(source) if isinstance(source, Path) else received(source.read(), self.data)
+        if options.get("future") is not None:
+            if not self.data.known:
+                raise ConfigError(
+                    "--future: this model reads no covariates that are known ahead; leave it out"
+                )
+            table = self.data.future(options["future"], table)
         predictor = self.predictor(model, options.get("ensemble", ()))
         for member in options.get("ensemble", ()) if options.get("scores") else ():
             if not member.model.has_quantiles:
@@ -229,7 +233,7 @@ class ForecastTask(Task):
                 )
         table = self.data.table(data)
         check_columns(table, self.about_series)
-        windows = self.data.windows(table)
+        windows = self.data.windows(table, scales_of(self.about_series))
         title = f"{data or self.data.name}, {split}"
         title += f", {1 + len(members)} runs together" if members else ""
         return evaluate(together, windows, PARTS[split], title=title, season=self.data.season_of(table))

@@ -7,8 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from weft.data.series import Series, Table, is_months, read_series, step_of
-from weft.data.windows import Windows
+from weft.data import calendar
+from weft.data.future import read_future, with_future
+from weft.data.series import Columns, Series, Table, read_series
+from weft.data.windows import Scale, Windows
 from weft.errors import ConfigError, DataError
 
 GENERATED = ("waves",)
@@ -25,11 +27,16 @@ class SeriesData:
         time: the column of the times; found by its name where null.
         targets: columns to forecast; all in a wide table where empty.
         inputs: own forecasts a column from its own past; all from the pasts of all columns of a wide table.
-        known: columns of covariates that are known ahead.
+        known: columns of covariates that are known ahead, such as holidays; a forecast must be given them.
+        past: columns of covariates whose future is not known, such as the weather; only their past is read.
+        frequency: how often rows come, as pandas writes it (h, 15min, D, B, W-SUN, MS, ME, QE); by the
+            times where null.
+        resample: mean, sum, first, last, min or max gathers rows into periods of `frequency`; null expects
+            regular rows.
         calendar: hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
         lookback, horizon: rows that are read, and rows that are forecast.
-        season: rows of a season, for the seasonal floor; by the distance of the times where null.
+        season: rows of a season, for the seasonal floor; by the frequency where null.
         batch_rows: windows a batch.
         windows_an_epoch: windows drawn for an epoch; 0 for all.
         seed: of generated series.
@@ -42,6 +49,9 @@ class SeriesData:
     targets: tuple[str, ...] = ()
     inputs: Literal["own", "all"] = "own"
     known: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
+    frequency: str | None = None
+    resample: Literal["mean", "sum", "first", "last", "min", "max"] | None = None
     calendar: bool = False
     split: tuple[float, ...] = (0.7, 0.1, 0.2)
     lookback: int = 96
@@ -61,6 +71,10 @@ class SeriesData:
                 raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
         if len(self.split) != 3:
             raise ConfigError(f"split: {list(self.split)} came, three parts are needed")
+        if self.resample is not None and self.frequency is None:
+            raise ConfigError(
+                f"resample: {self.resample} needs the periods to gather into, such as frequency: D"
+            )
 
     @property
     def name(self) -> str:
@@ -72,9 +86,7 @@ class SeriesData:
         if file is None and self.generated is not None:
             return waves(self.seed)
         path = file if file is not None else self.folder / str(self.file)
-        if self.inputs == "own":
-            return read_series(path, time=self.time, targets=self.targets, known=self.known)
-        table = read_series(path, time=self.time, known=self.known)
+        table = read_series(path, self.columns)
         missing = [name for name in self.targets if name not in table.columns]
         if missing:
             raise ConfigError(
@@ -83,8 +95,22 @@ class SeriesData:
             )
         return table
 
-    def windows(self, table: Table) -> Windows:
+    def future(self, file: Path, table: Table) -> Table:
+        """A table whose series know the covariates of another file, for the periods after their last."""
+        return with_future(table, read_future(file, self.columns, table.long), str(file))
+
+    @property
+    def columns(self) -> Columns:
+        """Which columns of a table are what."""
+        targets = self.targets if self.inputs == "own" else ()
+        return Columns(self.time, targets, self.known, self.past, self.frequency, self.resample)
+
+    def windows(self, table: Table, scales: tuple[Scale, Scale] | None = None) -> Windows:
         """Of a table.
+
+        Args:
+            table: read by this section.
+            scales: of known covariates and of columns beside, where a run has them.
 
         Raises:
             ConfigError: inputs of all columns, and there is but one.
@@ -102,19 +128,15 @@ class SeriesData:
             calendar=self.calendar,
             targets=self.targets,
             channels=channels,
+            scales=scales,
         )
 
     def season_of(self, table: Table) -> int:
-        """Rows of a season: given, or a day of hours, a week of days, a year of months; else 1."""
+        """Rows of a season: given, or by the frequency of the first series that has one; else 1."""
         if self.season is not None:
             return self.season
-        step = step_of(table.series[0].times)
-        if not isinstance(step, np.timedelta64):
-            return 24 if self.generated else 1
-        if is_months(step):
-            return 12
-        seconds = int(step.astype("timedelta64[s]").astype(int))
-        return {86400: 7, 604800: 52}.get(seconds, max(1, 86400 // seconds) if seconds < 86400 else 1)
+        names = [series.frequency for series in table.series if series.frequency]
+        return calendar.season_of(names[0]) if names else 1
 
 
 def waves(seed: int, rows: int = 2400, count: int = 3) -> Table:
@@ -133,7 +155,8 @@ def waves(seed: int, rows: int = 2400, count: int = 3) -> Table:
     )
     times = np.datetime64("2024-01-01T00", "s") + np.timedelta64(3600, "s") * t
     columns = tuple(f"wave{n + 1}" for n in range(count))
-    return Table([Series("", times, values, np.zeros((rows, 0)))], columns, (), False)
+    none = np.zeros((rows, 0))
+    return Table([Series("", times, values, none, none, none[:0], "h")], columns, (), (), False)
 
 
 def received(text: bytes, data: SeriesData, name: str = "standard input") -> Table:

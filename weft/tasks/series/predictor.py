@@ -2,17 +2,20 @@
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from weft.data.series import Series, Table, after
-from weft.data.windows import covariates, filled
+from weft.data.future import coming
+from weft.data.periods import shown
+from weft.data.series import Series, Table
+from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.nn.forecasters.forecaster import Past
+from weft.tasks.series.about import scales_of
 from weft.tasks.series.data import SeriesData
 from weft.tasks.series.model import Forecast
 from weft.tasks.series.together import Together
@@ -64,24 +67,37 @@ class SeriesForecaster:
         self.about = about
         self.decoding = decoding
 
-    def predict(self, values: Sequence[float], name: str | None = None) -> list[float]:
+    def predict(
+        self,
+        values: Sequence[float],
+        name: str | None = None,
+        *,
+        known: Mapping[str, Sequence[float]] = {},
+        past: Mapping[str, Sequence[float]] = {},
+    ) -> list[float]:
         """The next `horizon` values of one series.
 
         Args:
             values: at least `lookback` of them, oldest first.
             name: of the series, as in training; the first one's scale serves where None.
+            known: covariates that are known ahead by their name, `horizon` values more than `values`.
+            past: covariates whose future is not known, as many values as `values`.
 
         Raises:
-            DataError: too few values.
-            ConfigError: a model that needs covariates; use `rows` with a table.
+            DataError: too few values; covariates that are missing, too few or too many.
+            ConfigError: a model that needs dates or other series; use `rows` with a table.
         """
-        if self.about["known"] or self._channels:
+        if self.data.calendar or (self._channels and self.data.inputs == "all"):
             raise ConfigError(
-                "this model reads the calendar, covariates or other columns beside the numbers; give it a "
-                "table: a CSV file or its text, in Python rows(table, quantiles)"
+                "this model reads the calendar or other columns beside the numbers; give it a table: a CSV "
+                "file or its text, in Python rows(table, quantiles)"
             )
         array = np.asarray(values, dtype=np.float64)
-        series = Series("", np.arange(len(array)), array[:, None], np.zeros((len(array), 0)))
+        rows = len(array)
+        beside = _given("known", self.data.known, known, rows + self.data.horizon)
+        others = _given("past", self.data.past, past, rows)
+        times = np.arange(rows)
+        series = Series("", times, array[:, None], beside[:rows], others, beside[rows:], "")
         look = self._look(series, 0, name or self.about["names"][0], False)
         return [float(value) for value in look.best]
 
@@ -89,14 +105,21 @@ class SeriesForecaster:
         """Lines of a CSV: its header, then the next rows of each series.
 
         Args:
-            table: with the columns that the model was trained on.
+            table: with the columns that the model was trained on; covariates that are known ahead stand in
+                rows at the end without a value, or were put beside by SeriesData.future.
             quantiles: whether quantiles are written too.
+
+        Raises:
+            DataError: a past that is too short; a covariate that is known ahead and is not given.
         """
         check_columns(table, self.about)
         if quantiles and not self.model.has_quantiles:
             raise ConfigError(
                 "a point forecast has no quantiles; train with the head normal, student or quantile"
             )
+        for series in table.series:  # what cannot be answered is refused before anything is written
+            self._check_past(series, series.name)
+            self._ahead(series, series.name)
         extra = [f"q{level:g}" for level in self.decoding.levels] if quantiles else []
         yield Answer(_line(["unique_id", "ds", "y", *extra]))
         for series in table.series:
@@ -105,7 +128,7 @@ class SeriesForecaster:
                     continue
                 shown = series.name or name
                 look = self._look(series, column, shown, quantiles)
-                times = _shown([*look.past_times, *look.times])[len(look.past_times) :]
+                times = _shown([*look.past_times, *look.times], table.zone)[len(look.past_times) :]
                 for row, time in enumerate(times):
                     found = [] if look.quantiles is None else look.quantiles[row]
                     numbers = [f"{value:.6g}" for value in (look.best[row], *found)]
@@ -114,11 +137,7 @@ class SeriesForecaster:
 
     def _look(self, series: Series, column: int, name: str, quantiles: bool) -> Look:
         lookback, horizon = self.data.lookback, self.data.horizon
-        if len(series.times) < lookback:
-            called = f"series {name!r}" if name else "the series"
-            raise DataError(
-                f"{called}: {len(series.times)} rows came, the model reads {lookback}; give a longer past"
-            )
+        self._check_past(series, name)
         known_names = self.about["names"]
         number = known_names.index(name) if name in known_names else 0
         raw = series.values[:, column]
@@ -126,10 +145,10 @@ class SeriesForecaster:
         known_here = name in known_names
         mean = self.about["mean"][number] if known_here else float(np.nanmean(raw))
         std = self.about["std"][number] if known_here else float(np.nanstd(raw)) or 1.0
-        ahead = after(series.times, horizon)
+        ahead = coming(series, horizon)
         times = np.concatenate([series.times[-lookback:], ahead])
-        covered = np.concatenate([series.known[-lookback:], np.repeat(series.known[-1:], horizon, 0)])
-        covariate = covariates(times, covered, self.data.calendar)
+        covered = np.concatenate([series.known[-lookback:], self._ahead(series, name)])
+        covariate = covariates(times, self._known_scale.of(covered), self.data.calendar)
         device = next(self.model.parameters()).device
         past = Past(
             torch.from_numpy(filled((raw - mean) / std)[-lookback:]).float()[None].to(device),
@@ -150,13 +169,65 @@ class SeriesForecaster:
         """Names, means and deviations of the columns that are read beside; empty where none are."""
         return self.about.get("channels") or {}
 
+    @property
+    def _known_scale(self) -> Scale:
+        return scales_of(self.about)[0]
+
+    def _check_past(self, series: Series, name: str) -> None:
+        if len(series.times) < self.data.lookback:
+            called = f"series {name!r}" if name else "the series"
+            raise DataError(
+                f"{called}: {len(series.times)} rows came, the model reads {self.data.lookback}; give a "
+                "longer past"
+            )
+
+    def _ahead(self, series: Series, name: str) -> np.ndarray:
+        """[H, G] what is known of the future.
+
+        Raises:
+            DataError: something is missing; says for which times.
+        """
+        times = coming(series, self.data.horizon)
+        ahead = np.full((len(times), len(self.data.known)), np.nan)
+        given = series.ahead[: len(times)]
+        ahead[: len(given)] = given
+        missing = times[np.isnan(ahead).any(1)]
+        if not len(missing):
+            return ahead
+        called = f"series {name!r}" if name else "the series"
+        dated = times.dtype.kind == "M"
+        first, last = (shown(times[at]) if dated else f"row {times[at] + 1}" for at in (0, -1))
+        several = ", ".join(shown(one) if dated else f"row {one + 1}" for one in missing[:5])
+        several += ", ..." if len(missing) > 5 else ""
+        raise DataError(
+            f"{called}: expected {', '.join(self.data.known)} for the {len(times)} rows to forecast "
+            f"({first} to {last}), {len(missing)} are missing ({several}); "
+            "add rows with an empty target at the end of the table, or give a table of the future (--future "
+            "FILE)"
+        )
+
     def _seen(self, series: Series, lookback: int) -> np.ndarray:
-        """[L, C] of the channels, scaled as in training."""
-        channels = self._channels
-        if not channels:
-            return np.zeros((lookback, 0))
-        scaled = (series.values - np.array(channels["mean"])) / np.array(channels["std"])
-        return np.stack([filled(column)[-lookback:] for column in scaled.T], 1)
+        """[L, C] of what is read beside, scaled as in training."""
+        beside = seen_beside(series, self.data.inputs == "all")
+        return all_filled(scales_of(self.about)[1].of(beside))[-lookback:]
+
+
+def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]], rows: int) -> np.ndarray:
+    """Covariates by name as columns [rows, K].
+
+    Raises:
+        DataError: other names, or another number of values.
+    """
+    if set(given) != set(names):
+        raise DataError(
+            f"{kind}: expected {', '.join(names) or 'none'}, got {', '.join(given) or 'none'}; give each "
+            f"of them {rows} values"
+        )
+    for name in names:
+        if len(given[name]) != rows:
+            raise DataError(f"{kind}: expected {rows} values of {name}, got {len(given[name])}")
+    columns = [np.asarray(given[name], dtype=np.float64) for name in names]
+    return np.stack(columns, 1) if columns else np.zeros((rows, 0))
 
 
 def check_columns(table: Table, about: dict[str, Any]) -> None:
@@ -165,7 +236,8 @@ def check_columns(table: Table, about: dict[str, Any]) -> None:
     Raises:
         DataError: others came.
     """
-    names = (about.get("channels") or {}).get("names", table.columns)
+    beside = (about.get("channels") or {}).get("names", [])
+    names = beside[: len(beside) - len(table.past)] or list(table.columns)
     if list(names) != list(table.columns):
         raise DataError(
             f"the columns {', '.join(table.columns)} came, the model reads {', '.join(names)}; give a table "
@@ -179,8 +251,8 @@ def _line(cells: Sequence[str]) -> str:
     return text.getvalue().removesuffix("\n")
 
 
-def _shown(times: Sequence[Any]) -> list[str]:
+def _shown(times: Sequence[Any], zone: str) -> list[str]:
     """Times as a table has them, all in one way: days where each of them is one, else with the clock."""
     texts = [str(time).replace("T", " ") for time in times]
     days = all(text.endswith(" 00:00:00") for text in texts)
-    return [text.removesuffix(" 00:00:00") for text in texts] if days else texts
+    return [text.removesuffix(" 00:00:00") if days and not zone else text + zone for text in texts]

@@ -1,10 +1,9 @@
 """What `weft init forecast` writes: a recipe for a user's series, with the reasons as comments."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
-from weft.data.series import read_series
+from weft.data.series import Columns, read_series
 from weft.errors import DataError
 from weft.tasks.planned import planned
 from weft.tasks.series.data import SeriesData
@@ -12,17 +11,25 @@ from weft.tasks.series.data import SeriesData
 FEW, MANY = 2_000, 20_000  # training windows
 
 
-def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str]) -> str:
+def recipe(file: Path, horizon: int, which: Columns) -> str:
     """A recipe whose lookback, segment and season fit the file.
+
+    Args:
+        file: .csv or .parquet.
+        horizon: rows to forecast.
+        which: columns, as the user named them.
 
     Raises:
         DataError: the file cannot be read, or is too short for the horizon.
     """
-    table = read_series(file, targets=targets, known=known)
+    table = read_series(file, which)
+    targets, known, past = which.targets, which.known, which.past
     lengths = [len(series.times) for series in table.series]
     rows, most = min(lengths), max(lengths)
     shown = f"{rows:,} rows" if rows == most else f"{rows:,} to {most:,} rows"
     season = SeriesData(file=str(file)).season_of(table)
+    frequency = table.series[0].frequency
+    often = f", at the frequency {frequency}" if frequency else ""
     train = int(0.7 * rows)
     lookback = max(horizon, 2 * season, 8)
     while lookback > horizon and lookback + horizon > train // 2:
@@ -41,13 +48,20 @@ def recipe(file: Path, horizon: int, targets: Sequence[str], known: Sequence[str
     batch = 256 if windows > MANY else 64 if windows > FEW else 16
     plan = planned(windows / batch, epochs=30, warmup=0)
     lines = [
-        f"# {count} series of {shown} in {file.name}; a season looks like {season} rows.",
+        f"# {count} series of {shown} in {file.name}{often}; a season looks like {season} rows.",
+        *(f"# {note.removeprefix(f'{file}: ')}" for note in table.notes),
         "task: forecast",
         "data:",
         f"  file: {json.dumps(str(file), ensure_ascii=False)}",
     ]
     lines += [f"  targets: {json.dumps(list(targets), ensure_ascii=False)}"] if targets else []
-    lines += [f"  known: {json.dumps(list(known), ensure_ascii=False)}   # "] if known else []
+    for key, names, what in (
+        ("known", known, "covariates that are known ahead: weft predict must be given them for the future"),
+        ("past", past, "covariates whose future is not known; only their past is read"),
+    ):
+        lines += [f"  {key}: {json.dumps(list(names), ensure_ascii=False)}   # {what}"] if names else []
+    lines += [f"  frequency: {json.dumps(which.frequency)}"] if which.frequency else []
+    lines += [f"  resample: {which.resample}"] if which.resample else []
     dated = table.series[0].times.dtype.kind == "M"
     lines += [
         f"  lookback: {lookback}                # rows that are read",

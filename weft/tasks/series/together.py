@@ -78,12 +78,15 @@ def see_that_it_joins(
         raise ConfigError(
             f"it reads {other_data.lookback} rows, here {data.lookback}; name the one that reads most first"
         )
-    if (other_data.known, other_data.calendar) != (data.known, data.calendar):
-        raise ConfigError("it has other covariates (data.known, data.calendar); an ensemble needs the same")
+    if any(getattr(other_data, name) != getattr(data, name) for name in ("known", "past", "calendar")):
+        raise ConfigError(
+            "it has other covariates (data.known, data.past, data.calendar); an ensemble needs the same"
+        )
     for key, what in (
         ("names", "series"),
         ("columns", "columns"),
         ("known", "covariates"),
+        ("covariates", "scales of the covariates known ahead"),
         ("channels", "columns read beside (data.inputs)"),
         ("mean", "training rows, to tell by their mean"),
         ("std", "training rows, to tell by their deviation"),

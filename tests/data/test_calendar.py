@@ -1,0 +1,163 @@
+"""What times mean: their forms, how often they come, which are missing and which come next."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from weft.data.calendar import after, grid, infer, season_of
+from weft.data.clock import parse
+from weft.data.series import Columns, read_series
+from weft.errors import ConfigError, DataError
+
+
+def dates(*texts: str) -> np.ndarray:
+    return np.array(texts, dtype="datetime64[s]")
+
+
+def days(times: np.ndarray) -> list[str]:
+    return [str(time)[:10] for time in times]
+
+
+def write(path: Path, times: list[str], values: list[object] | None = None) -> Path:
+    numbers = range(len(times)) if values is None else values
+    lines = [f"{time},{number}" for time, number in zip(times, numbers, strict=True)]
+    path.write_text("ds,y\n" + "\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("alias", "season"),
+    [
+        ("QE-DEC", 4), ("QS-JAN", 4), ("QE-NOV", 4), ("MS", 12), ("ME", 12), ("BME", 12), ("BMS", 12),
+        ("YS-JAN", 1), ("W-SUN", 52), ("D", 7), ("B", 5), ("h", 24), ("15min", 96), ("2h", 12),
+    ],
+)  # fmt: skip
+def test_a_series_is_continued_as_pandas_continues_it_with_and_without_holes(alias: str, season: int) -> None:
+    whole = np.asarray(pd.date_range("2019-02-11", periods=61, freq=alias), "datetime64[s]")
+    past, future = whole[:53], whole[53:]
+    for times in (past, np.delete(past, [7, 8, 23, 41])):
+        found = infer(times)
+        np.testing.assert_array_equal(after(found, times[-1], 8), future)
+        np.testing.assert_array_equal(grid(found, times[0], times[-1]), past)
+        assert season_of(found) == season
+
+
+def test_the_fifteenth_of_each_month_and_the_thirtieth_where_there_is_one() -> None:
+    assert infer(dates("2024-01-15", "2024-02-15", "2024-04-15")) == "1 month"
+    assert days(after("1 month", dates("2024-11-30")[0], 4)) == [
+        "2024-12-30", "2025-01-30", "2025-02-28", "2025-03-30",
+    ]  # fmt: skip
+    assert season_of("3 months") == 4
+
+
+def test_quarters_in_a_file_are_followed_by_quarters(tmp_path: Path) -> None:
+    ends = ["2008-12-31", "2009-03-31", "2009-06-30", "2009-09-30", "2009-12-31"]
+    series = read_series(write(tmp_path / "x.csv", ends)).series[0]
+    assert days(after(series.frequency, series.times[-1], 3)) == ["2010-03-31", "2010-06-30", "2010-09-30"]
+
+
+def test_business_days_have_no_weekend_and_a_holiday_is_a_hole(tmp_path: Path) -> None:
+    times = days(np.asarray(pd.bdate_range("2024-04-24", "2024-05-17"), "datetime64[s]"))
+    times.remove("2024-05-01")
+    table = read_series(write(tmp_path / "x.csv", times))
+    series = table.series[0]
+    assert series.frequency == "B" and len(series.times) == 18
+    assert np.isnan(series.values[:, 0]).nonzero()[0].tolist() == [5]
+    assert days(after("B", series.times[-1], 2)) == ["2024-05-20", "2024-05-21"]
+    assert "1 missing periods of the frequency B" in table.notes[0] and "2024-05-01" in table.notes[0]
+
+
+def test_missing_months_are_holes_so_that_lags_do_not_shift(tmp_path: Path) -> None:
+    months = [f"2023-{month:02d}" for month in (1, 2, 3, 5, 6, 7, 10, 11, 12)]
+    table = read_series(write(tmp_path / "x.csv", months))
+    want = [0, 1, 2, np.nan, 3, 4, 5, np.nan, np.nan, 6, 7, 8]
+    np.testing.assert_array_equal(table.series[0].values[:, 0], want)
+    assert "3 missing" in table.notes[0]
+
+
+def test_months_that_end_serve_where_months_that_begin_were_asked_for(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv", ["2024-01-31", "2024-02-29", "2024-03-31"])
+    assert read_series(path, Columns(frequency="MS")).series[0].frequency == "ME"
+    with pytest.raises(DataError, match="frequency QS, got 2024-01-31"):
+        read_series(path, Columns(frequency="QS"))
+
+
+def test_irregular_times_are_refused_and_gathered_on_request(tmp_path: Path) -> None:
+    times = [
+        "2024-01-01 00:10",
+        "2024-01-01 07:30",
+        "2024-01-02 09:45",
+        "2024-01-04 01:00",
+        "2024-01-04 23:00",
+    ]
+    path = write(tmp_path / "x.csv", times, [1, 3, 5, 7, 10])
+    with pytest.raises(DataError, match=r"irregular|regular times.*data\.resample"):
+        read_series(path)
+    gathered = read_series(path, Columns(frequency="D", resample="mean")).series[0]
+    assert days(gathered.times) == ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04"]
+    np.testing.assert_array_equal(gathered.values[:, 0], [2, 5, np.nan, 8.5])
+    total = read_series(path, Columns(frequency="D", resample="sum")).series[0]
+    np.testing.assert_array_equal(total.values[:, 0], [4, 5, np.nan, 17])
+
+
+def test_times_that_are_not_of_the_given_frequency_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.csv", ["2024-02-01", "2024-02-02", "2024-02-03", "2024-02-05"])
+    with pytest.raises(DataError, match="frequency B, got 2024-02-03"):
+        read_series(path, Columns(frequency="B"))
+    with pytest.raises(ConfigError, match="'H' is no frequency"):
+        read_series(path, Columns(frequency="H"))
+    far = write(tmp_path / "far.csv", ["1024-02-01", "2024-02-02", "2024-02-03"])
+    with pytest.raises(DataError, match="3 rows from 1024-02-01"):
+        read_series(far, Columns(frequency="min"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("2024-01-01T00:00:00+00:00", "2024-01-01T00:00:00"),
+        ("2024-01-01 13:05:00.250+02:00", "2024-01-01T13:05:00"),
+        ("2024-01-01 13:05 +02:00", "2024-01-01T13:05:00"),
+        ("2024-01-01T13:05Z", "2024-01-01T13:05:00"),
+        ("20240131", "2024-01-31T00:00:00"),
+        ("2024-W05-1", "2024-01-29T00:00:00"),
+        ("2024/01/31", "2024-01-31T00:00:00"),
+        ("2024-Q3", "2024-07-01T00:00:00"),
+        ("2024-7", "2024-07-01T00:00:00"),
+        ("1749", "1749-01-01T00:00:00"),
+    ],
+)
+def test_forms_of_a_time(text: str, shown: str) -> None:
+    assert str(parse(text).shown) == shown
+
+
+@pytest.mark.parametrize("text", ["now", "nat", "", "31.01.2024", "2024-13-01", "24", "12:30", "99999"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse(text)
+
+
+def test_offsets_stay_as_written_and_summer_time_becomes_utc(tmp_path: Path) -> None:
+    one = read_series(write(tmp_path / "x.csv", [f"2024-01-01T0{hour}:00:00+02:00" for hour in range(4)]))
+    assert one.zone == "+02:00" and str(one.series[0].times[0]) == "2024-01-01T00:00:00"
+    zoned = pd.date_range("2024-03-30 20:00", periods=9, freq="h", tz="Europe/Zagreb")
+    two = read_series(write(tmp_path / "x.csv", [time.isoformat() for time in zoned]))
+    assert two.zone == "+00:00" and two.series[0].frequency == "h" and len(two.series[0].times) == 9
+    zoned = pd.date_range("2024-03-28", periods=6, freq="D", tz="Europe/Zagreb")
+    three = read_series(write(tmp_path / "x.csv", [time.isoformat() for time in zoned]))
+    assert three.zone == "" and three.series[0].frequency == "D"
+    with pytest.raises(DataError, match=r"x\.csv:3: .*offset"):
+        read_series(write(tmp_path / "x.csv", ["2024-01-01T00:00Z", "2024-01-01T01:00"]))
+
+
+def test_rows_at_the_end_without_a_value_are_the_future(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text(
+        "ds,y,fair\n2024-01,1,0\n2024-02,,1\n2024-03,3,0\n2024-04,,1\n2024-05,,\n"
+    )
+    series = read_series(tmp_path / "x.csv", Columns(known=["fair"])).series[0]
+    np.testing.assert_array_equal(series.values[:, 0], [1, np.nan, 3])
+    np.testing.assert_array_equal(series.ahead[:, 0], [1, np.nan])
+    (tmp_path / "x.csv").write_text("ds,y,fair\n2024-01,1,0\n2024-02,2,\n2024-03,3,0\n")
+    with pytest.raises(DataError, match=r"x\.csv:3: .*fair.*known ahead"):
+        read_series(tmp_path / "x.csv", Columns(known=["fair"]))

@@ -1,0 +1,106 @@
+"""What a written time means: ISO 8601 in its usual forms, with or without an offset from UTC.
+
+Read next: calendar.py, how often times come and which come next.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.errors import DataError
+
+_SHORT = re.compile(r"(\d{4})(?:-(\d\d?))?$")  # 2024, 2024-01
+_QUARTER = re.compile(r"(\d{4})-?Q([1-4])$", re.IGNORECASE)
+
+
+class Clock(NamedTuple):
+    """A written time: what the clock shows, and its offset from UTC in seconds."""
+
+    shown: np.datetime64
+    offset: int | None
+
+
+def parse(text: str) -> Clock:
+    """One time in an ISO 8601 form, also with slashes or as a quarter (2024-Q1).
+
+    Raises:
+        ValueError: it is no time.
+
+    Example:
+        >>> parse("2024-01-01T00:00:00+00:00")
+        Clock(shown=np.datetime64('2024-01-01T00:00:00'), offset=0)
+        >>> parse("2024Q2").shown
+        np.datetime64('2024-04-01T00:00:00')
+    """
+    text = text.strip().replace("/", "-")
+    if short := _SHORT.match(text):
+        return Clock(np.datetime64(f"{short[1]}-{int(short[2] or 1):02d}-01", "s"), None)
+    if quarter := _QUARTER.match(text):
+        return Clock(np.datetime64(f"{quarter[1]}-{3 * int(quarter[2]) - 2:02d}-01", "s"), None)
+    if not text[:4].isdigit():
+        raise ValueError(text)
+    time = datetime.fromisoformat(re.sub(r"\s+(?=[+-]\d\d:?\d\d$|Z$)", "", text))
+    away = time.utcoffset()
+    return Clock(
+        np.datetime64(time.replace(tzinfo=None, microsecond=0), "s"),
+        None if away is None else int(away.total_seconds()),
+    )
+
+
+def on_one_clock(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
+    """Times [T] and how their offset from UTC is written, "" where they have none.
+
+    With one offset they stay as they were written. With several (summer time) they become UTC, but days and
+    longer periods, whose clocks all show the same, stay days.
+
+    Raises:
+        ValueError: some have an offset and some have none.
+    """
+    shown = np.array([clock.shown for clock in clocks], dtype="datetime64[s]")
+    offsets = {clock.offset for clock in clocks}
+    if offsets == {None}:
+        return shown, ""
+    if None in offsets:
+        raise ValueError("some times have an offset from UTC and some have none; write all in one way")
+    if len(offsets) == 1:
+        seconds = next(one for one in offsets if one is not None)
+        minutes = abs(seconds) // 60
+        return shown, f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+    if len(np.unique(shown - shown.astype("datetime64[D]"))) == 1:
+        return shown, ""
+    away = np.array([clock.offset for clock in clocks], dtype="timedelta64[s]")
+    return shown - away, "+00:00"
+
+
+def read_times(path: object, rows: Sequence[tuple[int, Any]]) -> tuple[np.ndarray, str]:
+    """Rising times [T] of cells, each with its line, and their offset from UTC as it is written.
+
+    Raises:
+        DataError: names the line of what is no time, goes back or stands twice.
+    """
+    clocks = []
+    for line, cell in rows:
+        try:
+            clocks.append(parse(str(cell)))
+        except ValueError:
+            raise DataError(
+                f"{path}:{line}: {str(cell)[:40]!r} is no time; write 2024-01-31, 2024-01-31 13:00, "
+                "2024-01 or 2024-Q1"
+            ) from None
+    try:
+        times, zone = on_one_clock(clocks)
+    except ValueError as error:
+        odd = next(n for n, one in enumerate(clocks) if (one.offset is None) != (clocks[0].offset is None))
+        raise DataError(f"{path}:{rows[odd][0]}: {error}") from None
+    wrong = np.flatnonzero(np.diff(times).astype(np.int64) <= 0)
+    if len(wrong):
+        (_, before), (line, cell) = rows[wrong[0]], rows[wrong[0] + 1]
+        same = times[wrong[0]] == times[wrong[0] + 1]
+        what = "stands twice" if same else f"comes after {str(before)[:40]}"
+        raise DataError(
+            f"{path}:{line}: {str(cell)[:40]} {what}; sort the rows by time and keep each time once"
+        )
+    return times, zone

@@ -1,0 +1,63 @@
+"""Tables in Parquet files, which need pyarrow. Read next: series.py."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+from weft.errors import ConfigError, DataError
+
+FREE_CELLS = 4_000_000
+"""Of a Parquet file, however small it is; a larger file may have a cell for each byte."""
+
+
+def as_parquet(table: bytes, path: Path) -> bytes:
+    """A CSV with a header as a Parquet file: unique_id as text, ds as it looks, every other column a float64.
+
+    Args:
+        table: in UTF-8; nothing at all becomes nothing.
+        path: what errors name.
+
+    Raises:
+        ConfigError: pyarrow is not installed.
+    """
+    try:
+        from pyarrow import csv, float64, parquet, string
+    except ImportError:
+        raise _without_pyarrow(path) from None
+    if not table:
+        return b""
+    names = table.decode().partition("\n")[0].split(",")
+    types = {name: float64() for name in names if name not in ("unique_id", "ds")}
+    convert = csv.ConvertOptions(column_types={**types, "unique_id": string()})
+    written = io.BytesIO()
+    parquet.write_table(csv.read_csv(io.BytesIO(table), convert_options=convert), written)
+    return written.getvalue()
+
+
+def _without_pyarrow(path: Path) -> ConfigError:
+    return ConfigError(f"{path}: Parquet needs pyarrow (pip install 'weft[parquet]'); or take CSV")
+
+
+def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
+    """Header and rows, each with its number, of a Parquet file.
+
+    Raises:
+        DataError: it cannot be read; ConfigError: pyarrow is not installed.
+    """
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise _without_pyarrow(path) from None
+    try:
+        about = parquet.read_metadata(path)
+        cells = about.num_rows * about.num_columns
+        if cells > max(FREE_CELLS, path.stat().st_size):  # equal rows take no room in the file
+            raise DataError(f"{path}: {cells:,} cells came, more than any table of its size; write it as CSV")
+        table = parquet.read_table(path)
+    except DataError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
+        why = " ".join(str(error).split())[:120]
+        raise DataError(f"{path}: cannot be read as Parquet ({why}); is it the right file?") from error
+    cells = [column.to_pylist() for column in table.columns]
+    return list(table.column_names), [(n + 1, list(row)) for n, row in enumerate(zip(*cells, strict=True))]
