@@ -82,7 +82,7 @@ def test_evaluate_prints_every_score_beside_the_most_frequent_caption(run: Path,
         "BLEU-4",
         "ROUGE-L",
         "CIDEr-D",
-        "floor: the most frequent caption",
+        "baseline: the most frequent caption",
         "n:3",
     ):
         assert shown in answer.out

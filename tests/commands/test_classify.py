@@ -44,18 +44,23 @@ def test_an_empty_line_has_an_answer_too(run: Path) -> None:
     assert len(weft("predict", run, stdin=b"\nfine\n\n").lines) == 3
 
 
-def test_evaluate_prints_floors_classes_and_confusion(run: Path, tmp_path: Path) -> None:
+def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Path) -> None:
     picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
     answer = weft("evaluate", run, "--plot", picture, "--json", figures, "--output", tmp_path / "out")
     assert answer.code == 0, answer.err
-    for shown in ("test.csv, 29 texts", "accuracy", "macro F1", "bs:1000", "floor: naive Bayes", "confusion"):
+    for shown in (
+        "test.csv, 29 texts",
+        "accuracy",
+        "macro F1",
+        "bs:1000",
+        "baseline: naive Bayes",
+        "confusion",
+    ):
         assert shown in answer.out
-    assert (
-        "1.0000  <- the model is level with this floor" in answer.out
-    )  # naive Bayes is right everywhere too
+    assert "1.0000  <- the model equals the baseline" in answer.out  # naive Bayes is right everywhere too
     found = json.loads(figures.read_text())
     assert found["scores"]["accuracy"]["value"] == 1.0
-    assert found["floors"]["naive Bayes, tokens"] == 1.0
+    assert found["scores"]["accuracy"]["baselines"]["naive Bayes, tokens (word)"] == 1.0
     assert sum(map(sum, found["confusion"])) == 29
     assert "what it was called" in picture.read_text("utf-8")
     assert len((tmp_path / "out").read_text().splitlines()) == 29
@@ -104,7 +109,8 @@ def test_a_bag_begins_as_naive_bayes(tmp_path: Path) -> None:
     figures = tmp_path / "all.json"
     assert weft("evaluate", tmp_path / "run", "--json", figures).code == 0
     found = json.loads(figures.read_text())
-    assert found["scores"]["accuracy"]["value"] == found["floors"]["naive Bayes, tokens and pairs"]
+    accuracy = found["scores"]["accuracy"]
+    assert accuracy["value"] == accuracy["baselines"]["naive Bayes, tokens and pairs (word)"]
     drawn = weft("predict", tmp_path / "run", "--plot", tmp_path / "plots", stdin=b"a great film\n")
     assert drawn.code == 0, drawn.err
 

@@ -8,9 +8,11 @@ import pytest
 
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
+from weft.inspect.comparing.evidence import Evidence
 from weft.inspect.comparing.grid import folder_name, split, variants
 from weft.inspect.comparing.measured import Measured
-from weft.inspect.comparing.report import columns, significance
+from weft.inspect.comparing.report import markdown
+from weft.inspect.comparing.variants import Group, columns, gathered, significance
 
 SMALL = ("training.max_updates=6", "training.validate_every=3", "training.schedule.warmup=1")
 
@@ -49,7 +51,8 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(trained: 
         assert weft("train", recipe, "--run", run, *SMALL[:2], f"training.seed={seed}").code == 0
     answer = weft("compare", tmp_path / "s1", tmp_path / "s2", "--output", tmp_path / "out")
     assert answer.code == 0, answer.err
-    assert "accuracy" in answer.out and "## Significance" in answer.out
+    assert "accuracy" in answer.out and "| s1 | 2 |" in answer.out and "## Each run" in answer.out
+    assert "## Significance" not in answer.out  # two seeds of one recipe are no rivals
     kept = [json.loads((tmp_path / "out" / "measured" / f"s{n}.json").read_text("utf-8")) for n in (1, 2)]
     assert kept[0]["saved_bytes"] == kept[1]["saved_bytes"] > 0  # twins keep as much, whoever came first
     assert kept[0]["example"] == kept[1]["example"] != ""
@@ -76,7 +79,7 @@ def test_mistakes_are_said_before_anything_is_trained(
 
 
 def test_one_run_or_none_is_refused(trained: Path, tmp_path: Path) -> None:
-    assert "one run came" in refused(weft("compare", trained, "--output", tmp_path / "out"))
+    assert "got one" in refused(weft("compare", trained, "--output", tmp_path / "out"))
     assert "is no run directory" in refused(weft("compare", trained, tmp_path, "--output", tmp_path / "out"))
 
 
@@ -90,38 +93,88 @@ def test_a_grid_is_every_combination_in_order() -> None:
     assert twins[0].name == "model.encoder.cell=gru,model.decoder.cell=gru"
 
 
-def run_of(name: str, right: list[int], parameters: int) -> Measured:
-    score = {"name": "accuracy", "value": sum(right) / len(right), "signature": "s", "size": len(right)}
-    score |= {"higher_is_better": True, "low": None, "high": None}
-    rest = (None, None, None, 0, None)
-    rows = [[float(one), 1.0] for one in right]
+def run_of(
+    name: str, right: list[int], parameters: int = 1, variant: str = "", baseline: float = 0.0
+) -> Measured:
+    mean = sum(right) / len(right)
+    half = 1.96 * (mean * (1 - mean) / len(right)) ** 0.5
+    score = {"name": "accuracy", "value": mean, "signature": "s", "size": len(right)}
+    score |= {"higher_is_better": True, "low": mean - half, "high": mean + half}
+    score |= {"baselines": {"most frequent class": baseline}}
+    proof = Evidence("accuracy", "mean", True, [[float(one), 1.0] for one in right], "x")
     return Measured(
-        name,
-        "classify",
-        "",
-        "",
-        parameters,
-        4 * parameters,
-        *rest,
-        [score],
-        [],
-        {},
-        {},
-        [],
-        "x",
-        "accuracy",
-        rows,
-        "",
+        name=name,
+        task="classify",
+        about="",
+        tested="",
+        parameters=parameters,
+        weight_bytes=4 * parameters,
+        saved_bytes=None,
+        tokens_a_second=None,
+        tokens_a_cpu_second=None,
+        updates=0,
+        seconds=None,
+        scores=[score],
+        by_length=[],
+        curves={},
+        reach={},
+        verdicts=[],
+        evidence=proof,
+        fingerprint="",
+        variant=variant,
     )
 
 
-def test_winners_are_the_best_of_their_column_and_chance_is_called_chance() -> None:
-    good, same, bad = [1] * 90 + [0] * 10, [1] * 89 + [0] * 10 + [1], [1] * 40 + [0] * 60
-    runs = [run_of("bad", bad, 10), run_of("good", good, 30), run_of("same", same, 20)]
-    table = {one.name: one for one in columns(runs)}
-    assert table["accuracy"].winners() == {1, 2}
-    assert table["parameters"].winners() == {0}
-    words = [one.words for one in significance(runs)]
-    assert words == ["good is better (p < 0.05) than bad", "good is not surely better than same"]
-    other = runs[1]._replace(items="y")
-    assert significance([runs[0], other])[0].p_value is None
+GOOD, SAME, BAD = [1] * 90 + [0] * 10, [1] * 89 + [0] * 10 + [1], [1] * 40 + [0] * 60
+
+
+def verdicts(groups: list[Group]) -> list[str]:
+    return [one.words for one in significance(groups)]
+
+
+def test_the_best_of_a_column_is_named_where_no_interval_overlaps() -> None:
+    groups = gathered([run_of("bad", BAD, 10), run_of("good", GOOD, 30)])
+    table = {one.name: one for one in columns(groups)}
+    assert table["accuracy"].winners() == {1} and table["parameters"].winners() == {0}
+    groups = gathered([run_of("bad", BAD, 10), run_of("good", GOOD, 30), run_of("same", SAME, 20)])
+    assert columns(groups)[0].winners() == set()
+    assert verdicts(groups) == [
+        "good is better than bad (p < 0.05)",
+        "no clear difference between good and same",
+    ]
+    other = groups[1].runs[0]
+    assert other.evidence is not None
+    moved = other._replace(evidence=other.evidence._replace(items="y"))
+    (told,) = significance(gathered([groups[0].runs[0], moved]))
+    assert "different test data" in told.words and told.p_value == ""
+
+
+def test_seeds_are_repetitions_and_their_spread_counts() -> None:
+    plan = variants(["model.encoder.cell=elman,gru", "training.seed=1,2"])
+    assert [one.group for one in plan] == ["cell=elman", "cell=elman", "cell=gru", "cell=gru"]
+    assert variants(["training.seed=1,2"])[0].group == "the recipe"
+    # 66 and 34 of 100 right with two seeds, 60 and 40: nobody knows; by items alone 66 beats 40
+    runs = [
+        run_of(f"{variant}{right}", [1] * right + [0] * (100 - right), variant=variant)
+        for variant, rights in (("a", (66, 34)), ("b", (60, 40)))
+        for right in rights
+    ]
+    groups = gathered(runs)
+    assert [(group.name, len(group.runs)) for group in groups] == [("a", 2), ("b", 2)]
+    accuracy = columns(groups)[0]
+    assert accuracy.cells[0].value == pytest.approx(0.5)
+    assert "± 0.2263" in accuracy.cells[0].shown  # 0.32 / sqrt(2)
+    half = 1.96 * ((0.66 * 0.34 / 100) + 0.2263**2 / 2) ** 0.5
+    assert accuracy.cells[0].high == pytest.approx(0.5 + half, abs=1e-3)
+    assert accuracy.winners() == set()
+    assert verdicts(groups) == ["no clear difference between a and b"]
+    told = markdown(runs, "t")
+    assert "| a | 2 | 0.5000 ± 0.2263" in told and "| baseline: most frequent class |" in told
+    assert "## Each run" in told and "| a66 |" in told
+
+
+def test_models_that_no_baseline_fears_are_not_compared() -> None:
+    groups = gathered([run_of("bad", BAD, baseline=0.95), run_of("good", GOOD, baseline=0.95)])
+    assert columns(groups)[0].winners() == set()
+    (told,) = significance(groups)
+    assert "too little training to compare" in told.words and "0.95" in told.words

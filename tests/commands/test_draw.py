@@ -77,13 +77,15 @@ def test_other_tiles_before_the_first_checkpoint_make_a_new_palette(tmp_path: Pa
     assert np.load(folder / "tiles.npy").shape[1] == 2
 
 
-def test_evaluate_prints_floors_and_what_is_right(run: Path, tmp_path: Path) -> None:
+def test_evaluate_prints_baselines_and_what_is_right(run: Path, tmp_path: Path) -> None:
     answer = weft("evaluate", run, "--split", "valid", "--json", tmp_path / "all.json")
     assert answer.code == 0, answer.err
     for shown in (
-        "nats a tile; floor: tiles by frequency",
-        "floor: mean picture",
-        "right by the nearest template",
+        "nats a tile",
+        "baseline: tiles by frequency",
+        "baseline: the mean picture",
+        "all right",
+        "by the nearest template",
     ):
         assert shown in answer.out
 

@@ -71,17 +71,17 @@ def test_like_words_are_near(run: Path, tmp_path: Path) -> None:
     assert vectors.analogy("apple", "pear", "saw")[0].word not in {"apple", "pear", "saw"}
 
 
-def test_evaluate_says_what_is_covered_and_the_floors(run: Path, tmp_path: Path) -> None:
+def test_evaluate_says_what_is_covered_and_the_baselines(run: Path, tmp_path: Path) -> None:
     picture, figures = tmp_path / "map.png", tmp_path / "all.json"
     answer = weft("evaluate", run, "--plot", picture, "--json", figures)
     assert answer.code == 0, answer.err
-    assert "28 of 29 questions have vectors" in answer.out and "floor: random vectors" in answer.out
+    assert "28 of 29 questions have vectors" in answer.out and "baseline: random vectors" in answer.out
     found = json.loads(figures.read_text())
-    assert found["value"] > 70 and found["covered"] == 28
+    assert found["scores"]["Spearman x 100"]["value"] > 70 and found["covered"] == 28
     assert picture.read_bytes().startswith(b"\x89PNG")
     (tmp_path / "q.txt").write_text(": kinds\napple pear saw drill\napple zebra saw axe\n")
     told = weft("evaluate", run, "--data", tmp_path / "q.txt")
-    assert "1 of 2 questions" in told.out and "floor: the word nearest to the third" in told.out
+    assert "1 of 2 questions" in told.out and "baseline: the word nearest to the third" in told.out
 
 
 # gensim leaves a file without a head open

@@ -67,12 +67,12 @@ def test_a_folder_a_file_and_names_are_answered_alike(run: Path) -> None:
     assert probs == sorted(probs, reverse=True) and sum(probs) == pytest.approx(1, abs=1e-3)
 
 
-def test_evaluate_prints_the_floor_and_draws_the_confusion(run: Path, tmp_path: Path) -> None:
+def test_evaluate_prints_the_baseline_and_draws_the_confusion(run: Path, tmp_path: Path) -> None:
     picture, figures = tmp_path / "confusion.svg", tmp_path / "all.json"
     folder = run.parent / "train"
     answer = weft("evaluate", run, "--data", folder, "--plot", picture, "--json", figures)
     assert answer.code == 0, answer.err
-    for shown in ("20 pictures", "accuracy", "macro F1", "floor: most frequent class"):
+    for shown in ("20 pictures", "accuracy", "macro F1", "baseline: most frequent class"):
         assert shown in answer.out
     assert sum(map(sum, json.loads(figures.read_text())["confusion"])) == 20
     assert "what it was called" in picture.read_text("utf-8")

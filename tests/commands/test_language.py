@@ -4,14 +4,12 @@ import json
 import math
 import random
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import weft as package
 from tests.commands.shell import refused, untouched, weft
-from weft.inspect.comparing.measured import scores_of
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "one", "dog", "ran", "home", "."]
 
@@ -110,36 +108,40 @@ def test_scores_are_those_of_python_and_of_the_evaluation(run: Path) -> None:
     assert (run.parent / "out.txt").read_text() == f"{scored.total:.4f}\n"
 
 
-def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_floor(run: Path) -> None:
+def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(run: Path) -> None:
     report = run.parent / "report.json"
     answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=tuned", "--json", report)
     assert answer.code == 0, answer.err
     context = {"stream": "streamed", "windows": "windows of 7, stride 7", "lines": "the line"}
     kind = next(name for name in context if run.parent.name.startswith(name))
-    assert f"|context:{context[kind]}|tokens:" in answer.out and "unit:token with </s>" in answer.out
-    assert "floor: KN5, contexts within a line" in answer.out and "each half tuned on the other" in answer.out
+    assert f"|context:{context[kind]}|unknown:" in answer.out and "unit:token with </s>" in answer.out
+    assert (
+        "baseline: KN5, contexts within a line" in answer.out and "each half tuned on the other" in answer.out
+    )
     found = json.loads(report.read_text())
-    own, floor, mixture = (found[name] for name in ("model", "floor", "mixture"))
-    assert ("BELOW this floor" in answer.out) == (own["perplexity"] >= floor["perplexity"])
-    assert math.isclose(own["perplexity"], math.exp(own["nats_a_token"]))
-    total = own["nats_a_token"] * found["tokens"]
+    own, words, bits, mixture = found["scores"].values()
+    (lowest,) = own["baselines"].values()
+    assert ("worse than the baseline" in answer.out) == (own["value"] >= lowest)
+    assert all(one["low"] < one["value"] < one["high"] for one in found["scores"].values())
+    total = math.log(own["value"]) * found["tokens"]
     lines = (run.parent / "valid.txt").read_text().split("\n")[:-1]
     assert found["tokens"] == found["words"] == sum(len(line.split()) + 1 for line in lines)
     assert found["characters"] == sum(len(line) + 1 for line in lines)
-    assert math.isclose(own["bits_a_character"], total / found["characters"] / math.log(2))
-    assert mixture["perplexity"] <= 1.05 * min(own["perplexity"], floor["perplexity"])
+    assert math.isclose(bits["value"], total / found["characters"] / math.log(2))
+    assert math.isclose(words["value"], total / found["words"])
+    assert mixture["value"] <= 1.05 * min(own["value"], lowest)
     given = weft("evaluate", run, "--split", "valid", "--set", "mixture=0.5")
     assert "weight of KN5 0.5, as given" in given.out
     if kind == "windows":
         assert "stride 2|" in weft("evaluate", run, "--split", "valid", "--set", "stride=2").out
 
 
-def test_without_the_training_text_there_is_no_floor_and_no_mixture(tmp_path: Path) -> None:
+def test_without_the_training_text_there_is_no_baseline_and_no_mixture(tmp_path: Path) -> None:
     recipe = make(tmp_path, updates=1)
     assert weft("train", recipe, "--run", tmp_path / "run").code == 0
     (tmp_path / "train.txt").unlink()
     answer = weft("evaluate", tmp_path / "run", "--split", "valid")
-    assert answer.code == 0 and "floor: none, the training text is no longer there" in answer.out
+    assert answer.code == 0 and "baseline: none, the training text is no longer there" in answer.out
     assert "put it back, or leave mixture out" in refused(
         weft("evaluate", tmp_path / "run", "--split", "valid", "--set", "mixture=0.5")
     )
@@ -166,7 +168,7 @@ def test_a_longer_line_than_the_context_and_unseen_characters_are_no_trouble(
     assert answer.code == 0 and len(answer.lines) == 1
     (tmp_path / "long.txt").write_text(long + "\n")
     answer = weft("evaluate", tmp_path / "run", "--data", tmp_path / "long.txt")
-    assert answer.code == 0 and "unknown:20)" in answer.out, answer.err
+    assert answer.code == 0 and "unknown:20|" in answer.out, answer.err
 
 
 def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
@@ -287,9 +289,3 @@ def test_files_are_checked(tmp_path: Path) -> None:
         "empty.txt: the file is empty",
     ):
         assert sentence in bad.out
-
-
-def test_a_comparison_counts_the_tokens_of_a_perplexity() -> None:
-    model = SimpleNamespace(perplexity=8.5, logp=np.zeros(7))
-    (score,) = scores_of(SimpleNamespace(words=3, model=model))
-    assert (score.name, score.value, score.size) == ("perplexity", 8.5, 7)

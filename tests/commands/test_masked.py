@@ -54,7 +54,7 @@ def test_gaps_are_filled_from_both_sides(tmp_path: Path) -> None:
     assert first.startswith("cat:0.") and second.startswith("purr:0.") and len(first.split()) == 2
     assert package.load(run).predict("the cat can [MASK]") == "the cat can purr"
     scored = weft("evaluate", run, "--split", "valid")
-    assert scored.code == 0 and "80/10/10" in scored.out and "BELOW" not in scored.out
+    assert scored.code == 0 and "80/10/10" in scored.out and "worse" not in scored.out
     assert "standard input:1: there is no [MASK] in 'a dog'" in refused(
         weft("predict", run, stdin=b"a dog\n")
     )

@@ -69,11 +69,11 @@ def test_it_beats_the_most_frequent_answer_and_says_what_is_wrong(run: Path, tmp
     answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "out.txt")
     assert answer.code == 0, answer.err
     found = json.loads((tmp_path / "x.json").read_text())
-    assert found["scores"]["WER"]["value"] < found["floor"]["WER"] / 2
+    assert found["scores"]["WER"]["value"] < min(found["scores"]["WER"]["baselines"].values()) / 2
     counts = found["counts"]
     edits = counts["substitutions"] + counts["deletions"] + counts["insertions"]
     assert found["scores"]["WER"]["value"] == pytest.approx(100 * edits / counts["words"])
-    assert "floor: the most frequent answer" in answer.out and "13 recordings" in answer.out
+    assert "baseline: the most frequent answer" in answer.out and "13 recordings" in answer.out
     assert len((tmp_path / "out.txt").read_text().splitlines()) == 13
 
 

@@ -47,19 +47,19 @@ def test_scores_stand_in_the_last_column(run: Path) -> None:
     assert [line.split("\t")[-1][:5] for line in lines if line[:1].isdigit()][:2] == ["Space", "Prob="]
 
 
-def test_evaluate_prints_unknown_words_floors_and_mistakes(run: Path, tmp_path: Path) -> None:
+def test_evaluate_prints_unknown_words_baselines_and_mistakes(run: Path, tmp_path: Path) -> None:
     picture, figures, out = tmp_path / "confusion.png", tmp_path / "all.json", tmp_path / "out.conllu"
     answer = weft("evaluate", run, "--plot", picture, "--json", figures, "--output", out)
     assert answer.code == 0, answer.err
     for shown in (
         "29 sentences",
         "unknown words",
-        "floor: most frequent tag and ending",
+        "baseline: most frequent tag and ending",
         "words a CPU second",
     ):
         assert shown in answer.out
     found = json.loads(figures.read_text())
-    assert found["scores"]["accuracy"]["value"] == 1.0
+    assert found["scores"]["tag accuracy"]["value"] == 1.0
     assert "mistakes" not in answer.out  # there are none
     assert picture.read_bytes().startswith(b"\x89PNG")
     text = (run.parent / "toy" / "test.conllu").read_text()

@@ -34,7 +34,7 @@ def translated_lines(text: str) -> str:
     return "".join(translated(line) + "\n" for line in text.splitlines())
 
 
-def test_evaluate_prints_signed_scores_floors_and_lengths(trained: Path, tmp_path: Path) -> None:
+def test_evaluate_prints_signed_scores_baselines_and_lengths(trained: Path, tmp_path: Path) -> None:
     files = {name: tmp_path / name for name in ("out.txt", "lengths.png", "all.json")}
     answer = weft(
         "evaluate",
@@ -48,7 +48,16 @@ def test_evaluate_prints_signed_scores_floors_and_lengths(trained: Path, tmp_pat
     )
     assert answer.code == 0, answer.err
     assert "17 pairs, beam 3, length penalty 1" in answer.out
-    for shown in ("BLEU", "chrF2", "METEOR", "version:", "perplexity", "floor: source copied", "<=10", ">30"):
+    for shown in (
+        "BLEU",
+        "chrF2",
+        "METEOR",
+        "version:",
+        "perplexity",
+        "baseline: source copied",
+        "<=10",
+        ">30",
+    ):
         assert shown in answer.out
     outputs = files["out.txt"].read_text("utf-8").splitlines()
     sources = (trained.parent / "toy" / "test.xx").read_bytes()
@@ -58,8 +67,8 @@ def test_evaluate_prints_signed_scores_floors_and_lengths(trained: Path, tmp_pat
     assert files["lengths.png"].read_bytes().startswith(b"\x89PNG")
     figures = json.loads(files["all.json"].read_text("utf-8"))
     assert figures["scores"]["BLEU"]["value"] == pytest.approx(bleu(outputs, right))
-    assert figures["floors"]["source copied"] == 0
-    assert 1 <= figures["perplexity"] < 1.5
+    assert figures["scores"]["BLEU"]["baselines"]["source copied"] == 0
+    assert 1 <= figures["scores"]["perplexity"]["value"] < 1.5
     words = [len(" ".join(side).split()) for side in (outputs, right)]
     assert figures["length_ratio"] == pytest.approx(words[0] / words[1])
 

@@ -17,7 +17,7 @@ def test_a_sum_is_that_of_two_marks_one_in_each_half() -> None:
     assert x[..., 0].min() >= 0 and x[..., 0].max() < 1
 
 
-def test_the_floor_of_adding_is_the_variance_of_two_uniform_numbers() -> None:
+def test_the_baseline_of_adding_is_the_variance_of_two_uniform_numbers() -> None:
     _, y = adding([1], np.arange(20_000), 2)
     assert ((y - 1) ** 2).mean() == pytest.approx(1 / 6, abs=0.004)
 

@@ -42,5 +42,5 @@ def test_a_clearly_better_system_is_significant_with_the_right_sign(good, refere
 def test_unequal_systems_and_no_resamples_are_refused(good, references):
     with pytest.raises(DataError, match="210 hypotheses and 211 references"):
         compare(Bleu(), good, good[1:], references)
-    with pytest.raises(ConfigError, match="0 resamples came, at least 1"):
+    with pytest.raises(ConfigError, match=r"resample.*got 0"):
         confidence(Bleu(), good, references, resamples=0)

@@ -33,12 +33,12 @@ def test_each_bin_is_sacrebleus_score_of_its_sentences(good, references):
 
 
 def test_an_empty_bin_has_no_score_and_the_table_shows_a_dash():
-    rows = by_length(Accuracy(), ["a", "b"], ["a", "c"], ["one", "w " * 25], resamples=9)
+    rows = by_length(Accuracy(), ["a", "a", "b"], ["a", "a", "c"], ["one", "two", "w " * 25], resamples=9)
     assert [row.score is None for row in rows] == [False, True, False, True]
     assert rows[0].score.value == 1 and rows[2].score.value == 0
     lines = table(rows).split("\n")
     assert lines[2].split() == ["11-20", "0", "-", "-"]
-    assert lines[1].split() == ["<=10", "1", "1.0000", "1.0000", "to", "1.0000"]
+    assert lines[1].split() == ["<=10", "2", "1.0000", "1.0000", "to", "1.0000"]
 
 
 def test_length_may_be_measured_otherwise():

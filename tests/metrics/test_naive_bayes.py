@@ -48,3 +48,14 @@ def test_calibration_is_the_mean_gap_of_the_bins() -> None:
     assert found.error == pytest.approx(gaps)
     assert found.confidence == pytest.approx(probs.mean())
     assert sum(count for _, _, count in found.bins) == 5
+
+
+def test_a_text_left_out_is_judged_as_by_a_model_fitted_without_it():
+    chance = np.random.default_rng(5)
+    bags = [[str(n) for n in chance.integers(13, size=chance.integers(1, 7))] for _ in range(41)]
+    bags.append(["seen", "nowhere", "else", "3"])
+    labels = [str(int(chance.integers(3))) for _ in bags]
+    bayes = NaiveBayes(bags, labels)
+    for at, (bag, label) in enumerate(zip(bags, labels, strict=True)):
+        rest = NaiveBayes(bags[:at] + bags[at + 1 :], labels[:at] + labels[at + 1 :])
+        assert bayes.left_out(bag, label) == rest.predict([bag])[0]

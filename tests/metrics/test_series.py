@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from weft.metrics.series import PENALTIES, Ridge, Sums, mean_pinball, repeated, seasonal
+from weft.metrics.series import PENALTIES, Ridge, Sums, pinball, repeated, seasonal
 
 
 def test_ridge_is_the_penalised_least_squares_solution() -> None:
@@ -51,5 +51,5 @@ def test_errors_are_means_over_all_values_that_were_measured() -> None:
 
 def test_pinball_by_hand() -> None:
     # Level 0.9: under by 1 costs 2 * 0.9; level 0.1: over by 2 costs 2 * 0.9 * 2.
-    got = mean_pinball(np.array([[[5.0, 2.0]]]), np.array([[3.0]]), (0.1, 0.9))
+    got = pinball(np.array([[[5.0, 2.0]]]), np.array([[3.0]]), (0.1, 0.9)).item()
     assert got == pytest.approx((2 * 0.9 * 2 + 2 * 0.9 * 1) / 2)

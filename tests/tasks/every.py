@@ -40,12 +40,14 @@ class Kind(NamedTuple):
     changes: overrides that give it dropout, and batches so small that an epoch has several.
     inputs: of the lengths that matter: 1, and several others; the last is the longest.
     answer: the answers to inputs, given together.
+    evaluated: what `weft evaluate` is given to score its run.
     """
 
     make: Callable[[Path], Path]
     changes: Sequence[str]
     inputs: Sequence[Any]
     answer: Callable[[Opened, Sequence[Any]], Answers]
+    evaluated: Sequence[str] = ("--split", "valid")
 
 
 def _translated(opened: Opened, lines: Sequence[Any], target: str = "") -> Answers:
@@ -238,7 +240,9 @@ KINDS = {
         _tagged,
     ),
     "forecast": Kind(_series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast),
-    "embeddings": Kind(make_words, ["training.max_epochs=0"], ["apple", "saw", "fig", "axe"], _near),
+    "embeddings": Kind(
+        make_words, ["training.max_epochs=0"], ["apple", "saw", "fig", "axe"], _near, ("--split", "test")
+    ),
     "caption": Kind(_in_place(make_captions), ["data.batch_rows=2"], PICTURES, _captioned),
     "draw": Kind(
         _in_place(make_drawings), ["data.batch_rows=2", "decoding.search=greedy"],

@@ -103,6 +103,30 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     return request.param, folder
 
 
+def test_every_score_has_a_signature_an_interval_and_a_baseline(
+    trained: tuple[str, Path], tmp_path: Path
+) -> None:
+    name, folder = trained
+    given = KINDS[name].evaluated
+    answer = weft("evaluate", folder / "whole", *given, "--json", tmp_path / "scores.json")
+    assert answer.code == 0, answer.err
+    scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["scores"]
+    assert scores
+    for label, score in scores.items():
+        assert score["low"] <= score["value"] <= score["high"], label
+        assert score["signature"] and score["size"] > 0, label
+        lines = answer.out.splitlines()
+        at = next(n for n, line in enumerate(lines) if line.startswith(f"  {label} "))
+        assert f"({score['signature']}|n:{score['size']})" in lines[at] and "[" in lines[at]
+        assert score["baselines"], label
+        for row, (baseline, value) in enumerate(score["baselines"].items(), at + 1):
+            assert lines[row].startswith(f"    baseline: {baseline} ")
+            better = score["value"] > value if score["higher_is_better"] else score["value"] < value
+            worse = "worse than the baseline" in lines[row]
+            assert worse == (not better and score["value"] != value), lines[row]
+    assert "floor" not in answer.out
+
+
 def test_every_task_stands_here() -> None:
     assert {name.split()[0] for name in KINDS} == set(rooms.parts(tasks, Task))
 

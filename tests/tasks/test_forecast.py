@@ -1,4 +1,4 @@
-"""The task forecast from the command line: trained, scored beside its floors, used on a table."""
+"""The task forecast from the command line: trained, scored beside its baselines, used on a table."""
 
 import csv
 import io
@@ -55,8 +55,8 @@ def test_it_beats_the_last_value_and_says_so(run: Path, tmp_path: Path) -> None:
     for shown in ("what came", "quantiles 0.1 to 0.9", "last value repeated"):
         assert shown in plot.read_text("utf-8")
     found = json.loads((tmp_path / "x.json").read_text("utf-8"))
-    assert found["mse"] < found["floors"]["last value repeated"]["mse"]
-    assert set(found["floors"]) >= {"last value repeated", "last season (24) repeated"}
+    assert found["mse"] < found["baselines"]["last value repeated"]["mse"]
+    assert set(found["baselines"]) >= {"last value repeated", "last season (24) repeated"}
     assert 0.3 < found["coverage"] <= 1 and len(found["by_step"]) == 12
     assert "none dropped" in answer.out
 
@@ -82,7 +82,7 @@ def test_a_table_may_come_by_standard_input(run: Path, tmp_path: Path) -> None:
     assert "standard input:2: 'x' in column three" in said
 
 
-def test_what_init_writes_beats_the_floors_of_a_short_file(tmp_path: Path) -> None:
+def test_what_init_writes_beats_the_baselines_of_a_short_file(tmp_path: Path) -> None:
     """A season of a week over two years, as a user has it: few windows, quantiles, a calendar."""
     chance, days = np.random.default_rng(1), np.arange("2024-01-01", "2025-06-01", dtype="datetime64[D]")
     week = 20 + 6 * np.sin(2 * np.pi * np.arange(len(days)) / 7) + chance.normal(0, 0.5, len(days))
@@ -94,8 +94,8 @@ def test_what_init_writes_beats_the_floors_of_a_short_file(tmp_path: Path) -> No
     assert answer.code == 0, answer.err
     assert weft("evaluate", where, "--json", tmp_path / "x.json").code == 0
     found = json.loads((tmp_path / "x.json").read_text("utf-8"))
-    assert found["mse"] < found["floors"]["last season (7) repeated"]["mse"]
-    assert found["mse"] < 0.1 * found["floors"]["last value repeated"]["mse"]
+    assert found["mse"] < found["baselines"]["last season (7) repeated"]["mse"]
+    assert found["mse"] < 0.1 * found["baselines"]["last value repeated"]["mse"]
     assert found["coverage"] > 0.6
 
 

@@ -85,7 +85,7 @@ def test_trained_pairs_are_learnt_and_unseen_ones_are_scored(run: Path) -> None:
     assert answer.code == 0 and "never trained (zero-shot)" in answer.out
     found = json.loads((run / "scores.json").read_text("utf-8"))
     assert set(found["pairs"]) == {"aa-bb", "bb-aa", "aa-cc", "cc-aa", "bb-cc"}
-    assert found["mean_bleu"] > 40  # copying the source scores 0
+    assert found["scores"]["mean BLEU of the 4 trained pairs"]["value"] > 40  # copying the source scores 0
 
 
 def test_python_asks_in_the_same_way(run: Path) -> None:

@@ -8,6 +8,10 @@ import click
 
 if TYPE_CHECKING:
     from weft.inspect.comparing.measured import Measured
+    from weft.run import Opened
+
+Named = tuple[str, Path, str]
+"""What a run is called, where it is, and of which variant it is a repetition ("" if it is not known)."""
 
 
 @click.command(short_help="Several runs, or the variants of a recipe, side by side.")
@@ -41,9 +45,10 @@ def command(
 ) -> int:
     """Write one report, as HTML and as Markdown, about several runs of one task.
 
-    Scores on the test split with signatures and intervals, significance by paired bootstrap, scores by
-    length, parameters, speed, memory, learning curves, gradient reach, and the winner of each column. The
-    same command goes on where it was stopped: what is trained and measured stays.
+    Scores on the test split with signatures, intervals and baselines, significance by paired bootstrap,
+    scores by length, parameters, speed, memory, learning curves, gradient reach, and the winner of each
+    column. Runs that differ in training.seed alone are repetitions of one variant: their mean and deviation
+    are compared. The same command resumes where it was stopped: what is trained and measured stays.
 
     \b
     weft compare runs/lstm runs/gru --output lstm-gru
@@ -65,13 +70,13 @@ def command(
                 f"{given[0]}: is a file; compare runs, or give the values of a recipe with --grid"
             )
         if len(set(paths)) < 2:
-            raise ConfigError(f"{given[0]}: one run came; give two or more to compare")
+            raise ConfigError(f"{given[0]}: expected two or more runs to compare, got one")
         names = [path.resolve().name for path in paths]
         names = names if len(set(names)) == len(names) else [str(path) for path in paths]
-        runs = list(zip(names, paths, strict=True))
+        runs = [(name, path, "") for name, path in zip(names, paths, strict=True)]
     folder_for(output / "measured")
     found = _measured(runs, output / "measured", text, device, plugins)
-    title = f"weft compare: {', '.join(name for name, _ in runs)}"
+    title = f"weft compare: {', '.join(name for name, _, _ in runs)}"
     title = title if len(title) <= 90 else f"weft compare: {len(runs)} runs"
     outputs.write(output / "report.md", markdown(found, title))
     outputs.write(output / "report.html", page(found, title))
@@ -82,7 +87,7 @@ def command(
 
 def _trained(
     given: Sequence[str], grids: Sequence[str], output: Path, plugins: Sequence[str]
-) -> tuple[list[tuple[str, Path]], int]:
+) -> tuple[list[Named], int]:
     """Train every variant; what was trained before is not trained again."""
     from weft.card import write_card
     from weft.commands.views import folder_for
@@ -96,22 +101,22 @@ def _trained(
     for variant in plan:  # every mistake shows before anything is trained
         check(read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
     folder_for(output / "runs")
-    runs = []
+    runs: list[Named] = []
     for number, variant in enumerate(plan, 1):
         run = output / "runs" / folder_name(variant.name)
-        runs.append((variant.name, run))
+        runs.append((variant.name, run, variant.group))
         click.echo(f"{number} of {len(plan)}: {variant.name}", err=True)
         begun = begin(run, read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
         outcome = train(begun.task, run, begun.settings)
         if outcome.exit_code:
-            click.echo("stopped; the same command goes on", err=True)
+            click.echo("stopped; the same command resumes", err=True)
             return runs, outcome.exit_code
         write_card(run, begun, outcome)
     return runs, 0
 
 
 def _measured(
-    runs: Sequence[tuple[str, Path]], folder: Path, text: str | None, device: str, plugins: Sequence[str]
+    runs: Sequence[Named], folder: Path, text: str | None, device: str, plugins: Sequence[str]
 ) -> "list[Measured]":
     from weft.errors import ConfigError, WeftError
     from weft.inspect.comparing.grid import folder_name
@@ -119,7 +124,7 @@ def _measured(
     from weft.inspect.subjects.subject import examples
     from weft.run import open_run
 
-    opened = [open_run(path, device=device, plugins=plugins) for _, path in runs]
+    opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
     for one in opened:
         if one.name != opened[0].name:
             raise ConfigError(
@@ -132,7 +137,16 @@ def _measured(
         except WeftError:
             text = None
     found = []
-    for (name, _), one in zip(runs, opened, strict=True):
+    groups: dict[str, str] = {}  # a recipe without its seed: the first run of it
+    for (name, _, group), one in zip(runs, opened, strict=True):
         click.echo(f"measuring {name}", err=True)
-        found.append(measured(one, name, folder / f"{folder_name(name) or 'run'}.json", text))
+        facts = measured(one, name, folder / f"{folder_name(name) or 'run'}.json", text)
+        found.append(facts._replace(variant=group or groups.setdefault(_without_seed(one), name)))
     return found
+
+
+def _without_seed(opened: "Opened") -> str:
+    """What tells a variant from another: its recipe but for the seed."""
+    plain = opened.recipe.plain()
+    training = {key: value for key, value in plain.get("training", {}).items() if key != "seed"}
+    return repr({**plain, "training": training})

@@ -1,4 +1,4 @@
-"""weft evaluate: how good a run is on held-out data, with signatures, intervals and floors."""
+"""weft evaluate: how good a run is on held-out data, with signatures, intervals and baselines."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,8 +50,8 @@ COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "dev
 def command(**given: Any) -> None:
     """Score RUN on the test split of its data, or on other files.
 
-    Each score comes with how it was computed (its signature) and a 95 % interval. Beside them stand floors:
-    what needs no model, such as copying the source, the most frequent class or the last value.
+    Each score comes with how it was computed (its signature) and a 95 % interval. Beside it stand
+    baselines, which need no trained model: the source copied, the most frequent class, the last value.
 
     \b
     weft evaluate runs/en-es

@@ -92,7 +92,7 @@ def _closing(run: Path, outcome: "Outcome", plugins: tuple[str, ...], *, has_tes
     best = f"update {outcome.best:,}"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
-    test = ("", "scores on the test split, with floors and intervals")
+    test = ("", "scores on the test split, with baselines and intervals")
     if not has_test:
         test = (" --data PREFIX", "scores on files that training never saw")
     trusted = "".join(f" --plugin {plugin}" for plugin in plugins)

@@ -9,13 +9,40 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.metrics.captions import SIGNATURE, grams, words
-from weft.metrics.metric import Score
+from weft.metrics.metric import Metric
+from weft.metrics.scored import Scored, of_rows
 
 ORDER = 4
 
 
-def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Score]:
-    """BLEU-N = BP (p_1 ... p_N)^(1/N) for N = 1 .. 4, 0..100, over the whole set.
+class _BleuN(Metric):
+    """Statistics are [N, 2 + 2 ORDER]: words of ours, of the nearest reference, matches, n-grams of ours."""
+
+    def __init__(self, order: int) -> None:
+        self.name, self.order = f"BLEU-{order}", order  # type: ignore[misc]
+
+    def statistics(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """Against one reference each."""
+        return _counts(hypotheses, [[one] for one in references])
+
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 2 + 2 ORDER] to [...]."""
+        ours, theirs = totals[..., 0], totals[..., 1]
+        matched, total = np.split(totals[..., 2:], 2, axis=-1)
+        brevity = np.exp(np.minimum(0.0, 1 - theirs / np.maximum(1, ours)))
+        share = (matched / np.maximum(total, 1))[..., : self.order]
+        mean = np.exp(np.log(np.maximum(share, 1e-300)).mean(-1))
+        found: np.ndarray = np.where((share > 0).all(-1), 100 * brevity * mean, 0.0)
+        return found
+
+    def signature(self) -> str:
+        return f"{SIGNATURE}|len:closest|smooth:none"
+
+
+def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Scored]:
+    """BLEU-N = BP (p_1 ... p_N)^(1/N) for N = 1 .. 4, 0..100, over the whole set, with 95 % intervals.
 
     p_n counts n-grams of a hypothesis at most as often as one of its references has them; BP takes the
     reference whose length is nearest, of two the shorter. An order without a match makes BLEU-N zero.
@@ -30,30 +57,21 @@ def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> li
         >>> [round(one.value, 1) for one in bleu_n(["a red cat"], [["a red dog", "the red cat"]])]
         [100.0, 100.0, 0.0, 0.0]
     """
-    matched, total = np.zeros(ORDER), np.zeros(ORDER)
-    ours = theirs = 0
-    for hypothesis, answers in zip(hypotheses, references, strict=True):
+    rows = _counts(hypotheses, references)
+    return [of_rows(_BleuN(n), rows, baselines={}) for n in range(1, ORDER + 1)]
+
+
+def _counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
+    rows = np.zeros((len(hypotheses), 2 + 2 * ORDER))
+    for row, hypothesis, answers in zip(rows, hypotheses, references, strict=True):
         said, known = words(hypothesis), [words(answer) for answer in answers]
-        ours += len(said)
-        theirs += min((len(one) for one in known), key=lambda length: (abs(length - len(said)), length))
+        row[0] = len(said)
+        row[1] = min((len(one) for one in known), key=lambda length: (abs(length - len(said)), length))
         for n in range(1, ORDER + 1):
             most: Counter[tuple[str, ...]] = Counter()
             for one in known:
                 most |= grams(one, n)
             counted = grams(said, n)
-            matched[n - 1] += (counted & most).total()
-            total[n - 1] += counted.total()
-    brevity = float(np.exp(min(0.0, 1 - theirs / max(1, ours))))
-    share = matched / np.maximum(total, 1)
-    scores = []
-    for n in range(1, ORDER + 1):
-        mean = np.exp(np.log(share[:n]).mean()) if (share[:n] > 0).all() else 0.0
-        scores.append(
-            Score(
-                f"BLEU-{n}",
-                float(100 * brevity * mean),
-                f"{SIGNATURE}|len:closest|smooth:none",
-                len(hypotheses),
-            )
-        )
-    return scores
+            row[1 + n] = (counted & most).total()
+            row[1 + ORDER + n] = counted.total()
+    return rows

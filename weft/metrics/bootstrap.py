@@ -67,7 +67,20 @@ def with_interval(
     metric: Metric, statistics: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Score:
     """The same from statistics [N, K] that are known."""
-    return _judged(metric, statistics, _values(metric, [statistics], resamples, seed)[0], seed)
+    return _judged(metric, statistics, values_of(metric, [statistics], resamples, seed)[0], seed)
+
+
+def mean_with_interval(metric: Metric, sets: Sequence[np.ndarray]) -> Score:
+    """The mean of a metric over several sets, each of statistics [N_i, K], with its 95 % interval.
+
+    Each set is drawn anew by itself, so that it weighs as much as every other in every resample.
+    """
+    values = np.mean([values_of(metric, [rows], RESAMPLES, SEED + n)[0] for n, rows in enumerate(sets)], 0)
+    value = float(np.mean([metric.value(rows.sum(0)) for rows in sets]))
+    low, high = _ends(values)
+    signature = f"{metric.signature()}|mean of {len(sets)} sets|bs:{RESAMPLES}|seed:{SEED}"
+    size = sum(map(len, sets))
+    return Score(metric.name, value, signature, size, metric.higher_is_better, low, high)
 
 
 def compare(
@@ -101,7 +114,7 @@ def compare_statistics(
 ) -> Comparison:
     """The same from statistics [N, K] of the same lines that are known."""
     rows = [first, second]
-    values = _values(metric, rows, resamples, seed)
+    values = values_of(metric, rows, resamples, seed)
     scores = [_judged(metric, one, drawn, seed) for one, drawn in zip(rows, values, strict=True)]
     difference = scores[1].value - scores[0].value
     spread = np.abs(values[1] - values[0])
@@ -110,10 +123,10 @@ def compare_statistics(
     return Comparison(scores[0], scores[1], difference, (larger + 1) / (resamples + 1))
 
 
-def _values(metric: Metric, statistics: list[np.ndarray], resamples: int, seed: int) -> np.ndarray:
-    """[systems, resamples] values, every system on the same draws."""
+def values_of(metric: Metric, statistics: list[np.ndarray], resamples: int, seed: int) -> np.ndarray:
+    """[systems, resamples] values, every system on the same draws of items."""
     if resamples < 1:
-        raise ConfigError(f"bootstrap: {resamples} resamples came, at least 1 is needed (1,000 is usual)")
+        raise ConfigError(f"bootstrap: expected at least 1 resample (1,000 is usual), got {resamples}")
     joined = np.concatenate(statistics, 1)
     totals = np.stack([weights @ joined for weights in _weights(len(joined), resamples, seed)])
     return np.stack([metric.value(part) for part in np.split(totals, len(statistics), axis=1)])
@@ -127,11 +140,15 @@ def _weights(count: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 
 
 def _judged(metric: Metric, statistics: np.ndarray, values: np.ndarray, seed: int) -> Score:
+    score = metric.summary(statistics)
+    if len(statistics) < 2:
+        return score  # one item drawn anew is always itself: that is no interval
+    low, high = _ends(values)
+    return score._replace(signature=f"{score.signature}|bs:{len(values)}|seed:{seed}", low=low, high=high)
+
+
+def _ends(values: np.ndarray) -> tuple[float, float]:
+    """What 95 % of the values lie between."""
     values = np.sort(values)
     cut = len(values) // 40  # 2.5 % at either end
-    score = metric.summary(statistics)
-    return score._replace(
-        signature=f"{score.signature}|bs:{len(values)}|seed:{seed}",
-        low=float(values[cut]),
-        high=float(values[-1 - cut]),
-    )
+    return float(values[cut]), float(values[-1 - cut])

@@ -7,13 +7,16 @@ from math import exp, log, sqrt
 import numpy as np
 
 from weft.metrics.captions import SIGNATURE, grams, words
-from weft.metrics.metric import Score
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored
 
 ORDER = 4
 SIGMA = 6.0
 
 
-def cider_d(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, sigma: float = SIGMA) -> Score:
+def cider_d(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, sigma: float = SIGMA
+) -> Scored:
     """CIDEr-D = 10/4 sum_n mean_j e^(-(l_c - l_j)^2 / 2 s^2) min(g_n(c), g_n(j)) g_n(j) / |g_n(c)| |g_n(j)|.
 
     g_n holds for each n-grams its count times ln(I / max(1, images whose references have it)), I the number
@@ -48,7 +51,8 @@ def cider_d(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, s
             near = [_cosine(mine, theirs) for mine, theirs in zip(ours, weighed(answer), strict=True)]
             total += sum(near) / ORDER * exp(-(apart**2) / (2 * sigma**2))
         found.append(10 * total / len(answers))
-    return Score("CIDEr-D", float(np.mean(found)), f"{SIGNATURE}|idf:references|sigma:{sigma:g}", len(found))
+    metric = ratio("CIDEr-D", f"{SIGNATURE}|idf:references|sigma:{sigma:g}", higher_is_better=True)
+    return mean_of(metric, np.array(found), baselines={})
 
 
 def _counted(caption: str) -> list[Counter[tuple[str, ...]]]:

@@ -2,17 +2,17 @@
 
     precision = tp / predicted,   recall = tp / there,   F1 = 2 tp / (predicted + there)
 
-Read next: confusion.py, where the counts come from; bootstrap.py, the interval.
+Read next: confusion.py, where the counts come from; scored.py, the interval.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from weft.metrics.bootstrap import RESAMPLES, SEED, with_interval
 from weft.metrics.confusion import classes, confusion
-from weft.metrics.metric import Metric, Score, check_lines
+from weft.metrics.metric import Metric
+from weft.metrics.scored import Scored, scored
 
 
 class ClassRow(NamedTuple):
@@ -52,8 +52,11 @@ def by_class(hypotheses: Sequence[str], references: Sequence[str]) -> list[Class
 
 
 def macro_f1(
-    hypotheses: Sequence[str], references: Sequence[str], *, resamples: int = RESAMPLES, seed: int = SEED
-) -> Score:
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    *,
+    baselines: Mapping[str, Sequence[str]] | None = None,
+) -> Scored:
     """The mean F1 of the classes that the references or the answers have, with its 95 % interval.
 
     A class that a resample lost counts 0 there, as in a set without it that is called so.
@@ -61,10 +64,13 @@ def macro_f1(
     Raises:
         DataError: unequal counts, or nothing.
     """
-    check_lines(hypotheses, references)
     metric = _MacroF1(classes(hypotheses, references))
-    rows = metric.statistics(hypotheses, references, None)
-    return with_interval(metric, rows, resamples=resamples, seed=seed)
+    found = scored(metric, hypotheses, references)
+    values = {
+        name: _MacroF1(classes(outputs, references)).score(outputs, references).value
+        for name, outputs in (baselines or {}).items()
+    }
+    return found._replace(baselines=values)
 
 
 def table(rows: Sequence[ClassRow]) -> str:

@@ -33,8 +33,14 @@ class Score(NamedTuple):
     low: float | None = None
     high: float | None = None
 
+    @property
+    def digits(self) -> int:
+        """After the point, when the value is shown."""
+        size = abs(self.value)
+        return 2 if size > 1 else 4 if size >= 0.01 or size == 0 else 6
+
     def __str__(self) -> str:
-        digits = 2 if abs(self.value) > 1 else 4
+        digits = self.digits
         interval = ""
         if self.low is not None and self.high is not None:
             interval = f" [{self.low:.{digits}f}, {self.high:.{digits}f}]"

@@ -1,6 +1,6 @@
-"""The floor of a classifier: naive Bayes over whatever a text is made of, such as its words and word pairs.
+"""The baseline of a classifier: naive Bayes over whatever a text is made of, such as words and word pairs.
 
-Read next: suffix.py, the floor of a tagger.
+Read next: suffix.py, the baseline of a tagger.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -36,7 +36,10 @@ class NaiveBayes:
         self, bags: Sequence[Iterable[Hashable]], labels: Sequence[str], *, alpha: float = 1.0
     ) -> None:
         if not bags or len(bags) != len(labels):
-            raise DataError(f"floor: {len(bags):,} texts and {len(labels):,} labels came; give one for each")
+            raise DataError(
+                f"baseline: expected one label for each text, got {len(bags):,} texts and "
+                f"{len(labels):,} labels"
+            )
         self.classes = sorted(set(labels))
         self.items: dict[Hashable, int] = {}
         numbers = {label: place for place, label in enumerate(self.classes)}
@@ -45,11 +48,13 @@ class NaiveBayes:
             for item in dict.fromkeys(bag):
                 rows.append(self.items.setdefault(item, len(self.items)))
                 columns.append(numbers[label])
-        counts = np.full((len(self.items), len(self.classes)), alpha)
-        np.add.at(counts, (np.array(rows, np.int64), np.array(columns, np.int64)), 1)
+        self.alpha = alpha
+        self._counts = np.zeros((len(self.items), len(self.classes)))  # n_ic
+        np.add.at(self._counts, (np.array(rows, np.int64), np.array(columns, np.int64)), 1)
+        counts = self._counts + alpha
         self.logp = np.log(counts) - np.log(counts.sum(0))  # [V, C]
-        there = np.bincount([numbers[label] for label in labels], minlength=len(self.classes))
-        self.prior = np.log(there / len(labels))  # [C]
+        self._there = np.bincount([numbers[label] for label in labels], minlength=len(self.classes))
+        self.prior = np.log(self._there / len(labels))  # [C]
 
     def logits(self, bag: Iterable[Hashable]) -> np.ndarray:
         """[C] log p(c) + sum_i log p(i | c)."""
@@ -60,6 +65,25 @@ class NaiveBayes:
     def predict(self, bags: Iterable[Iterable[Hashable]]) -> list[str]:
         """The likeliest class of each text; of equals the first."""
         return [self.classes[int(self.logits(bag).argmax())] for bag in bags]
+
+    def left_out(self, bag: Iterable[Hashable], label: str) -> str:
+        """The likeliest class of a training text by a model of all other training texts.
+
+        The counts of the text are taken back, which gives what fitting without it would give.
+        """
+        known = np.array([self.items[item] for item in dict.fromkeys(bag)], np.int64)
+        own, counts = self.classes.index(label), self._counts[known]  # [I, C]
+        single = counts.sum(1) == 1  # seen in this text alone: unknown without it
+        rest = counts[~single]
+        rest[:, own] -= 1
+        totals, there = self._counts.sum(0), self._there.astype(float)
+        totals[own] -= len(known)
+        there[own] -= 1
+        size = len(self.items) - int(single.sum())
+        below = np.log(np.maximum(totals + self.alpha * size, 1e-300))
+        with np.errstate(divide="ignore"):
+            total = np.log(there) + np.log(rest + self.alpha).sum(0) - len(rest) * below
+        return self.classes[int(total.argmax())]
 
 
 def grams(tokens: Sequence[Hashable], longest: int) -> list[tuple[Hashable, ...]]:

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.metrics.captions import SIGNATURE, words
-from weft.metrics.metric import Score
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored
 
 BETA = 1.2
 """How much more recall weighs than precision in COCO's evaluation."""
 
 
-def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA) -> Score:
+def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA) -> Scored:
     """Mean over captions of F = (1 + b^2) P R / (R + b^2 P), 0..100.
 
     P and R are the longest common subsequence's share of hypothesis and reference, each the best over
@@ -36,7 +37,8 @@ def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, b
         recall = max(count / max(1, len(one)) for count, one in zip(common, known, strict=True))
         below = recall + beta**2 * precision
         found.append((1 + beta**2) * precision * recall / below if below else 0.0)
-    return Score("ROUGE-L", 100 * float(np.mean(found)), f"{SIGNATURE}|beta:{beta:g}", len(found))
+    metric = ratio("ROUGE-L", f"{SIGNATURE}|beta:{beta:g}", higher_is_better=True)
+    return mean_of(metric, 100 * np.array(found), baselines={})
 
 
 def longest_common(one: Sequence[str], other: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Forecasts that need no model, and the errors of any: the floors of forecasting.
+"""Forecasts that need no model, and the errors of any: the baselines of forecasting.
 
 All of them see windows in the scale of the training part. The ridge regression is closed-form, shared by all
 series, on windows whose last value is taken off (Toner & Darlow 2024 find such a line hard to beat).
@@ -121,14 +121,14 @@ def _with_one(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x, np.ones((len(x), 1))], 1)
 
 
-def mean_pinball(quantiles: np.ndarray, future: np.ndarray, levels: Sequence[float]) -> float:
-    """Mean over levels and measured values of 2 max(τ e, (τ - 1) e): a CRPS by quantiles.
+def pinball(quantiles: np.ndarray, future: np.ndarray, levels: Sequence[float]) -> np.ndarray:
+    """[B, H] mean over levels of 2 max(τ e, (τ - 1) e), a CRPS by quantiles; NaN where not measured.
 
     Args:
         quantiles: [B, H, Q].
         future: [B, H].
         levels: [Q].
     """
-    error = (future[..., None] - quantiles)[np.isfinite(future)]
+    error = future[..., None] - quantiles
     tau = np.asarray(levels)
-    return float(2 * np.maximum(tau * error, (tau - 1) * error).mean())
+    return 2 * np.maximum(tau * error, (tau - 1) * error).mean(-1)  # type: ignore[no-any-return]

@@ -1,6 +1,6 @@
-"""The floor of a tagger: each word's most frequent tag, of an unknown word that of its longest known ending.
+"""The baseline of a tagger: each word's most frequent tag; for an unknown word, that of its ending.
 
-Read next: naive_bayes.py, the floor of a classifier.
+Read next: naive_bayes.py, the baseline of a classifier.
 """
 
 from collections import Counter, defaultdict
@@ -28,8 +28,8 @@ class MostFrequentTag:
         DataError: no word.
 
     Example:
-        >>> floor = MostFrequentTag([(["the", "walking"], ["DET", "VERB"])])
-        >>> floor.tag(["the", "talking"])
+        >>> lowest = MostFrequentTag([(["the", "walking"], ["DET", "VERB"])])
+        >>> lowest.tag(["the", "talking"])
         ['DET', 'VERB']
     """
 
@@ -39,7 +39,7 @@ class MostFrequentTag:
             for word, tag in zip(words, tags, strict=True):
                 seen[word][tag] += 1
         if not seen:
-            raise DataError("floor: 0 tagged words came, at least 1 is needed to count")
+            raise DataError("baseline: expected at least 1 tagged word, got 0")
         endings: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
         for word, counts in seen.items():
             if counts.total() <= rare:

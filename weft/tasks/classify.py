@@ -255,7 +255,7 @@ class Classify(Task):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> LabelEvaluation:
-        """Scores on a split or another file, with the floors where the training texts are still there.
+        """Scores on a split or another file, with the baselines where the training texts are still there.
 
         Raises:
             ConfigError: a member of an ensemble learnt from texts of the split.

@@ -190,9 +190,9 @@ class Draw(Task):
                 f"{data or split}: pictures of {found.pixels.shape[1:]} came, the model draws {self.shape}; "
                 "scale them to that"
             )
-        train = found.pixels
+        train = None
         with suppress(DataError):
-            train = self._pictures(self.data.load("train")).pixels
+            train = self._pictures(self.data.load("train"))
         title = self.data.describe(split) if data is None else data.name
         return evaluate(self.predictor(model, self.decoding.asked(options)), found, train, title=title)
 

@@ -18,11 +18,13 @@ from weft.data.check import Report, check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import fingerprint
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts import text
 from weft.tasks.contexts.comparer import Comparer
-from weft.tasks.contexts.evaluation import ContextEvaluation, Line, perplexity
+from weft.tasks.contexts.evaluation import ContextEvaluation, Side, perplexity
 from weft.tasks.contexts.model import SIZES, Elmo, ElmoModel
 from weft.tasks.prose.data import ProseData
 from weft.tasks.tags.lexicon import Lexicon
@@ -157,17 +159,23 @@ class ElmoTask(Task):
         title = self.data.describe(split) if data is None else data.name
         if not some:
             raise no_words(title)
-        ahead, back, words = _nats(model, self.lexicon, some)
-        floor = perplexity(_unigram(self.lexicon, some))
-        scores = [
-            Line("forward perplexity", perplexity(ahead), floor),
-            Line("backward perplexity", perplexity(back), floor),
-        ]
+        nats = _by_word(model, self.lexicon, some)
+        lowest = {"word frequencies": perplexity(_unigram(self.lexicon, some))}
         signature = (
-            f"unit:word with line ends|softmax:full|classes:{self.lexicon.num_words}|n:{words}"
+            f"unit:word with line ends|softmax:full|classes:{self.lexicon.num_words}"
             f"|lines of at most {self.data.length} words"
         )
-        return ContextEvaluation(title, [" ".join(words) for words in some], scores, signature)
+        outputs = [" ".join(words) for words in some]
+        counts = np.array([len(words) + 1 for words in some])
+        scores, sides = [], []
+        for side, rows in zip(("forward", "backward"), nats, strict=True):
+            metric = ratio(f"{side} perplexity", signature, higher_is_better=False, form="perplexity")
+            sums, size = np.array([row.sum() for row in rows]), int(counts.sum())
+            items = fingerprint(outputs)
+            scores.append(mean_of(metric, sums, counts, baselines=lowest, items=items, size=size))
+            read = [np.arange(len(row))[:: 1 if side == "forward" else -1] for row in rows]
+            sides.append(Side(side, np.concatenate(read), np.concatenate(rows)))
+        return ContextEvaluation(title, outputs, scores, sides, "words read before it")
 
     def contextual(self, model: nn.Module) -> Contextual:
         """See Task.contextual."""
@@ -197,6 +205,24 @@ def _nats(model: BothWays, lexicon: Lexicon, some: list[list[str]]) -> tuple[flo
         totals += [float(both.forward.total), float(both.backward.total)]
         count += batch.target_tokens
     return float(totals[0]) / count, float(totals[1]) / count, count
+
+
+def _by_word(
+    model: BothWays, lexicon: Lexicon, some: list[list[str]]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Nats of each word of each sentence, its end counted: forward, and backward."""
+    order = sorted(range(len(some)), key=lambda n: len(some[n]))
+    ahead: list[np.ndarray] = [np.zeros(0)] * len(some)
+    back = list(ahead)
+    for at in range(0, len(order), ROWS):
+        numbers = order[at : at + ROWS]
+        with torch.no_grad():
+            nats, mask = model.nats(_batch(lexicon, [some[n] for n in numbers]).to(model.ends.device))
+        rows, real = nats.double().cpu().numpy(), mask.cpu().numpy()
+        for row, number in enumerate(numbers):
+            ahead[number] = rows[row][real[row]]
+            back[number] = rows[len(numbers) + row][real[len(numbers) + row]]
+    return ahead, back
 
 
 def _unigram(lexicon: Lexicon, some: list[list[str]]) -> float:

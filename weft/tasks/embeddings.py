@@ -183,7 +183,7 @@ class Embeddings(Task):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> WordsEvaluation:
-        """Similarity of word pairs or analogies, with coverage and floors; see Task.evaluate."""
+        """Similarity of word pairs or analogies, with coverage and baselines; see Task.evaluate."""
         path = data if data is not None else self.data.questions(split)
         questions = read_questions(path)
         try:

@@ -19,10 +19,12 @@ from weft.data.check import Report, check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
 from weft.errors import CheckpointError, ConfigError, DataError, within
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import fingerprint
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts import text
-from weft.tasks.contexts.evaluation import ContextEvaluation, Line, perplexity
+from weft.tasks.contexts.evaluation import ContextEvaluation, Side, perplexity
 from weft.tasks.contexts.filler import MASK, Filler
 from weft.tasks.contexts.masking import Hidden, Masked, MaskedModel, hide, words_in_pieces
 from weft.tasks.prose.data import ProseData
@@ -179,15 +181,22 @@ class MaskedTask(Task):
         total = sum(counts.values())
         entropy = -sum(count / total * math.log(count / total) for count in counts.values())
         common = max(counts.values()) / total
-        scores = [
-            Line("perplexity of the chosen tokens", perplexity(found.nats), perplexity(entropy)),
-            Line("accuracy", found.right, common, higher=True),
-        ]
         signature = (
             f"unit:{self.data.vocabulary.kind}|kinds:{len(self.vocabulary)}|chosen:{SHARE}|80/10/10|seed:1"
-            f"|n:{found.tokens}|lines of at most {self.data.length}"
+            f"|lines of at most {self.data.length}"
         )
-        return ContextEvaluation(title, [self.vocabulary.decode(line) for line in lines], scores, signature)
+        nats = ratio("perplexity of the chosen tokens", signature, higher_is_better=False, form="perplexity")
+        accuracy = ratio("accuracy", signature, higher_is_better=True)
+        outputs = [self.vocabulary.decode(line) for line in lines]
+        lowest = {"token frequencies": perplexity(entropy)}, {"the most frequent token": common}
+        sums, many, size = found.by_line(found.each), found.by_line(np.ones_like(found.each)), found.tokens
+        hits, items = found.by_line(found.hit), fingerprint(outputs)
+        scores = [
+            mean_of(nats, sums, many, baselines=lowest[0], items=items, size=size),
+            mean_of(accuracy, hits, many, baselines=lowest[1], items=items, size=size),
+        ]
+        sides = [Side("masked", found.near, found.each)]
+        return ContextEvaluation(title, outputs, scores, sides, "tokens to the nearer end of the line")
 
     def contextual(self, model: nn.Module) -> Contextual:
         """See Task.contextual."""
@@ -208,29 +217,65 @@ class MaskedTask(Task):
             raise no_words(source.path)
         return [row[at : at + length] for row in rows for at in range(0, len(row), length)]
 
-    def _score(self, model: Masked, lines: list[list[int]]) -> "Scored":
-        order = sorted(lines, key=len)
+    def _score(self, model: Masked, lines: list[list[int]]) -> "Chosen":
+        order = sorted(range(len(lines)), key=lambda n: len(lines[n]))
         device = next(model.parameters()).device
-        nats, right, count = 0.0, 0, 0
+        parts: list[list[np.ndarray]] = [[] for _ in range(4)]
         for at in range(0, len(order), ROWS):
-            some = order[at : at + ROWS]
+            numbers = order[at : at + ROWS]
+            some = [lines[n] for n in numbers]
             batch = hide(some, len(self.vocabulary), share=SHARE, seed=[1, at]).to(device)
             with torch.no_grad():
                 h, _ = model.predictor.features(batch.source, batch.source_mask)
                 logp = model.predictor.head(h[batch.chosen])
             wanted = batch.target[batch.chosen]
-            nats -= float(logp.gather(1, wanted[:, None]).sum())
-            right += int((logp.argmax(1) == wanted).sum())
-            count += len(wanted)
-        return Scored(nats / count, right / count, count)
+            row, place = (where.cpu().numpy() for where in batch.chosen.nonzero(as_tuple=True))
+            lengths = np.array([len(line) for line in some])[row]
+            found = (
+                -logp.gather(1, wanted[:, None])[:, 0].double().cpu().numpy(),
+                (logp.argmax(1) == wanted).double().cpu().numpy(),
+                np.array(numbers)[row],
+                np.minimum(place - 1, lengths - place),
+            )
+            for part, one in zip(parts, found, strict=True):
+                part.append(one)
+        each, hit, line, near = (np.concatenate(part) for part in parts)
+        return Chosen(each, hit, line, near, len(lines))
 
 
-class Scored(NamedTuple):
-    """Means over the chosen tokens."""
+class Chosen(NamedTuple):
+    """The chosen tokens, one after the other.
 
-    nats: float
-    right: float
-    tokens: int
+    Fields:
+        each, hit: [N] nats, and 1.0 where the likeliest token is right.
+        line, near: [N] in which line it stands, and how many tokens from its nearer end.
+        lines: how many there are.
+    """
+
+    each: np.ndarray
+    hit: np.ndarray
+    line: np.ndarray
+    near: np.ndarray
+    lines: int
+
+    @property
+    def nats(self) -> float:
+        """The mean."""
+        return float(self.each.mean())
+
+    @property
+    def right(self) -> float:
+        """The share."""
+        return float(self.hit.mean())
+
+    @property
+    def tokens(self) -> int:
+        """How many were chosen."""
+        return len(self.each)
+
+    def by_line(self, values: np.ndarray) -> np.ndarray:
+        """[lines] the sum over the chosen tokens of each."""
+        return np.bincount(self.line, values, self.lines)
 
 
 class Again:

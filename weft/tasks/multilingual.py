@@ -27,14 +27,14 @@ from weft.nn.heads.head import Loss
 from weft.tasks.cache import cache_directory
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.decoding import Decoding
-from weft.tasks.pairs.evaluation import evaluate, mean_loss, perplexity
+from weft.tasks.pairs.evaluation import evaluate, mean_loss
 from weft.tasks.pairs.many import Asking, ManyData
 from weft.tasks.pairs.many_evaluation import ManyEvaluation
 from weft.tasks.pairs.many_translator import ManyTranslator
 from weft.tasks.pairs.members import joined, pieces
 from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.reading import encode_pairs
-from weft.tasks.pairs.scoring import GivenScores, score_file
+from weft.tasks.pairs.scoring import GivenScores, perplexity, score_file
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.tasks.translate import Translate
 from weft.text.vocabulary import Vocabulary
@@ -189,7 +189,7 @@ class Multilingual(Task):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> ManyEvaluation | GivenScores:
-        """Every trained pair and every unseen one with its scores and floor; see Task.evaluate.
+        """Every trained pair and every unseen one with its scores and baselines; see Task.evaluate.
 
         With the option `score`, a file as `--output` writes it (pair TAB translation), nothing is translated:
         the log-probability of each of its lines.

@@ -222,7 +222,7 @@ class Tag(Task):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> TagEvaluation:
-        """Accuracy on a split or another file, with the floor where the training data is still there."""
+        """Accuracy on a split or another file, with the baseline where the training data is still there."""
         sentences = list(self.data.sentences(split) if data is None else self.data.at(data))
         train = None
         with suppress(DataError):

@@ -14,6 +14,7 @@ from torch import nn
 
 from weft.data.check import Report
 from weft.errors import ConfigError
+from weft.metrics.scored import Scored
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.text.vocabulary import Vocabulary
@@ -48,14 +49,18 @@ class Answer(NamedTuple):
 
 
 class Evaluation(Protocol):
-    """The scores of a model on a split, each with its signature and the floor it must beat."""
+    """The scores of a model on a split, each with what it must beat."""
+
+    @property
+    def scored(self) -> Sequence[Scored]:
+        """Each score with signature, interval and baselines, the most important one first."""
 
     @property
     def outputs(self) -> Sequence[str]:
         """The model's answers, a line each."""
 
     def text(self) -> str:
-        """For a reader; a model below its floor is said to be so in the same line."""
+        """For a reader: the scores, then what belongs to this task alone."""
 
     def json(self) -> str:
         """For a program."""
@@ -218,7 +223,7 @@ class Task(ABC):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> Evaluation:
-        """Scores on a split of the recipe's data, or on other files, beside the floors.
+        """Scores on a split of the recipe's data, or on other files, beside the baselines.
 
         Args:
             model: trained, in evaluation mode.

@@ -27,12 +27,12 @@ from weft.nn.heads.head import Loss
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.data import PairData
 from weft.tasks.pairs.decoding import EVALUATED, PREDICTED, Decoding
-from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss, perplexity
+from weft.tasks.pairs.evaluation import PairEvaluation, evaluate, mean_loss
 from weft.tasks.pairs.members import Member, joined, pieces
 from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.prepared import learn, stored, vocabulary_paths
 from weft.tasks.pairs.reading import SourceReader, encode_pairs
-from weft.tasks.pairs.scoring import GivenScores, score_file
+from weft.tasks.pairs.scoring import GivenScores, perplexity, score_file
 from weft.tasks.pairs.translator import Translator
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
@@ -217,7 +217,7 @@ class Translate(Task):
 
         With the option `score`, a file, nothing is translated: the log-probability of each of its lines.
 
-        `data` is a prefix of files, or a .tsv. The floor "nearest training sentence" is left out where the
+        `data` is a prefix of files, or a .tsv. The baseline "nearest training sentence" is left out where the
         training data is no longer there.
         """
         pairs = list(self.data.open(split) if data is None else self.data.at(data))

@@ -14,7 +14,8 @@ from tests.commands.shell import weft
 from weft.errors import DataError
 from weft.run import Opened, open_run
 from weft.tasks.pairs import evaluation
-from weft.tasks.pairs.evaluation import mean_loss, perplexity
+from weft.tasks.pairs.evaluation import mean_loss
+from weft.tasks.pairs.scoring import perplexity
 
 
 @pytest.fixture(scope="module")
@@ -50,17 +51,18 @@ def test_perplexity_is_e_to_the_loss() -> None:
     assert perplexity(1e6) == math.inf
 
 
-def test_scores_are_sacrebleus_and_floors_stand_beside(opened: Opened) -> None:
+def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: Opened) -> None:
     report = opened.task.evaluate(opened.model, split="test")
     pairs = list(opened.task.data.open("test"))
     references = [target for _, _, target in pairs]
     by_name = {score.name: score.value for score in report.scores}
     assert by_name["BLEU"] == pytest.approx(sacrebleu.corpus_bleu(report.outputs, [references]).score)
     assert by_name["chrF2"] == pytest.approx(sacrebleu.corpus_chrf(report.outputs, [references]).score)
-    assert report.floors[0].bleu == 0  # no word is the same in both languages
-    assert 0 < report.floors[1].bleu < 100
+    copied, nearest = report.scored[0].baselines.values()
+    assert copied == 0  # no word is the same in both languages
+    assert 0 < nearest < 100
     assert sum(row.sentences for row in report.lengths) == len(pairs) == 17
-    assert report.tokens == sum(len(target.split()) + 1 for target in references)
+    assert report.scored[-1].score.size == sum(len(target.split()) + 1 for target in references)
     assert json.loads(report.json())["scores"]["BLEU"]["value"] == by_name["BLEU"]
 
 
@@ -72,7 +74,7 @@ def test_lowercase_scores_in_small_letters_and_says_so(opened: Opened) -> None:
     assert "case:lc" in report.scores[0].signature
 
 
-def test_without_the_training_data_its_floor_is_left_out(
+def test_without_the_training_data_its_baseline_is_left_out(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = type(opened.task.data).open
@@ -84,14 +86,15 @@ def test_without_the_training_data_its_floor_is_left_out(
 
     monkeypatch.setattr(type(opened.task.data), "open", gone)
     report = opened.task.evaluate(opened.model)
-    assert [floor.name for floor in report.floors] == ["source copied"]
+    assert list(report.scored[0].baselines) == ["source copied"]
 
 
-def test_a_model_below_the_floor_is_told(opened: Opened) -> None:
+def test_a_model_worse_than_the_baseline_is_told(opened: Opened) -> None:
     report = opened.task.evaluate(opened.model, split="valid")
-    lower = report._replace(floors=[floor._replace(bleu=100.1) for floor in report.floors])
-    assert "BELOW this floor" in lower.text()
-    assert "BELOW" not in report._replace(floors=[]).text()
+    high = [one._replace(baselines={"oracle": 100.1}) for one in report.scored]
+    assert "oracle 100.10  <- the model is worse than the baseline" in report._replace(scored=high).text()
+    none = [one._replace(baselines={}) for one in report.scored]
+    assert "worse" not in report._replace(scored=none).text()
 
 
 def test_validation_is_what_evaluation_says(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

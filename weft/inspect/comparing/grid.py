@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from weft.errors import ConfigError
 
+SEED = re.compile(r"(^|\.)seed$")
+"""Keys whose values are repetitions of a variant."""
+
 MOST = 100
 """Variants that are trained by one command."""
 
@@ -14,8 +17,9 @@ MOST = 100
 class Variant(NamedTuple):
     """One combination."""
 
-    name: str  # such as cell=lstm,lr=0.01
+    name: str  # such as cell=lstm,seed=2
     changes: tuple[str, ...]  # section.key=value
+    group: str  # the name without the seed: runs of one group are repetitions
 
 
 def variants(grids: Sequence[str]) -> list[Variant]:
@@ -42,18 +46,24 @@ def variants(grids: Sequence[str]) -> list[Variant]:
         if len(set(values)) < len(values):
             raise ConfigError(f"--grid {grid}: a value stands there twice; give each once")
         axes.append([(keys.split("+"), value) for value in values])
-    found = []
-    for chosen in product(*axes):
-        name = ",".join(f"{keys[0].rpartition('.')[2]}={value}" for keys, value in chosen)
-        found.append(Variant(name, tuple(f"{key}={value}" for keys, value in chosen for key in keys)))
-    if len(found) > MOST:
-        raise ConfigError(
-            f"--grid: {len(found)} variants came, at most {MOST} are trained; give fewer values"
-        )
     short = [keys[0].rpartition(".")[2] for keys, _ in (axis[0] for axis in axes)]
-    if len(set(short)) < len(short):  # keys of one name: say them whole
-        found = [one._replace(name=",".join(one.changes)) for one in found]
+    whole = len(set(short)) < len(short)  # keys of one name: say them whole
+    found = [_variant(chosen, whole) for chosen in product(*axes)]
+    if len(found) > MOST:
+        raise ConfigError(f"--grid: expected at most {MOST} variants, got {len(found)}; give fewer values")
     return found
+
+
+def _variant(chosen: Sequence[tuple[list[str], str]], whole: bool) -> Variant:
+    parts = {
+        tuple(keys): ",".join(f"{key}={value}" for key in keys)
+        if whole
+        else f"{keys[0].rpartition('.')[2]}={value}"
+        for keys, value in chosen
+    }
+    rivals = [part for keys, part in parts.items() if not all(map(SEED.search, keys))]
+    changes = tuple(f"{key}={value}" for keys, value in chosen for key in keys)
+    return Variant(",".join(parts.values()), changes, ",".join(rivals) or "the recipe")
 
 
 def split(text: str) -> list[str]:

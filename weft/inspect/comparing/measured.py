@@ -6,7 +6,6 @@ on where it was. Read next: evidence.py, report.py.
 
 import hashlib
 import json
-import math
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -16,18 +15,18 @@ import torch
 
 from weft import jsonfile
 from weft.errors import WeftError
-from weft.inspect.comparing.evidence import evidence
+from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.inspect.inspection import subject_of
 from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.curves import read
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
-from weft.metrics.metric import Score
+from weft.metrics.scored import as_json
 from weft.run import Opened
 from weft.train import files
 
-VERSION = 2
+VERSION = 3
 """Of the facts; older ones are measured anew."""
 
 
@@ -45,16 +44,15 @@ class Measured(NamedTuple):
     tokens_a_cpu_second: float | None
     updates: int
     seconds: float | None  # of training
-    scores: list[dict[str, Any]]  # Score._asdict
+    scores: list[dict[str, Any]]  # Scored.json
     by_length: list[list[Any]]  # label, count, score, low, high
     curves: dict[str, list[list[float]]]  # validation score by name: updates, values
     reach: dict[str, list[list[float]]]  # cell: lags, norms
     verdicts: list[str]
-    items: str  # Evidence.items
-    metric: str  # of the paired test
-    statistics: list[list[float]]
+    evidence: Evidence | None  # of the main score
     fingerprint: str
     example: str = ""  # whose gradient reach was measured
+    variant: str = ""  # runs of one variant differ in their seed alone
 
 
 def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measured:
@@ -70,41 +68,15 @@ def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measure
     try:
         before = jsonfile.read(kept)
         if before["fingerprint"] == fingerprint:
+            proof = before["evidence"]
+            before["evidence"] = None if proof is None else Evidence(**proof)
             return Measured(**before)._replace(name=name)
     except (OSError, ValueError, KeyError, TypeError):
         pass
     found = _measure(opened, name, text)._replace(fingerprint=fingerprint)
-    files.replace(kept, json.dumps(plain(found._asdict()), allow_nan=False).encode())
+    facts = found._asdict() | {"evidence": found.evidence and found.evidence._asdict()}
+    files.replace(kept, json.dumps(plain(facts), allow_nan=False).encode())
     return found
-
-
-def scores_of(evaluation: Any) -> list[Score]:
-    """Every score of an evaluation, whichever task it is of."""
-    found: list[Score] = []
-    fields = evaluation._asdict().values() if hasattr(evaluation, "_asdict") else vars(evaluation).values()
-    for value in fields:
-        if isinstance(value, Score):
-            found.append(value)
-        elif isinstance(value, list | tuple):
-            found += [one for one in value if isinstance(one, Score)]
-        elif isinstance(value, dict):
-            found += [one for one in value.values() if isinstance(one, Score)]
-    if isinstance(getattr(evaluation, "signature", None), str):  # memory: its numbers stand beside each other
-        of = evaluation
-        higher = of.name != "MSE"
-        found.append(Score(of.name, of.value, of.signature, len(of.outputs), higher, of.low, of.high))
-    model = getattr(evaluation, "model", None)
-    perplexity = getattr(evaluation, "perplexity", getattr(model, "perplexity", None))
-    if isinstance(perplexity, float) and math.isfinite(perplexity):
-        logp = getattr(model, "logp", None)  # of a language model's tokens
-        count = getattr(evaluation, "words", 0) if logp is None else len(logp)
-        size = getattr(evaluation, "tokens", count)
-        found.append(Score("perplexity", perplexity, "unit:token of the run's vocabulary", int(size), False))
-    if model is not None and hasattr(model, "squared"):
-        windows = int(evaluation.windows)
-        found.append(Score("MSE", float(model.squared), "scaled values|mean over windows", windows, False))
-        found.append(Score("MAE", float(model.absolute), "scaled values|mean over windows", windows, False))
-    return [one for one in found if math.isfinite(one.value)]
 
 
 def saved_bytes(opened: Opened, subject: Subject) -> int | None:
@@ -138,14 +110,15 @@ def saved_bytes(opened: Opened, subject: Subject) -> int | None:
 def _measure(opened: Opened, name: str, text: str | None) -> Measured:
     model, events = opened.model, read(opened.path / "metrics.jsonl")
     tested, proof = "no test split", None
-    scores: list[Score] = []
+    scores: list[dict[str, Any]] = []
     lengths: list[LengthRow] = []
     if opened.task.has("test"):
         try:
             evaluation = opened.task.evaluate(model)
-            tested, scores = getattr(evaluation, "title", "test"), scores_of(evaluation)
+            tested = getattr(evaluation, "title", "test")
+            scores = list(as_json(evaluation.scored).values())
             lengths = getattr(evaluation, "lengths", [])
-            proof = evidence(opened, evaluation)
+            proof = evidence(evaluation.scored)
         except WeftError as error:
             tested = f"not tested: {error}"
     reach, verdicts, saved, example = _reach(opened, text)
@@ -170,14 +143,12 @@ def _measure(opened: Opened, name: str, text: str | None) -> Measured:
         tokens_a_cpu_second=_median(update.get("tokens_per_cpu_second", [])),
         updates=int(max((x for points in (*update.values(), *valid.values()) for x, _ in points), default=0)),
         seconds=max((y for _, y in update.get("seconds", [])), default=None),
-        scores=[one._asdict() for one in scores],
+        scores=scores,
         by_length=by_length,
         curves={key: [[x for x, _ in points], [y for _, y in points]] for key, points in valid.items()},
         reach=reach,
         verdicts=verdicts,
-        items=proof.items if proof else "",
-        metric=proof.metric.name if proof else "",
-        statistics=proof.statistics.tolist() if proof else [],
+        evidence=proof,
         fingerprint="",
         example=example,
     )

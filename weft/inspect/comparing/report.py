@@ -1,113 +1,31 @@
 """The report of a comparison: one table of everything, then charts, as HTML and as Markdown.
 
-Read next: measured.py, where the numbers come from.
+Read next: variants.py, what is compared; measured.py, where the numbers come from.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Sequence
+from typing import Any
 
 from weft import __version__
-from weft.inspect.comparing.evidence import Mean
 from weft.inspect.comparing.measured import Measured
+from weft.inspect.comparing.variants import Group, columns, gathered, significance
 from weft.inspect.page.html import Head, document
 from weft.inspect.views.view import Block, chart, said, series
-from weft.metrics.accuracy import Accuracy
-from weft.metrics.bleu import Bleu
-from weft.metrics.bootstrap import RESAMPLES, compare_statistics
-from weft.metrics.metric import Metric
-from weft.metrics.tags import TagAccuracy
+from weft.metrics.bootstrap import RESAMPLES
 
 PAIRED = (
-    f"The best run against each other one by paired bootstrap, {RESAMPLES:,} resamples of the test items "
-    "(Koehn 2004). p is how often chance alone would give a difference as large; from 0.05 on, the better "
-    "number may be luck."
+    f"The best variant against each other one, {RESAMPLES:,} resamples of the test items and of the seeds "
+    "(hierarchical paired bootstrap, Davison & Hinkley 1997, Koehn 2004). p is how often chance alone would "
+    "give a difference as large; from 0.05 on, the better number may be luck."
 )
+ONE_SEED = "Each variant was trained with one seed: how much another seed would change is not counted."
 BRACKETS = (
-    "In brackets: 95 % interval by bootstrap. Speeds are those of each training, so they compare runs that "
-    "were trained on the same machine under the same load."
+    "In brackets: 95 % interval by bootstrap of the test items; ± is the standard deviation over seeds, "
+    "which the interval counts too. Nothing is the best of a column where intervals overlap or a baseline is "
+    "not beaten. Speeds are those of each training: compare runs trained on one machine under the same load."
 )
-TESTED = ["verdict", "metric", "best minus the other", "p"]
-
-
-class Column(NamedTuple):
-    """One thing that runs are compared by."""
-
-    name: str
-    values: list[float | None]  # a run each
-    shown: list[str]
-    higher_is_better: bool | None  # None: nobody wins by it
-
-    def winners(self) -> set[int]:
-        """The runs that are best; none where all are equal or it is no contest."""
-        known = [value for value in self.values if value is not None]
-        if self.higher_is_better is None or len(known) < 2 or len(set(known)) == 1:
-            return set()
-        best = max(known) if self.higher_is_better else min(known)
-        return {number for number, value in enumerate(self.values) if value == best}
-
-
-class Tested(NamedTuple):
-    """The best run against another one."""
-
-    best: str
-    other: str
-    metric: str
-    difference: float | None
-    p_value: float | None
-    words: str
-
-
-def columns(runs: Sequence[Measured]) -> list[Column]:
-    """What there is to compare, the scores first."""
-    found = []
-    for name in dict.fromkeys(score["name"] for run in runs for score in run.scores):
-        scores = [next((one for one in run.scores if one["name"] == name), None) for run in runs]
-        higher = next(one["higher_is_better"] for one in scores if one)
-        values = [one["value"] if one else None for one in scores]
-        found.append(Column(name, values, [_score(one) for one in scores], higher))
-    plain: list[tuple[str, Callable[[Measured], float | None], str, bool | None]] = [
-        ("parameters", lambda run: run.parameters, "{:,.0f}", False),
-        ("weights, MiB", lambda run: run.weight_bytes / 2**20, "{:.2f}", False),
-        ("kept for one example's gradient, MiB", _saved, "{:.2f}", False),
-        ("training, target tokens/s", lambda run: run.tokens_a_second, "{:,.0f}", True),
-        ("the same a CPU second", lambda run: run.tokens_a_cpu_second, "{:,.0f}", True),
-        ("updates", lambda run: run.updates, "{:,.0f}", None),
-        ("training, s", lambda run: run.seconds, "{:,.1f}", None),
-    ]
-    for title, value, form, better in plain:
-        values = [value(run) for run in runs]
-        if any(one is not None for one in values):
-            found.append(
-                Column(title, values, ["" if one is None else form.format(one) for one in values], better)
-            )
-    return found
-
-
-def significance(runs: Sequence[Measured]) -> list[Tested]:
-    """The best run by its test metric against each other one, by paired bootstrap."""
-    known = [run for run in runs if run.statistics]
-    if len(known) < 2:
-        return []
-    metric = _metric(known[0].metric)
-    values = [float(metric.value(np.asarray(run.statistics).sum(0))) for run in known]
-    best = known[int(np.argmax(values) if metric.higher_is_better else np.argmin(values))]
-    found = []
-    for run in known:
-        if run is best:
-            continue
-        if (run.items, run.metric) != (best.items, best.metric):
-            found.append(
-                Tested(best.name, run.name, metric.name, None, None, "other test data: not compared")
-            )
-            continue
-        result = compare_statistics(metric, np.asarray(run.statistics), np.asarray(best.statistics))
-        sure = "is better (p < 0.05)" if result.p_value < 0.05 else "is not surely better"
-        words = f"{best.name} {sure} than {run.name}"
-        found.append(Tested(best.name, run.name, metric.name, result.difference, result.p_value, words))
-    return found
+TESTED = ["verdict", "metric", "best minus the other [95 %]", "p"]
 
 
 def charts(runs: Sequence[Measured]) -> list[tuple[str, list[Block]]]:
@@ -147,10 +65,6 @@ def charts(runs: Sequence[Measured]) -> list[tuple[str, list[Block]]]:
     return found
 
 
-def _saved(run: Measured) -> float | None:
-    return None if run.saved_bytes is None else run.saved_bytes / 2**20
-
-
 def _or_nan(value: float | None) -> float:
     return math.nan if value is None else value
 
@@ -162,16 +76,21 @@ def _reaches(runs: Sequence[Measured], place: str) -> list[Block]:
 
 def page(runs: Sequence[Measured], title: str) -> str:
     """The report as HTML, one file without network."""
-    names, table = ["run", *(one.name for one in columns(runs))], _cells(runs)
-    first: list[Block] = [
-        {"kind": "table", "head": names, "rows": [[_best(one) for one in row] for row in table]}
-    ]
+    groups = gathered(runs)
+    head, table = _table_of(groups)
+    rows = [[_best(one) for one in row] for row in table]
+    first: list[Block] = [{"kind": "table", "head": head, "rows": rows}]
     first.append(said(f"Blue: best of its column. {BRACKETS}"))
-    tested = significance(runs)
+    tested = significance(groups)
     sections = [("Scores", first)]
     if tested:
-        rows = [[one.words, one.metric, _number(one.difference), _number(one.p_value)] for one in tested]
-        sections.append(("Significance", [said(PAIRED), {"kind": "table", "head": TESTED, "rows": rows}]))
+        cells = [list(one) for one in tested]
+        words = [said(PAIRED), *([] if _repeated(groups) else [said(ONE_SEED)])]
+        sections.append(("Significance", [*words, {"kind": "table", "head": TESTED, "rows": cells}]))
+    if _repeated(groups):
+        head, table = _table_of([Group(run.name, [run]) for run in runs])
+        rows = [[one for one, _ in row] for row in table]
+        sections.append(("Each run", [{"kind": "table", "head": head, "rows": rows}]))
     sections += charts(runs)
     sections.append(
         (
@@ -185,15 +104,18 @@ def page(runs: Sequence[Measured], title: str) -> str:
 
 def markdown(runs: Sequence[Measured], title: str) -> str:
     """The report as Markdown: the tables, and the curves' last values."""
+    groups = gathered(runs)
+    head, table = _table_of(groups)
     lines = [f"# {title}", "", f"Task {runs[0].task}, {runs[0].about}. Bold: best of its column.", ""]
-    lines += _table(
-        ["run", *(one.name for one in columns(runs))], [[_bold(one) for one in row] for row in _cells(runs)]
-    )
-    lines += ["", BRACKETS]
-    tested = significance(runs)
+    lines += [*_table(head, [[_bold(one) for one in row] for row in table]), "", BRACKETS]
+    tested = significance(groups)
     if tested:
-        rows = [[one.words, one.metric, _number(one.difference), _number(one.p_value)] for one in tested]
-        lines += ["", "## Significance", "", PAIRED, "", *_table(TESTED, rows)]
+        words = PAIRED if _repeated(groups) else f"{PAIRED} {ONE_SEED}"
+        lines += ["", "## Significance", "", words, "", *_table(TESTED, [list(one) for one in tested])]
+    if _repeated(groups):
+        head, table = _table_of([Group(run.name, [run]) for run in runs])
+        rows = [[one for one, _ in row] for row in table]
+        lines += ["", "## Each run", "", *_table(head, rows)]
     lengths = [run for run in runs if run.by_length]
     if lengths:
         head = ["run", *(f"{row[0]} words (n = {row[1]})" for row in lengths[0].by_length)]
@@ -216,18 +138,24 @@ def markdown(runs: Sequence[Measured], title: str) -> str:
     return "\n".join(lines)
 
 
-def _cells(runs: Sequence[Measured]) -> list[list[tuple[str, bool]]]:
-    """Names and numbers of each run, and whether each is the best of its column."""
-    table = columns(runs)
-    return [
-        [(run.name, False), *((one.shown[number], number in one.winners()) for one in table)]
-        for number, run in enumerate(runs)
-    ]
+def _repeated(groups: Sequence[Group]) -> bool:
+    return any(len(group.runs) > 1 for group in groups)
 
 
-def _metric(name: str) -> Metric:
-    known: dict[str, Metric] = {one.name: one for one in (Bleu(), Accuracy(), TagAccuracy())}
-    return known.get(name) or Mean(name, higher_is_better=name == "accuracy")
+def _table_of(groups: Sequence[Group]) -> tuple[list[str], list[list[tuple[str, bool]]]]:
+    """Head, and the rows: variants with their numbers, and whether each is the best; then the baselines."""
+    known = columns(groups)
+    repeated = _repeated(groups)
+    head = ["variant", *(["seeds"] if repeated else []), *(one.name for one in known)]
+    rows = []
+    for number, group in enumerate(groups):
+        seeds = [(str(len(group.runs)), False)] if repeated else []
+        cells = [(one.cells[number].shown, number in one.winners()) for one in known]
+        rows.append([(group.name, False), *seeds, *cells])
+    for name in dict.fromkeys(name for one in known for name in one.baselines):
+        cells = [(_number(one.baselines.get(name)), False) for one in known]
+        rows.append([(f"baseline: {name}", False), *([("", False)] if repeated else []), *cells])
+    return head, rows
 
 
 def _signatures(runs: Sequence[Measured]) -> list[list[str]]:
@@ -244,17 +172,6 @@ def _signatures(runs: Sequence[Measured]) -> list[list[str]]:
 def _sized(signature: str, size: int) -> str:
     """A signature that says how many items were scored."""
     return signature if "|n:" in f"|{signature}" else f"{signature}|n:{size}"
-
-
-def _score(one: dict[str, Any] | None) -> str:
-    if one is None:
-        return ""
-    size = abs(one["value"])
-    form = ".2f" if size > 1 else ".4f" if size >= 0.01 else ".3g"
-    interval = ""
-    if one["low"] is not None and one["high"] is not None:
-        interval = f" [{one['low']:{form}}, {one['high']:{form}}]"
-    return f"{one['value']:{form}}{interval}"
 
 
 def _place(cell: str) -> str:

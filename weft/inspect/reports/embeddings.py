@@ -16,5 +16,6 @@ class EmbeddingsReport(ReportPicture):
 
     def draw(self, name: str, evaluation: WordsEvaluation) -> Figure:
         """A map of at most 80 words."""
-        title = f"{name}: words of {evaluation.title}, {evaluation.name} {evaluation.value:.1f}"
+        score = evaluation.scored[0].score
+        title = f"{name}: words of {evaluation.title}, {score.name} {score.value:.1f}"
         return word_map(evaluation.shown, evaluation.vectors, title=title)

@@ -1,4 +1,4 @@
-"""The error of a forecaster at each step ahead, beside its floors, and one window of the data."""
+"""The error of a forecaster at each step ahead, beside the baselines, and one window of the data."""
 
 from typing import ClassVar
 
@@ -21,14 +21,14 @@ class ForecastReport(ReportPicture):
         above, below = figure.subplots(2, 1)
         steps = np.arange(1, len(evaluation.model.by_step) + 1)
         above.plot(steps, evaluation.model.by_step, color=BARS[0], linewidth=2, label=name)
-        for number, (floor, errors) in enumerate(evaluation.floors.items()):
+        for number, (baseline, errors) in enumerate(evaluation.baselines.items()):
             above.plot(
                 steps,
                 errors.by_step,
                 color=INK,
                 linewidth=1,
                 linestyle=("-", "--", ":")[number % 3],
-                label=floor,
+                label=baseline,
             )
         above.set_xlabel("steps ahead", color=INK)
         above.set_ylabel("mean squared error (scaled)", color=INK)

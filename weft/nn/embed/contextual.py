@@ -127,6 +127,22 @@ class BothWays(Context):
 
     def directions(self, batch: Sentences) -> Directions:
         """The losses apart: of each word and the end forward, of each and the beginning backward."""
+        top, target, mask = self._asked(batch)
+        rows = len(batch.mask)
+        forward = self.head.loss(top[:rows], target[:rows], mask[:rows])
+        return Directions(forward, self.head.loss(top[rows:], target[rows:], mask[rows:]))
+
+    def nats(self, batch: Sentences) -> tuple[Tensor, Tensor]:
+        """Of each word and the end forward, below them of each and the beginning backward.
+
+        Returns:
+            [2 B, S + 1], and a mask of the same shape, True where there is such a word.
+        """
+        top, target, mask = self._asked(batch)
+        return -self.head(top).gather(2, target[..., None])[..., 0] * mask, mask
+
+    def _asked(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:
+        """Both directions, one below the other: what says the words, the words, which are real."""
         ahead, back, framed = self._layers(batch.given, batch.mask)
         words = nn.functional.pad(
             batch.given.words.masked_fill(~batch.mask, BOUNDARY), (1, 1), value=BOUNDARY
@@ -134,9 +150,7 @@ class BothWays(Context):
         real = framed[:, 1:]
         top = self.dropout(torch.cat([ahead[-1][:, :-1], back[-1][:, 1:]]))
         target, mask = torch.cat([words[:, 1:], words[:, :-1]]), torch.cat([real, real])
-        rows = len(words)
-        forward = self.head.loss(top[:rows], target[:rows], mask[:rows])
-        return Directions(forward, self.head.loss(top[rows:], target[rows:], mask[rows:]))
+        return top, target, mask
 
     def _layers(self, given: Spelled, mask: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Each direction's layers [B, S + 2, H], boundaries counted, and which positions are real."""

@@ -5,40 +5,35 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from weft.metrics.floor import beside
+import numpy as np
+
+from weft.metrics.scored import Scored, as_json, report
 
 
-class Line(NamedTuple):
-    """One score, and its floor."""
+class Side(NamedTuple):
+    """Nats of words, by how much stood beside each."""
 
     name: str
-    value: float
-    floor: float
-    higher: bool = False
+    words: np.ndarray  # [N] that stood beside it
+    nats: np.ndarray  # [N]
 
 
 class ContextEvaluation(NamedTuple):
-    """Scores beside their floors."""
+    """Scores beside their baselines."""
 
     title: str
     outputs: Sequence[str]
-    lines: list[Line]
-    signature: str
+    scored: list[Scored]
+    sides: list[Side]
+    beside: str  # what Side.words counts
 
     def text(self) -> str:
         """For a reader."""
-        shown = [f"{self.title} ({self.signature})"]
-        for name, value, floor, higher in self.lines:
-            below = beside(value, floor, higher=higher)
-            shown.append(f"  {name} {value:.4g}   floor: frequencies alone {floor:.4g}{below}")
-        return "\n".join(shown)
+        return "\n".join([self.title, *report(self.scored)])
 
     def json(self) -> str:
         """For a program."""
-        lines = {one.name: {"value": one.value, "floor": one.floor} for one in self.lines}
-        return (
-            json.dumps({"title": self.title, "signature": self.signature, "scores": lines}, indent=1) + "\n"
-        )
+        return json.dumps({"title": self.title, "scores": as_json(self.scored)}, indent=1) + "\n"
 
 
 def perplexity(nats: float) -> float:

@@ -1,1 +1,1 @@
-"""What the task summarise adds to translation: scores and floors. Start with evaluation.py."""
+"""What the task summarise adds to translation: scores and baselines. Start with evaluation.py."""

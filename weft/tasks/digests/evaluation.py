@@ -6,10 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from weft.metrics.bootstrap import confidence
-from weft.metrics.metric import Score
 from weft.metrics.rouge_n import Rouge
-from weft.tasks.pairs.evaluation import aligned, counted, scorable
+from weft.metrics.scored import Scored, as_json, report, scored
+from weft.tasks.pairs.kept import aligned, counted, scorable
 from weft.tasks.pairs.translator import Translator
 
 KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
@@ -17,7 +16,7 @@ _END = re.compile(r"(?<=[.!?])\s+")
 
 
 def lead_sentence(text: str) -> str:
-    """Everything up to the first end of a sentence, the floor of Nallapati et al. 2016.
+    """Everything up to the first end of a sentence, the baseline of Nallapati et al. 2016.
 
     Example:
         >>> lead_sentence("A game of war. It runs on 3.5 MB!")
@@ -42,24 +41,14 @@ class SummaryEvaluation(NamedTuple):
     title: str
     outputs: list[str]  # a line for each text of the data; empty where the pair is left out
     left_out: int  # texts without text or without a summary: in no score
-    scores: list[Score]  # ROUGE-1, -2, -L
-    floors: dict[str, list[float]]  # the same three of what needs no model
+    scored: list[Scored]  # ROUGE-1, -2, -L
     words: tuple[float, float, float]  # a source, a reference, an output, on average
     copied: float  # share of the outputs' words that stand in their source
     seconds: float
 
     def text(self) -> str:
-        """For a reader; a score below a floor is said to be so in the floor's line."""
-        lines = [self.title]
-        lines += [f"  {score}" for score in self.scores]
-        for name, values in self.floors.items():
-            pairs = list(zip(KINDS, values, self.scores, strict=True))
-            below = [f"ROUGE-{kind}" for kind, value, score in pairs if score.value < value]
-            level = [f"ROUGE-{kind}" for kind, value, score in pairs if score.value == value]
-            told = " ".join(f"{value:.2f}" for value in values)
-            said = f"  <- the model is BELOW this floor in {', '.join(below)}" if below else ""
-            said += f"  <- level with it in {', '.join(level)}" if level else ""
-            lines.append(f"  floor: {name} has ROUGE-1/2/L {told}{said}")
+        """For a reader."""
+        lines = [self.title, *report(self.scored)]
         lines.append(
             f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
             f"output, of which {100 * self.copied:.0f} % stand in the source"
@@ -70,12 +59,7 @@ class SummaryEvaluation(NamedTuple):
 
     def json(self) -> str:
         """For a program."""
-        scores = {score.name: score._asdict() for score in self.scores}
-        floors = {
-            name: dict(zip((f"ROUGE-{kind}" for kind in KINDS), values, strict=True))
-            for name, values in self.floors.items()
-        }
-        everything = {"title": self.title, "scores": scores, "floors": floors, "seconds": self.seconds}
+        everything = {"title": self.title, "scores": as_json(self.scored), "seconds": self.seconds}
         everything |= {"copied": self.copied, "left_out": self.left_out}
         return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
 
@@ -100,7 +84,7 @@ def evaluate(
     outputs = [found[0].text for found in translator.translate(sources)]
     seconds = time.perf_counter() - begun
     usual = round(sum(len(line.split()) for line in references) / len(references))
-    floors = {
+    lowest = {
         "the lead sentence": [lead_sentence(source) for source in sources],
         f"the first {usual} words": [lead_words(source, usual) for source in sources],
     }
@@ -108,13 +92,10 @@ def evaluate(
         title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.decoding.describe()}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
-        scores=[
-            confidence(Rouge(kind), outputs, references)._replace(name=f"ROUGE-{kind}") for kind in KINDS
+        scored=[
+            scored(Rouge(kind), outputs, references, baselines=lowest).renamed(f"ROUGE-{kind}")
+            for kind in KINDS
         ],
-        floors={
-            name: [Rouge(kind).score(lines, references).value for kind in KINDS]
-            for name, lines in floors.items()
-        },
         words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
         copied=_copied(outputs, sources),
         seconds=seconds,

@@ -1,32 +1,23 @@
-"""How good a classifier is, beside its floors: accuracy, F1 of each class, confusion, calibration.
+"""How good a classifier is, beside its baselines: accuracy, F1 of each class, confusion, calibration.
 
-Read next: ../../metrics/naive_bayes.py, the floor.
+Read next: baselines.py; ../../metrics/scored.py.
 """
 
 import json
 import time
-from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.bootstrap import confidence
 from weft.metrics.calibration import Calibration, calibration
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
-from weft.metrics.floor import beside
 from weft.metrics.metric import Score
-from weft.metrics.naive_bayes import NaiveBayes, grams
+from weft.metrics.scored import Scored, as_json, report, scored
+from weft.tasks.labels.baselines import baselines
 from weft.tasks.labels.classifier import Classifier
-
-
-class Floor(NamedTuple):
-    """What needs no training loop."""
-
-    name: str
-    accuracy: float
 
 
 class LabelEvaluation(NamedTuple):
@@ -34,9 +25,7 @@ class LabelEvaluation(NamedTuple):
 
     title: str
     outputs: list[str]
-    accuracy: Score
-    f1: Score
-    floors: list[Floor]
+    scored: list[Scored]  # accuracy, macro F1
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
@@ -44,12 +33,14 @@ class LabelEvaluation(NamedTuple):
     unseen: list[str]  # classes of this text that training never saw
     seconds: float
 
+    @property
+    def accuracy(self) -> Score:
+        """The share of texts with the right class."""
+        return self.scored[0].score
+
     def text(self) -> str:
         """For a reader."""
-        lines = [self.title, f"  {self.accuracy}", f"  {self.f1}"]
-        for floor in self.floors:
-            below = beside(self.accuracy.value, floor.accuracy)
-            lines.append(f"  floor: {floor.name} {floor.accuracy:.4f}{below}")
+        lines = [self.title, *report(self.scored)]
         if self.unseen:
             lines.append(f"  classes that training never saw, always wrong: {', '.join(self.unseen)}")
         sure = self.calibration
@@ -70,8 +61,7 @@ class LabelEvaluation(NamedTuple):
         """For a program."""
         everything = {
             "title": self.title,
-            "scores": {"accuracy": self.accuracy._asdict(), "macro_f1": self.f1._asdict()},
-            "floors": {floor.name: floor.accuracy for floor in self.floors},
+            "scores": as_json(self.scored),
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
@@ -95,7 +85,7 @@ def evaluate(
         classifier: at work.
         texts, labels: what is what.
         title: which data.
-        train: training texts and labels, for the floors.
+        train: training texts and labels, for the baselines.
     """
     begun = time.perf_counter()
     decided = list(classifier.classify(texts))
@@ -103,13 +93,12 @@ def evaluate(
     outputs = [one.label for one in decided]
     names = classes(outputs, labels)
     right = np.array([ours == theirs for ours, theirs in zip(outputs, labels, strict=True)])
-    accuracy = confidence(Accuracy(), outputs, labels)
+    lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
+    accuracy = scored(Accuracy(), outputs, labels, baselines=lowest)
     return LabelEvaluation(
         title=f"{title}, {len(texts):,} texts",
         outputs=outputs,
-        accuracy=accuracy._replace(signature=accuracy.signature.replace("unit:line", "unit:text")),
-        f1=macro_f1(outputs, labels),
-        floors=[] if train is None else _floors(classifier, texts, labels, train),
+        scored=[accuracy.counted("text"), macro_f1(outputs, labels, baselines=lowest)],
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),
@@ -117,26 +106,6 @@ def evaluate(
         unseen=sorted(set(labels) - set(classifier.reader.classes)),
         seconds=seconds,
     )
-
-
-def _floors(
-    classifier: Classifier,
-    texts: Sequence[str],
-    labels: Sequence[str],
-    train: tuple[Sequence[str], Sequence[str]],
-) -> list[Floor]:
-    def share(answers: Sequence[str]) -> float:
-        return sum(one == other for one, other in zip(answers, labels, strict=True)) / len(labels)
-
-    most = Counter(train[1]).most_common(1)[0][0]
-    found = [Floor("most frequent class", share([most] * len(labels)))]
-    # the words of the model's own vocabulary: what naive Bayes is given is what the model could know
-    rows = classifier.reader.vocabulary.encode_batch(train[0])
-    asked = classifier.reader.vocabulary.encode_batch(texts)
-    for longest, name in ((1, "naive Bayes, tokens"), (2, "naive Bayes, tokens and pairs")):
-        bayes = NaiveBayes([grams(row, longest) for row in rows], train[1])
-        found.append(Floor(name, share(bayes.predict([grams(row, longest) for row in asked]))))
-    return found
 
 
 def _grid(labels: Sequence[str], matrix: np.ndarray) -> str:

@@ -74,7 +74,7 @@ class MemoryData:
         return LabelBatch(torch.from_numpy(x), mask, torch.from_numpy(y), int(y.size))
 
     @property
-    def floor(self) -> float:
+    def baseline(self) -> float:
         """What is reached without remembering: the error of the answer 1, the accuracy of a guess."""
         return 1 / 6 if self.problem == "adding" else 1 / SYMBOLS
 

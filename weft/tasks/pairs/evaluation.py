@@ -1,39 +1,33 @@
-"""How good a translator is, with all that it takes to believe it: signatures, intervals, floors, lengths.
+"""How good a translator is, with all that it takes to believe it: signatures, intervals, baselines, lengths.
 
-Read next: ../metrics/metric.py; ../inspect/quality.py, which draws the table by length.
+Read next: ../metrics/scored.py; ../inspect/quality.py, which draws the table by length.
 """
 
 import json
-import math
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
-from weft.data.parallel import complete
-from weft.errors import DataError
-from weft.metrics import floor
+from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
-from weft.metrics.bootstrap import confidence
 from weft.metrics.bylength import LengthRow, by_length, table
 from weft.metrics.chrf import Chrf
-from weft.metrics.floor import beside
+from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, fingerprint, report, scored
 from weft.models import Generator
 from weft.tasks.pairs.batch import collate_pairs
+from weft.tasks.pairs.kept import aligned, counted, scorable
 from weft.tasks.pairs.reading import encode_pairs
+from weft.tasks.pairs.scoring import perplexity, scores_of
 from weft.tasks.pairs.translator import Translator
 
+COPIED = "source copied"
 TOKENS = 4000  # target tokens a batch while perplexity is computed
-
-
-class Floor(NamedTuple):
-    """What needs no model: the score to beat."""
-
-    name: str
-    bleu: float
 
 
 class PairEvaluation(NamedTuple):
@@ -42,26 +36,24 @@ class PairEvaluation(NamedTuple):
     title: str  # which data, which search
     outputs: list[str]  # a line for each pair of the data; empty where the pair is left out
     left_out: int  # pairs without text on one side: not translated, and in no score
-    scores: list[Score]
+    scored: list[Scored]  # BLEU, chrF, METEOR, perplexity
     lengths: list[LengthRow]  # BLEU by source length
-    floors: list[Floor]
-    perplexity: float  # a target token, <eos> counted
-    tokens: int  # target tokens it was computed over
     seconds: float  # of the search
     ratio: float  # words of the outputs to words of the references
 
+    @property
+    def scores(self) -> list[Score]:
+        """Without their baselines."""
+        return [one.score for one in self.scored]
+
+    @property
+    def perplexity(self) -> float:
+        """A target token's, <eos> counted."""
+        return self.scored[-1].score.value
+
     def text(self) -> str:
         """For a reader."""
-        bleu = self.scores[0]
-        lines = [self.title]
-        lines += [f"  {score}" for score in self.scores]
-        lines.append(
-            f"  perplexity {self.perplexity:.2f} (a token of the model's vocabulary, <eos> counted|"
-            f"tokens:{self.tokens})"
-        )
-        for floor_ in self.floors:
-            beaten = beside(bleu.value, floor_.bleu)
-            lines.append(f"  floor: {floor_.name} {floor_.bleu:.2f} BLEU{beaten}")
+        lines = [self.title, *report(self.scored)]
         lines.append(f"  output is {self.ratio:.2f} times as long as the references (words)")
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
         lines.append(f"  {rate:.0f} sentences/s, {self.seconds:.1f} s")
@@ -71,19 +63,15 @@ class PairEvaluation(NamedTuple):
 
     def json(self) -> str:
         """For a program."""
-        scores = {score.name: score._asdict() for score in self.scores}
         lengths = [
             {"length": row.label, "sentences": row.sentences, "bleu": row.score and row.score.value}
             for row in self.lengths
         ]
-        floors = {one.name: one.bleu for one in self.floors}
-        figures = {"perplexity": self.perplexity, "seconds": self.seconds, "length_ratio": self.ratio}
-        figures["left_out"] = self.left_out
+        figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
         everything = {
             "title": self.title,
-            "scores": scores,
+            "scores": as_json(self.scored),
             "by_length": lengths,
-            "floors": floors,
             **figures,
         }
         return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
@@ -98,7 +86,7 @@ def evaluate(
     train: tuple[Sequence[str], Sequence[str]] | None = None,
     lowercase: bool = False,
 ) -> PairEvaluation:
-    """Translate and score: BLEU, chrF, METEOR with confidence intervals, BLEU by length, floors, perplexity.
+    """Translate and score: BLEU, chrF, METEOR, perplexity, BLEU by length.
 
     Pairs without text on one side are left out, as in training, and counted.
 
@@ -106,7 +94,7 @@ def evaluate(
         translator: at work.
         sources, references: text, a line each.
         title: which data.
-        train: training sources and targets, for the floor "nearest training sentence".
+        train: training sources and targets, for the baseline "nearest training sentence".
         lowercase: BLEU and chrF in small letters, as much of the literature on small data has it.
 
     Raises:
@@ -116,66 +104,64 @@ def evaluate(
     count, left_out = len(sources), len(sources) - len(kept)
     sources, references = [sources[n] for n in kept], [references[n] for n in kept]
     begun = time.perf_counter()
-    outputs = [found[0].text for found in translator.translate(sources)]
+    outputs = [best[0].text for best in translator.translate(sources)]
     seconds = time.perf_counter() - begun
     bleu = Bleu(lowercase=lowercase)
-    metrics = (bleu, Chrf(lowercase=lowercase), Meteor())
-    scores = [confidence(metric, outputs, references, sources) for metric in metrics]
-    floors = [Floor("source copied", bleu.score(floor.copy(sources), references).value)]
+    lowest = {COPIED: baseline.copy(sources)}
     if train is not None:
-        found = floor.nearest(*train, sources)
-        floors.append(
-            Floor("translation of the nearest training sentence", bleu.score(found, references).value)
-        )
-    pairs = encode_pairs(translator.source, translator.target, sources, references)
-    loss = mean_loss(translator.model, pairs.source, pairs.target)
+        lowest["translation of the nearest training sentence"] = baseline.nearest(*train, sources)
+    found = [
+        scored(metric, outputs, references, sources, baselines=lowest)
+        for metric in (bleu, Chrf(lowercase=lowercase), Meteor())
+    ]
     words = sum(len(line.split()) for line in references)
     return PairEvaluation(
         title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
-        scores=scores,
+        scored=[*found, likelihood(translator, sources, references, train and train[1])],
         lengths=by_length(bleu, outputs, references, sources),
-        floors=floors,
-        perplexity=perplexity(loss),
-        tokens=sum(len(target) + 1 for target in pairs.target),
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
     )
 
 
-def scorable(sources: Sequence[str], references: Sequence[str], title: str) -> list[int]:
-    """The numbers of the pairs that can be scored.
+def likelihood(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    train: Sequence[str] | None = None,
+) -> Scored:
+    """The perplexity of the references, beside that of token frequencies (of training, if given)."""
+    pairs = encode_pairs(translator.source, translator.target, sources, references)
+    found = scores_of(
+        translator.model,
+        pairs.target,
+        lambda numbers, targets: collate_pairs([pairs.source[n] for n in numbers], targets),
+    )
+    logp, tokens = np.array(found).T
+    known = pairs.target if train is None else translator.target.encode_batch(list(train))
+    name = "token frequencies of the references" if train is None else "token frequencies in training"
+    lowest = {name: perplexity(unigram(known, pairs.target))}
+    metric = ratio(
+        "perplexity",
+        "unit:token of the model's vocabulary, <eos> counted|smoothing:none",
+        higher_is_better=False,
+        form="perplexity",
+    )
+    size, items = int(tokens.sum()), fingerprint(references)
+    return mean_of(metric, -logp, tokens, baselines=lowest, items=items, size=size)
 
-    Raises:
-        DataError: there is none.
-    """
-    kept = complete(sources, references)
-    if not kept:
-        raise DataError(
-            f"{title}: expected pairs with text on both sides, got {len(sources):,} pairs, each without a "
-            "source or a reference; give both"
-        )
-    return kept
 
-
-def counted(kept: int, left_out: int, what: str) -> str:
-    """How much is scored, for a title.
-
-    Example:
-        >>> counted(748, 110, "pairs"), counted(3, 0, "pairs")
-        ('748 pairs (110 more have an empty side and are left out)', '3 pairs')
-    """
-    more = f" ({left_out:,} more have an empty side and are left out)" if left_out else ""
-    return f"{kept:,} {what}{more}"
-
-
-def aligned(outputs: Sequence[str], kept: Sequence[int], count: int) -> list[str]:
-    """A line for each pair of the data, an empty one where the pair was left out."""
-    lines = [""] * count
-    for number, output in zip(kept, outputs, strict=True):
-        lines[number] = output
-    return lines
+def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
+    """Nats a target token by the frequencies of the training tokens, <eos> and every token seen once more."""
+    size = 1 + max((max(row, default=0) for rows in (train, targets) for row in rows), default=0)
+    counts = np.ones(size + 1)  # the last is <eos>
+    counts[:size] += np.bincount([token for row in train for token in row], minlength=size)
+    counts[size] += len(train)
+    logp = np.log(counts / counts.sum())
+    total = sum(float(logp[list(row)].sum() + logp[size]) for row in targets)
+    return -total / max(1, sum(len(row) + 1 for row in targets))
 
 
 def mean_loss(model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
@@ -191,8 +177,3 @@ def mean_loss(model: Generator, sources: Sequence[Sequence[int]], targets: Seque
                 loss = model.loss(pairs.to(device))
             total, count, batch = total + float(loss.total), count + int(loss.count), []
     return total / max(1, count)
-
-
-def perplexity(loss: float) -> float:
-    """e to the loss in nats, infinite where that is no number."""
-    return math.exp(loss) if loss < 700 else math.inf

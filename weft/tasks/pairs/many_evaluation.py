@@ -4,8 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from weft.metrics.floor import beside
-from weft.tasks.pairs.evaluation import PairEvaluation
+from weft.metrics.baseline import beside
+from weft.metrics.bootstrap import mean_with_interval
+from weft.metrics.scored import Scored, as_json, report
+from weft.tasks.pairs.evaluation import COPIED, PairEvaluation
 
 
 class ManyEvaluation(NamedTuple):
@@ -20,36 +22,52 @@ class ManyEvaluation(NamedTuple):
         return [f"{pair}\t{line}" for pair, one in self.pairs.items() for line in one.outputs]
 
     @property
-    def mean(self) -> float:
+    def trained(self) -> list[PairEvaluation]:
+        """Those of trained pairs."""
+        return [one for pair, one in self.pairs.items() if pair not in self.unseen]
+
+    @property
+    def mean(self) -> Scored:
         """Mean BLEU of the trained pairs."""
-        seen = [one.scores[0].value for pair, one in self.pairs.items() if pair not in self.unseen]
-        return sum(seen) / len(seen)
+        bleus = [one.scored[0] for one in self.trained]
+        rows = [one.statistics for one in bleus if one.statistics is not None]
+        assert bleus[0].metric is not None
+        lowest = {
+            name: sum(one.baselines[name] for one in bleus) / len(bleus)
+            for name in bleus[0].baselines
+            if all(name in one.baselines for one in bleus)
+        }
+        return Scored(mean_with_interval(bleus[0].metric, rows), lowest).renamed(
+            f"mean BLEU of the {len(bleus)} trained pairs"
+        )
+
+    @property
+    def scored(self) -> list[Scored]:
+        """The mean, and every score of every pair."""
+        every = [
+            score.renamed(f"{pair} {score.score.name}")
+            for pair, one in self.pairs.items()
+            for score in one.scored
+        ]
+        return [self.mean, *every]
 
     def text(self) -> str:
-        """A table, and the signatures below it."""
-        lines = [f"{'pair':<8}{'BLEU':>8}{'95 %':>16}{'chrF':>8}{'perplexity':>12}{'copying':>9}"]
+        """The mean and a table of BLEU, and every score of every pair below it."""
+        lines = [*self.mean.lines(), f"  {'pair':<8}{'BLEU':>8}{'95 %':>16}{'source copied':>16}"]
         for pair, one in self.pairs.items():
-            bleu, chrf = one.scores[0], one.scores[1]
-            low, high = bleu.low or bleu.value, bleu.high or bleu.value
-            copied = one.floors[0].bleu
+            bleu, copied = one.scored[0].score, one.scored[0].baselines[COPIED]
             told = "  never trained (zero-shot)" if pair in self.unseen else ""
             told += f"  {one.left_out:,} pairs with an empty side left out" if one.left_out else ""
-            told += beside(bleu.value, copied).replace("this floor", "the floor (source copied)")
+            told += beside(bleu.value, copied)
             lines.append(
-                f"{pair:<8}{bleu.value:>8.2f}{f'{low:.2f}-{high:.2f}':>16}{chrf.value:>8.2f}"
-                f"{one.perplexity:>12.2f}{copied:>9.2f}{told}"
+                f"  {pair:<8}{bleu.value:>8.2f}{f'{bleu.low:.2f}-{bleu.high:.2f}':>16}{copied:>16.2f}{told}"
             )
-        first = next(iter(self.pairs.values()))
-        lines.append(f"mean BLEU of the {len(self.pairs) - len(self.unseen)} trained pairs: {self.mean:.2f}")
-        lines.append(
-            f"  {first.title.split(',')[-2].strip()}, {first.title.split(',')[-1].strip()} (each pair alike)"
-        )
-        lines += [f"  {score.name}: {score.signature}" for score in first.scores[:2]]
+        for pair, one in self.pairs.items():
+            lines += [f"{pair}: {one.title}", *report(one.scored)]
         return "\n".join(lines)
 
     def json(self) -> str:
         """For a program."""
         every = {pair: json.loads(one.json()) for pair, one in self.pairs.items()}
-        return (
-            json.dumps({"pairs": every, "unseen": list(self.unseen), "mean_bleu": self.mean}, indent=1) + "\n"
-        )
+        whole = {"pairs": every, "unseen": list(self.unseen), "scores": as_json([self.mean])}
+        return json.dumps(whole, indent=1) + "\n"

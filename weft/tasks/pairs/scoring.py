@@ -1,21 +1,25 @@
 """Given translations, scored: how probable the model finds each line. Read next: evaluation.py."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
 import torch
 
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored, as_json, report
 from weft.models import Generator
-from weft.tasks.pairs.evaluation import counted, perplexity
+from weft.tasks.pairs.kept import counted
 
 TOKENS = 2000  # target positions whose distributions are held at once
 
 
-class Scored(NamedTuple):
+class GivenLine(NamedTuple):
     """One given translation."""
 
     logp: float  # nats, <eos> counted
@@ -27,7 +31,7 @@ class GivenScores(NamedTuple):
     """What `weft evaluate RUN --score FILE` prints."""
 
     title: str
-    lines: list[Scored]
+    lines: list[GivenLine]
     kept: Sequence[int]  # of the lines; the others answer pairs with an empty side and are not summed
 
     @property
@@ -36,31 +40,31 @@ class GivenScores(NamedTuple):
         return [f"{one.logp:.4f}\t{one.tokens}\t{one.text}" for one in self.lines]
 
     @property
-    def perplexity(self) -> float:
-        """e to the mean loss of a token."""
-        logp, tokens = self._total()
-        return perplexity(-logp / max(1, tokens))
+    def scored(self) -> list[Scored]:
+        """The perplexity of a token; there is no baseline for lines that were given."""
+        metric = ratio(
+            "perplexity", "unit:token with <eos>|given lines", higher_is_better=False, form="perplexity"
+        )
+        logp, tokens = np.array([one[:2] for one in self._kept()]).T
+        return [mean_of(metric, -logp, tokens, baselines={}, size=int(tokens.sum()))]
 
     def text(self) -> str:
         """For a reader: each line, and all together."""
-        total, tokens = self._total()
+        kept = self._kept()
+        total, tokens = sum(one.logp for one in kept), sum(one.tokens for one in kept)
         shown = counted(len(self.kept), len(self.lines) - len(self.kept), "translations")
-        whole = (
-            f"{self.title}: {shown}, log-probability {total:.2f} nats, "
-            f"{tokens:,} tokens with <eos>, perplexity {self.perplexity:.3f} a token"
-        )
-        return "\n".join([*self.outputs, whole])
+        whole = f"{self.title}: {shown}, log-probability {total:.2f} nats, {tokens:,} tokens with <eos>"
+        return "\n".join([*self.outputs, whole, *report(self.scored)])
 
     def json(self) -> str:
         """For a program."""
         rows = [one._asdict() for one in self.lines]
-        figures = {"perplexity": self.perplexity, "left_out": len(self.lines) - len(self.kept)}
+        figures = {"scores": as_json(self.scored), "left_out": len(self.lines) - len(self.kept)}
         return json.dumps({"title": self.title, **figures, "lines": rows}, indent=1) + "\n"
 
-    def _total(self) -> tuple[float, int]:
-        """Log-probability and tokens of the lines that count."""
-        chosen = [self.lines[number] for number in self.kept]
-        return sum(one.logp for one in chosen), sum(one.tokens for one in chosen)
+    def _kept(self) -> list[GivenLine]:
+        """The lines that count."""
+        return [self.lines[number] for number in self.kept]
 
 
 class Batch(Protocol):
@@ -116,7 +120,7 @@ def score_file(
                     f"{path}:{number}: {line[:40]!r} came, {label} TAB TEXT is needed, as --output writes it"
                 )
     found = scores_of(model, encode(texts), batch)
-    lines = [Scored(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
+    lines = [GivenLine(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
     return GivenScores(str(path), lines, range(count) if kept is None else kept)
 
 
@@ -142,3 +146,8 @@ def _logp(model: Generator, batch: Batch) -> list[float]:
         logp = model.head(model.features(here)).gather(2, here.target_out[..., None])[..., 0]
         values: list[float] = (logp.double() * here.target_mask).sum(1).tolist()
     return values
+
+
+def perplexity(loss: float) -> float:
+    """e to the loss in nats, infinite where that is no number."""
+    return math.exp(loss) if loss < 700 else math.inf

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
-from weft.metrics.floor import beside
-from weft.metrics.metric import Score
+from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge import rouge_l
+from weft.metrics.scored import Scored, as_json, fingerprint, report
 from weft.tasks.pictures.captioner import Captioner
 from weft.tasks.pictures.data import Captions
 
@@ -21,19 +23,13 @@ class CaptionEvaluation(NamedTuple):
 
     title: str
     outputs: list[str]
-    scores: list[Score]
-    floor: list[Score]  # the same of the most frequent caption
-    caption: str  # which one that is
+    scored: list[Scored]
     results: list[dict[str, Any]]  # COCO's form: image_id and caption
     seconds: float
 
     def text(self) -> str:
         """For a reader."""
-        lines = [self.title]
-        for ours, theirs in zip(self.scores, self.floor, strict=True):
-            below = beside(ours.value, theirs.value)
-            lines.append(f"  {ours}; floor {theirs.value:.2f}{below}")
-        lines.append(f"  floor: the most frequent caption, {self.caption!r}")
+        lines = [self.title, *report(self.scored)]
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s")
         return "\n".join(lines)
 
@@ -41,15 +37,14 @@ class CaptionEvaluation(NamedTuple):
         """For a program; `results` is what COCO's evaluation server reads."""
         everything = {
             "title": self.title,
-            "scores": {one.name: one._asdict() for one in self.scores},
-            "floor": {"caption": self.caption, **{one.name: one.value for one in self.floor}},
+            "scores": as_json(self.scored),
             "results": self.results,
             "seconds": self.seconds,
         }
         return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
 
 
-def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Score:
+def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scored:
     """Share of captions that are one of the references, word by word.
 
     Example:
@@ -60,17 +55,19 @@ def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Sco
         words(hypothesis) in [words(answer) for answer in answers]
         for hypothesis, answers in zip(hypotheses, references, strict=True)
     ]
-    return Score("exact", sum(right) / len(right), SIGNATURE, len(right))
+    return mean_of(ratio("exact", SIGNATURE, higher_is_better=True), np.array(right), baselines={})
 
 
-def scored(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Score]:
+def scored(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Scored]:
     """Every score of a set of captions."""
-    return [
+    items = fingerprint(answer for answers in references for answer in answers)
+    found = [
         exact(hypotheses, references),
         *bleu_n(hypotheses, references),
         rouge_l(hypotheses, references),
         cider_d(hypotheses, references),
     ]
+    return [one._replace(items=items) for one in found]
 
 
 def evaluate(
@@ -82,19 +79,21 @@ def evaluate(
         captioner: at work.
         found: pictures and references.
         title: which data.
-        train: captions of the training pictures, for the floor; of these where they are gone.
+        train: captions of the training pictures, for the baseline; of these where they are gone.
     """
     begun = time.perf_counter()
     outputs = [best[0].text for best in captioner.captions(found.pixels)]
     seconds = time.perf_counter() - begun
     often = Counter(caption for captions in train or found.captions for caption in captions)
     usual = often.most_common(1)[0][0]
+    lowest = scored([usual] * len(outputs), found.captions)
     return CaptionEvaluation(
         title=f"{title}, {len(outputs):,} pictures, {captioner.decoding.describe()}",
         outputs=outputs,
-        scores=scored(outputs, found.captions),
-        floor=scored([usual] * len(outputs), found.captions),
-        caption=usual,
+        scored=[
+            ours._replace(baselines={f"the most frequent caption, {usual!r}": theirs.value})
+            for ours, theirs in zip(scored(outputs, found.captions), lowest, strict=True)
+        ],
         results=[coco(number, text) for number, text in zip(found.numbers, outputs, strict=True)],
         seconds=seconds,
     )

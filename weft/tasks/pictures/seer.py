@@ -12,11 +12,10 @@ import torch
 
 from weft.errors import DataError
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.bootstrap import confidence
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
-from weft.metrics.floor import beside
 from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, report, scored
 from weft.models import Predictor
 from weft.nn.pictures.front import Front
 from weft.tasks.pictures.batch import parts, source
@@ -30,34 +29,27 @@ class ImageEvaluation(NamedTuple):
 
     title: str
     outputs: list[str]
-    accuracy: Score
-    f1: Score
-    floor: float  # of the most frequent class
+    scored: list[Scored]  # accuracy, macro F1
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     seconds: float
 
+    @property
+    def accuracy(self) -> Score:
+        """The share of pictures with the right class."""
+        return self.scored[0].score
+
     def text(self) -> str:
         """For a reader."""
-        below = beside(self.accuracy.value, self.floor)
-        return "\n".join(
-            [
-                self.title,
-                f"  {self.accuracy}",
-                f"  {self.f1}",
-                f"  floor: most frequent class {self.floor:.4f}{below}",
-                f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s",
-                table(self.rows),
-            ]
-        )
+        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"
+        return "\n".join([self.title, *report(self.scored), speed, table(self.rows)])
 
     def json(self) -> str:
         """For a program."""
         everything = {
             "title": self.title,
-            "scores": {"accuracy": self.accuracy._asdict(), "macro_f1": self.f1._asdict()},
-            "floors": {"most frequent class": self.floor},
+            "scores": as_json(self.scored),
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
@@ -129,14 +121,13 @@ def evaluate(seer: Seer, found: Classed, *, title: str, usual: str | None) -> Im
     outputs = [seer.names[n] for n in seer.probs(found.pixels).argmax(1)]
     seconds = time.perf_counter() - begun
     names = classes(outputs, found.labels)
-    accuracy = confidence(Accuracy(), outputs, found.labels)
     most = usual or Counter(found.labels).most_common(1)[0][0]
+    lowest = {"most frequent class": [most] * len(outputs)}
+    accuracy = scored(Accuracy(), outputs, found.labels, baselines=lowest)
     return ImageEvaluation(
         title=f"{title}, {len(outputs):,} pictures",
         outputs=outputs,
-        accuracy=accuracy._replace(signature=accuracy.signature.replace("unit:line", "unit:picture")),
-        f1=macro_f1(outputs, found.labels),
-        floor=found.labels.count(most) / len(found.labels),
+        scored=[accuracy.counted("picture"), macro_f1(outputs, found.labels, baselines=lowest)],
         rows=by_class(outputs, found.labels),
         labels=names,
         matrix=confusion(outputs, found.labels, names),

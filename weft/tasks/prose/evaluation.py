@@ -1,7 +1,7 @@
 """How likely a model finds a text, with all that it takes to compare that figure with another.
 
 Perplexity is a token's, </s> counted, so it compares between models of one vocabulary only; nats a word and
-bits a character compare between all. Read next: scoring.py, for the contexts; mixture.py, for the floor.
+bits a character compare between all. Read next: scoring.py, for the contexts; mixture.py, for the baseline.
 """
 
 import json
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.errors import DataError
-from weft.metrics.floor import beside
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored, as_json, fingerprint, report
 from weft.models import Generator
 from weft.tasks.prose.data import ProseData
 from weft.tasks.prose.mixture import Counted, counted, halves, mixed, ngram_logp, tuned
@@ -52,9 +53,8 @@ class ProseEvaluation(NamedTuple):
     title: str
     context: str
     vocabulary: str
+    scored: list[Scored]  # perplexity, nats a word, bits a character; then the mixture's perplexity
     model: Likelihood
-    floor: Likelihood | None
-    mixture: Likelihood | None
     lines: int
     words: int
     characters: int
@@ -68,30 +68,11 @@ class ProseEvaluation(NamedTuple):
         """The log-probability of each line in nats, its </s> counted."""
         return [f"{logp:.4f}" for logp in self.line_logp]
 
-    def _line(self, one: Likelihood) -> str:
-        total = -float(one.logp.sum())
-        return (
-            f"perplexity {one.perplexity:.2f} | {total / len(one.logp):.4f} nats a token, "
-            f"{total / self.words:.4f} a word, {total / self.characters:.4f} a character, "
-            f"{total / self.characters / math.log(2):.4f} bits a character"
-        )
-
     def text(self) -> str:
         """For a reader."""
-        lines = [
-            self.title,
-            f"  {self._line(self.model)}",
-            f"    (unit:token with </s>|vocabulary:{self.vocabulary}|context:{self.context}|"
-            f"tokens:{len(self.model.logp)}|words:{self.words}|characters:{self.characters}|"
-            f"unknown:{self.unknown})",
-        ]
-        if self.floor is None:
-            lines.append("  floor: none, the training text is no longer there to count n-grams in")
-        else:
-            mark = beside(self.model.perplexity, self.floor.perplexity, higher=False)
-            lines.append(f"  floor: {self.floor.name}: {self._line(self.floor)}{mark}")
-        if self.mixture is not None:
-            lines.append(f"  mixture: {self.mixture.name}: {self._line(self.mixture)}")
+        lines = [self.title, *report(self.scored)]
+        if not self.buckets:
+            lines.append("  baseline: none, the training text is no longer there to count n-grams in")
         lines.append(
             f"  {len(self.model.logp) / max(self.seconds, 1e-9):,.0f} tokens/s, {self.seconds:.1f} s"
         )
@@ -105,9 +86,9 @@ class ProseEvaluation(NamedTuple):
 
     def json(self) -> str:
         """For a program."""
-        models = {"model": self.model, "floor": self.floor, "mixture": self.mixture}
         everything = {
             "title": self.title,
+            "scores": as_json(self.scored),
             "context": self.context,
             "vocabulary": self.vocabulary,
             "tokens": len(self.model.logp),
@@ -116,20 +97,8 @@ class ProseEvaluation(NamedTuple):
             "unknown": self.unknown,
             "seconds": self.seconds,
             "by_frequency": [bucket._asdict() for bucket in self.buckets],
-            **{key: one and self._figures(one) for key, one in models.items()},
         }
         return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
-
-    def _figures(self, one: Likelihood) -> dict[str, object]:
-        total = -float(one.logp.sum())
-        return {
-            "name": one.name,
-            "perplexity": one.perplexity,
-            "nats_a_token": total / len(one.logp),
-            "nats_a_word": total / self.words,
-            "nats_a_character": total / self.characters,
-            "bits_a_character": total / self.characters / math.log(2),
-        }
 
 
 def evaluate(
@@ -160,37 +129,65 @@ def evaluate(
     begun = time.perf_counter()
     own = Likelihood("the model", logp_of(model, stream, data, decoding))
     seconds = time.perf_counter() - begun
-    known, floor, mixture, seen = [own], None, None, np.zeros(size, np.int64)
+    known, mixture, seen = [own], None, np.zeros(size, np.int64)
     if train is not None:
         seen = np.bincount(train.tokens[1:], minlength=size)
         counted = counted_for(data, decoding, train, size)
-        floor = Likelihood(counted.name, ngram_logp(counted, stream))
-        known.append(floor)
+        known.append(Likelihood(counted.name, ngram_logp(counted, stream)))
         if decoding.mixture:
-            name, logp = _mixture(model, own.logp, floor.logp, counted, data, decoding, valid)
+            name, logp = _mixture(model, own.logp, known[1].logp, counted, data, decoding, valid)
             mixture = Likelihood(name, logp)
     elif decoding.mixture:
         raise DataError(
             f"{data.train}: the training text is needed for a mixture, to count n-grams in; put it back, "
             "or leave mixture out"
         )
-    ends = stream.ends()
     settings = data.vocabulary
+    context = _context(data, decoding)
+    vocabulary = f"{settings.kind} {size}{' lowercase' if settings.lowercase else ''}"
+    signature = f"vocabulary:{vocabulary}|context:{context}|unknown:{stream.unknown}"
+    scores = _scored(stream, own, known[1:], signature)
+    if mixture is not None:
+        both = _scored(stream, mixture, known, signature)[0]
+        scores.append(both.renamed(f"perplexity of a mixture ({mixture.name})"))
     return ProseEvaluation(
         title=f"{title}, {stream.lines:,} lines",
-        context=_context(data, decoding),
-        vocabulary=f"{settings.kind} {size}{' lowercase' if settings.lowercase else ''}",
+        context=context,
+        vocabulary=vocabulary,
+        scored=scores,
         model=own,
-        floor=floor,
-        mixture=mixture,
         lines=stream.lines,
         words=stream.words,
         characters=stream.characters,
         unknown=stream.unknown,
-        line_logp=np.add.reduceat(own.logp, np.concatenate([[0], ends[:-1]])),
-        buckets=by_frequency(stream.tokens[1:], seen, known) if floor else [],
+        line_logp=_by_line(stream, own.logp),
+        buckets=by_frequency(stream.tokens[1:], seen, known) if train is not None else [],
         seconds=seconds,
     )
+
+
+def _by_line(stream: Stream, values: np.ndarray) -> np.ndarray:
+    """[lines] the sum over the tokens of each, its </s> counted."""
+    begins = np.concatenate([[0], stream.ends()[:-1]])
+    return np.add.reduceat(values, begins)  # type: ignore[no-any-return]
+
+
+def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature: str) -> list[Scored]:
+    """Perplexity, nats a word and bits a character, each beside the same of the others."""
+    nats = -_by_line(stream, own.logp)
+    tokens = _by_line(stream, np.ones(len(own.logp)))
+    items = fingerprint([str(stream.lines), *map(str, stream.each.ravel())])
+    found = []
+    for name, unit, count, scale, form in (
+        ("perplexity", "token with </s>", tokens, 1.0, "perplexity"),
+        ("nats a word", "word with </s>", stream.each[:, 0], 1.0, "mean"),
+        ("bits a character", "character with line ends", stream.each[:, 1], 1 / math.log(2), "mean"),
+    ):
+        metric = ratio(name, f"unit:{unit}|{signature}", higher_is_better=False, form=form)  # type: ignore[arg-type]
+        size = int(count.sum())
+        lowest = {one.name: float(metric.value(np.array([-one.logp.sum() * scale, size]))) for one in others}
+        found.append(mean_of(metric, nats * scale, count, baselines=lowest, items=items, size=size))
+    return found
 
 
 def logp_of(model: Generator, stream: Stream, data: ProseData, decoding: Writing) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The n-gram model beside a neural one: the floor that it must beat, and a mixture of both.
+"""The n-gram model beside a neural one: the baseline that it must beat, and a mixture of both.
 
     p(w | u) = (1 - λ) p_neural(w | u) + λ p_ngram(w | u)
 

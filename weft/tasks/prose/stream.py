@@ -30,6 +30,7 @@ class Stream(NamedTuple):
     lines: int
     words: int  # between white space, and one </s> a line
     characters: int  # of the normalised text, and one line end a line
+    each: np.ndarray = np.zeros((0, 2), np.int64)  # [lines, 2] words and characters of each line
 
     @property
     def size(self) -> int:
@@ -53,20 +54,22 @@ def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
         DataError: there is no word in them.
     """
     parts = [np.array([EOS], np.int32)]
-    number = words = characters = 0
+    number = 0
+    each = []
     lines = iter(lines)
     while some := list(islice(lines, LINES)):
         rows = vocabulary.encode_batch(some)
         flat = [token for row in rows for token in (*row, EOS)]
         parts.append(np.array(flat, np.int32))
         number += len(some)
-        words += sum(len(line.split()) for line in some) + len(some)
         plain = (normalise(line, form=vocabulary.form, lowercase=vocabulary.lowercase) for line in some)
-        characters += sum(map(len, plain)) + len(some)
+        each += [(len(line.split()) + 1, len(one) + 1) for line, one in zip(some, plain, strict=True)]
     tokens = np.concatenate(parts)
     if len(tokens) == 1 + number:
         raise DataError(f"{name}: there is no word in it, only white space; give a text")
-    return Stream(tokens, number, words, characters)
+    counts = np.array(each, np.int64)
+    words, characters = counts.sum(0).tolist()
+    return Stream(tokens, number, words, characters, counts)
 
 
 class Pieces:

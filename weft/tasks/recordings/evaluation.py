@@ -1,4 +1,4 @@
-"""How good transcripts are: error rates with counts and intervals, beside the floor."""
+"""How good transcripts are: error rates with counts and intervals, beside the baseline."""
 
 import json
 import time
@@ -9,9 +9,8 @@ import numpy as np
 import torch
 
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.bootstrap import confidence
 from weft.metrics.cer import Cer
-from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, report, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.tasks.recordings.batch import collate_recordings
@@ -27,25 +26,20 @@ class SpeechEvaluation(NamedTuple):
     title: str
     outputs: list[str]
     references: list[str]
-    scores: list[Score]  # WER, CER, accuracy
+    scored: list[Scored]  # WER, CER, accuracy
     counts: list[int]  # substitutions, deletions, insertions, words of the references
-    floor: float  # WER of the most frequent answer
-    answer: str  # that answer
     hours: float  # of sound
     seconds: float  # of the search
 
     def text(self) -> str:
         """For a reader."""
         changed, out, put, words = self.counts
-        beaten = "" if self.scores[0].value < self.floor else "  <- the model is NOT BETTER than this floor"
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
         return "\n".join(
             [
                 self.title,
-                *(f"  {score}" for score in self.scores),
+                *report(self.scored),
                 f"  {changed:,} words substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
-                f"  floor: the most frequent answer of the training list ({self.answer!r}) has "
-                f"{self.floor:.2f} WER{beaten}",
                 f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
             ]
         )
@@ -55,9 +49,8 @@ class SpeechEvaluation(NamedTuple):
         counts = dict(zip(("substitutions", "deletions", "insertions", "words"), self.counts, strict=True))
         everything = {
             "title": self.title,
-            "scores": {score.name: score._asdict() for score in self.scores},
+            "scores": as_json(self.scored),
             "counts": counts,
-            "floor": {"WER": self.floor, "answer": self.answer},
             "seconds": self.seconds,
         }
         return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
@@ -75,20 +68,19 @@ def evaluate(
         answer: the most frequent one of the training list.
     """
     begun = time.perf_counter()
-    outputs = [found[0].text for found in transcriber.transcribe(one.frames for one in recordings)]
+    outputs = [best[0].text for best in transcriber.transcribe(one.frames for one in recordings)]
     seconds = time.perf_counter() - begun
     references = [spelled(transcriber, one.text) for one in recordings]
-    scores = [confidence(metric, outputs, references) for metric in (Wer(), Cer(), Accuracy())]
+    lowest = {f"the most frequent answer of the training list ({answer!r})": [answer] * len(references)}
+    found = [scored(metric, outputs, references, baselines=lowest) for metric in (Wer(), Cer(), Accuracy())]
     counts = Wer().statistics(outputs, references).sum(0)
     frames = sum(len(one.frames) for one in recordings)
     return SpeechEvaluation(
         title=f"{title}, {len(recordings):,} recordings, {transcriber.decoding.describe()}",
         outputs=outputs,
         references=references,
-        scores=scores,
+        scored=found,
         counts=[int(count) for count in counts],
-        floor=Wer().score([answer] * len(references), references).value,
-        answer=answer,
         hours=frames * transcriber.sound.hop / 3600,
         seconds=seconds,
     )

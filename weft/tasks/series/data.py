@@ -36,7 +36,7 @@ class SeriesData:
         calendar: hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
         lookback, horizon: rows that are read, and rows that are forecast.
-        season: rows of a season, for the seasonal floor; by the frequency where null.
+        season: rows of a season, for the seasonal baseline; by the frequency where null.
         batch_rows: windows a batch.
         windows_an_epoch: windows drawn for an epoch; 0 for all.
         seed: of generated series.

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from weft.data.windows import Windows
-from weft.metrics.floor import beside
-from weft.metrics.series import Errors, Ridge, Sums, mean_pinball, repeated, seasonal
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.series import Errors, Ridge, Sums, pinball, repeated, seasonal
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.series.model import Forecast
 from weft.tasks.series.together import Together
@@ -19,13 +20,13 @@ LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 class ForecastEvaluation(NamedTuple):
-    """The errors of a model and of its floors over the same windows."""
+    """The errors of a model and of the baselines over the same windows."""
 
     title: str
+    scored: list[Scored]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
     model: Errors
-    floors: dict[str, Errors]
+    baselines: dict[str, Errors]
     windows: int
-    pinball: float | None  # mean over LEVELS; None for a point forecast
     coverage: float | None  # share of values between the first and the last of LEVELS
     example: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]  # past, future, forecast, quantiles
 
@@ -36,20 +37,12 @@ class ForecastEvaluation(NamedTuple):
 
     def text(self) -> str:
         """For a reader."""
-        lines = [self.title]
-        lines.append(
-            f"  MSE {self.model.squared:.4f}  MAE {self.model.absolute:.4f} "
-            f"(scaled by the training part|windows:{self.windows}|values:{self.model.values}|none dropped)"
-        )
-        if self.pinball is not None and self.coverage is not None:
+        lines = [self.title, *report(self.scored)]
+        if self.coverage is not None:
             lines.append(
-                f"  pinball {self.pinball:.4f} (levels {', '.join(map(str, LEVELS))}); "
-                f"{100 * self.coverage:.1f} % of the values lie between {LEVELS[0]} and {LEVELS[-1]}, "
-                f"{100 * (LEVELS[-1] - LEVELS[0]):.0f} % should"
+                f"  {100 * self.coverage:.1f} % of the values lie between the quantiles {LEVELS[0]} and "
+                f"{LEVELS[-1]}; expected {100 * (LEVELS[-1] - LEVELS[0]):.0f} %"
             )
-        for name, errors in self.floors.items():
-            beaten = beside(self.model.squared, errors.squared, higher=False)
-            lines.append(f"  floor: {name}: MSE {errors.squared:.4f}  MAE {errors.absolute:.4f}{beaten}")
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -60,11 +53,11 @@ class ForecastEvaluation(NamedTuple):
 
         whole = {
             "title": self.title,
+            "scores": as_json(self.scored),
             **plain(self.model),
             "windows": self.windows,
-            "pinball": self.pinball,
             "coverage": self.coverage,
-            "floors": {name: plain(errors) for name, errors in self.floors.items()},
+            "baselines": {name: plain(errors) for name, errors in self.baselines.items()},
         }
         return json.dumps(whole, indent=1) + "\n"
 
@@ -92,7 +85,10 @@ def mean_squared(model: Forecast | Together, windows: Windows, chosen: np.ndarra
 def evaluate(
     model: Forecast | Together, windows: Windows, part: int, *, title: str, season: int
 ) -> ForecastEvaluation:
-    """Score a model and the floors on all windows of a part, from every origin.
+    """Score a model and the baselines on all windows of a part, from every origin.
+
+    Neighbouring windows share most of their values, so intervals are drawn over blocks of as many origins as
+    the horizon has steps, whole blocks at a time.
 
     Args:
         model: in evaluation mode.
@@ -100,33 +96,63 @@ def evaluate(
         part: 1 validation, 2 test.
         title: which data.
         season: rows of a season.
+
+    Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
+        from a stationary sequence" (blocks that do not overlap).
     """
     chosen, device = windows.of(part), next(model.parameters()).device
-    horizon = windows.horizon
-    pinballs, inside, counted = [], 0, 0
-    levels = torch.tensor(LEVELS, device=device)
-    sure = model.has_quantiles
-    for at in range(0, len(chosen) if sure else 0, ROWS):
+    levels, sure = torch.tensor(LEVELS, device=device), model.has_quantiles
+    sums, rows = Sums(windows.horizon), []
+    for at in range(0, len(chosen), ROWS):
         past, future = tensors(windows, chosen[at : at + ROWS], device)
         with torch.no_grad():
-            q = model.quantiles(past, levels).double().cpu().numpy()
-        measured = np.isfinite(future)
-        pinballs.append(mean_pinball(q, future, LEVELS) * measured.sum())
-        inside += int(((future >= q[..., 0]) & (future <= q[..., -1])).sum())
-        counted += int(measured.sum())
-    example = _example(model, windows, chosen[len(chosen) // 2][None], device, sure)
+            best = model.best(past).double().cpu().numpy()
+            q = model.quantiles(past, levels).double().cpu().numpy() if sure else None
+        sums.add(best, future)
+        rows.append(_each(best, q, future))
+    errors, lowest = sums.errors(), baselines(windows, chosen, season)
+    each = np.concatenate(rows)  # [N, 5] squared, absolute, pinball, inside, values
+    blocks = _blocks(chosen, windows.horizon)
+    summed = np.stack([np.bincount(blocks, column) for column in each.T], 1)
+    signature = f"scaled by the training part|windows:{len(chosen)}|values:{errors.values}|none dropped"
+    signature += f"|blocks of {windows.horizon} origins"
+    scores = []
+    for column, (name, own) in enumerate((("MSE", "squared"), ("MAE", "absolute"), ("pinball", ""))):
+        if own or sure:
+            said = signature if own else f"levels:{','.join(map(str, LEVELS))}|{signature}"
+            metric = ratio(name, said, higher_is_better=False)
+            # a forecast without quantiles has the absolute error as its pinball loss at every level
+            beside = {key: float(getattr(one, own or "absolute")) for key, one in lowest.items()}
+            scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside))
     return ForecastEvaluation(
-        f"{title}, lookback {windows.lookback}, horizon {horizon}, every origin",
-        mean_squared(model, windows, chosen),
-        floors(windows, chosen, season),
+        f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
+        scores,
+        errors,
+        lowest,
         len(chosen),
-        sum(pinballs) / max(1, counted) if sure else None,
-        inside / max(1, counted) if sure else None,
-        example,
+        float(each[:, 3].sum() / max(1.0, each[:, 4].sum())) if sure else None,
+        _example(model, windows, chosen[len(chosen) // 2][None], device, sure),
     )
 
 
-def floors(windows: Windows, chosen: np.ndarray, season: int) -> dict[str, Errors]:
+def _each(best: np.ndarray, quantiles: np.ndarray | None, future: np.ndarray) -> np.ndarray:
+    """[B, 5] of each window: squared and absolute errors, pinball loss, values inside, values; all summed."""
+    error = np.nan_to_num(best - future)
+    counts = np.isfinite(future).sum(1)
+    loss, inside = np.zeros(len(future)), np.zeros(len(future))
+    if quantiles is not None:
+        loss = np.nansum(pinball(quantiles, future, LEVELS), 1)
+        inside = ((future >= quantiles[..., 0]) & (future <= quantiles[..., -1])).sum(1)
+    return np.stack([np.square(error).sum(1), np.abs(error).sum(1), loss, inside, counts], 1)
+
+
+def _blocks(chosen: np.ndarray, horizon: int) -> np.ndarray:
+    """[N] the number of each window's block: so many origins of one series, one after the other."""
+    pairs = np.stack([chosen[:, 0], chosen[:, 1] // max(1, horizon)], 1)
+    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)  # type: ignore[no-any-return]
+
+
+def baselines(windows: Windows, chosen: np.ndarray, season: int) -> dict[str, Errors]:
     """Last value repeated, last season repeated, closed-form ridge regression."""
 
     def parts(which: np.ndarray) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]:

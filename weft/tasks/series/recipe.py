@@ -66,7 +66,7 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     lines += [
         f"  lookback: {lookback}                # rows that are read",
         f"  horizon: {horizon}                 # rows that are forecast",
-        f"  season: {season}                  # of the floor 'last season repeated'",
+        f"  season: {season}                  # of the baseline 'last season repeated'",
         "  split: [0.7, 0.1, 0.2]       # training, validation, test, one after the other",
         f"  calendar: {'true' if dated else 'false'}               # hour, weekday, day and month as inputs",
         f"  batch_rows: {batch}               # windows a batch",

@@ -1,21 +1,20 @@
-"""How good a tagger is, beside the floor: all words, unknown words, each tag, and what is mistaken for what.
+"""How good a tagger is, beside the baseline: all words, unknown words, each tag, and confusions.
 
-Read next: ../../metrics/suffix.py, the floor.
+Read next: ../../metrics/suffix.py, the baseline.
 """
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.data.conllu import Column, Sentence
-from weft.metrics.bootstrap import confidence
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, table
-from weft.metrics.floor import beside
 from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, report, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
 from weft.tasks.tags.tagger import Tagger
@@ -28,10 +27,7 @@ class TagEvaluation(NamedTuple):
 
     title: str
     outputs: list[str]  # the sentences as predict writes them
-    accuracy: Score
-    unknown: Score | None  # on words that training never saw; None where there are none
-    floor: float | None
-    floor_unknown: float | None
+    scored: list[Scored]  # accuracy; and on words that training never saw, where there are some
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
@@ -39,17 +35,14 @@ class TagEvaluation(NamedTuple):
     unseen_tags: list[str]  # in this text, not in the training data
     seconds: float  # CPU
 
+    @property
+    def accuracy(self) -> Score:
+        """The share of words with the right tag."""
+        return self.scored[0].score
+
     def text(self) -> str:
         """For a reader."""
-        lines = [self.title, f"  {self.accuracy}"]
-        if self.floor is not None:
-            below = beside(self.accuracy.value, self.floor)
-            lines.append(f"    floor: most frequent tag and ending {self.floor:.4f}{below}")
-        if self.unknown is not None:
-            lines.append(f"  {self.unknown}")
-            if self.floor_unknown is not None:
-                below = beside(self.unknown.value, self.floor_unknown)
-                lines.append(f"    floor: most frequent tag and ending {self.floor_unknown:.4f}{below}")
+        lines = [self.title, *report(self.scored)]
         if self.unseen_tags:
             lines.append(f"  tags that training never saw, always wrong: {', '.join(self.unseen_tags)}")
         rate = self.words / max(self.seconds, 1e-9)
@@ -66,11 +59,9 @@ class TagEvaluation(NamedTuple):
 
     def json(self) -> str:
         """For a program."""
-        unknown = self.unknown._asdict() if self.unknown else None
         everything = {
             "title": self.title,
-            "scores": {"accuracy": self.accuracy._asdict(), "unknown": unknown},
-            "floors": {"accuracy": self.floor, "unknown": self.floor_unknown},
+            "scores": as_json(self.scored),
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
@@ -95,7 +86,7 @@ def evaluate(
         sentences: with the right tags.
         title: which data.
         column: where tags go in the outputs.
-        train: for the floor.
+        train: for the baseline.
     """
     begun = time.process_time()
     answers = [found.tags for found in tagger.tag([sentence.forms for sentence in sentences])]
@@ -103,20 +94,15 @@ def evaluate(
     references = [sentence.tags or [] for sentence in sentences]
     forms = [sentence.forms for sentence in sentences]
     new = [[not tagger.lexicon.knows(form) for form in words] for words in forms]
-    accuracy = confidence(TagAccuracy(), _lines(answers), _lines(references))
-    unknown = None
-    if any(map(any, new)):
-        score = confidence(TagAccuracy(), _lines(answers, new), _lines(references, new))
-        known = "small letters" if tagger.lexicon.lowercase else "as written"
-        signature = f"{score.signature}|words:{sum(map(sum, new))}|known:{known}"
-        unknown = score._replace(name="tag accuracy, unknown words", signature=signature)
-    floors: list[float | None] = [None, None]
+    guessed: dict[str, list[list[str]]] = {}
     if train is not None:
         lowest = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
-        guessed = [lowest.tag(words) for words in forms]
-        floors[0] = TagAccuracy().score(_lines(guessed), _lines(references)).value
-        if unknown is not None:
-            floors[1] = TagAccuracy().score(_lines(guessed, new), _lines(references, new)).value
+        guessed["most frequent tag and ending"] = [lowest.tag(words) for words in forms]
+    found = [_scored(answers, references, guessed).signed(f"words:{sum(map(len, references))}")]
+    if any(map(any, new)):
+        known = "small letters" if tagger.lexicon.lowercase else "as written"
+        unknown = _scored(answers, references, guessed, new).renamed("tag accuracy, unknown words")
+        found.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
     flat = [tag for tags in answers for tag in tags], [tag for tags in references for tag in tags]
     labels = classes(*flat)
     return TagEvaluation(
@@ -124,10 +110,7 @@ def evaluate(
         outputs=[
             "\n".join(one.tagged(tags, column)) + "\n" for one, tags in zip(sentences, answers, strict=True)
         ],
-        accuracy=accuracy._replace(signature=f"{accuracy.signature}|words:{len(flat[1])}"),
-        unknown=unknown,
-        floor=floors[0],
-        floor_unknown=floors[1],
+        scored=found,
         rows=by_class(*flat),
         labels=labels,
         matrix=confusion(*flat, labels),
@@ -135,6 +118,17 @@ def evaluate(
         unseen_tags=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
         seconds=seconds,
     )
+
+
+def _scored(
+    answers: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    guessed: Mapping[str, Sequence[Sequence[str]]],
+    chosen: Sequence[Sequence[bool]] | None = None,
+) -> Scored:
+    """Of all words, or of the chosen ones."""
+    lowest = {name: _lines(rows, chosen) for name, rows in guessed.items()}
+    return scored(TagAccuracy(), _lines(answers, chosen), _lines(references, chosen), baselines=lowest)
 
 
 def _lines(rows: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]] | None = None) -> list[str]:

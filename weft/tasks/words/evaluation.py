@@ -1,35 +1,32 @@
-"""How well word vectors agree with people: similarity of pairs, and analogies; beside floors."""
+"""How well word vectors agree with people: similarity of pairs, and analogies; beside baselines."""
 
 import json
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from weft.data.questions import Analogy, Pair, Questions
 from weft.errors import DataError
-from weft.metrics.floor import beside
+from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, report
 from weft.metrics.spearman import interval, spearman
 from weft.tasks.words.nearest import WordVectors, unit
 
-FLOOR_SEED = 1
+CHANCE_SEED = 1
 ROWS = 256  # analogies at a time
 
 
 class WordsEvaluation(NamedTuple):
-    """A score with its interval, its coverage and its floors."""
+    """A score, and how many questions it is about."""
 
     title: str
     outputs: list[str]  # a line each question: what was asked, the answer
-    name: str
-    value: float
-    low: float
-    high: float
+    scored: list[Scored]  # one: Spearman x 100, or analogies right in percent
     asked: int
     covered: int
-    floors: dict[str, float]
     sections: dict[str, tuple[int, int]]  # of analogies: right, covered
-    signature: str
+    similar: np.ndarray  # [covered, 2] of pairs: the gold score and ours; of analogies [0, 2]
     shown: list[str]  # words for a map
     vectors: np.ndarray  # [len(shown), D]
 
@@ -38,11 +35,8 @@ class WordsEvaluation(NamedTuple):
         part = f"{self.covered:,} of {self.asked:,} questions have vectors for all their words"
         lines = [
             f"{self.title}: {part} ({100 * self.covered / self.asked:.1f} %)",
-            f"  {self.name} {self.value:.2f} [{self.low:.2f}, {self.high:.2f}] ({self.signature})",
+            *report(self.scored),
         ]
-        for floor, value in self.floors.items():
-            below = beside(self.value, value)
-            lines.append(f"  floor: {floor} {value:.2f}{below}")
         for section, (right, covered) in self.sections.items():
             if len(self.sections) > 1:
                 lines.append(f"    {section}: {right} of {covered}")
@@ -50,10 +44,14 @@ class WordsEvaluation(NamedTuple):
 
     def json(self) -> str:
         """For a program."""
-        plain = self._asdict()
-        for name in ("outputs", "shown", "vectors"):
-            plain.pop(name)
-        return json.dumps(plain, indent=1) + "\n"
+        whole = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "asked": self.asked,
+            "covered": self.covered,
+            "sections": self.sections,
+        }
+        return json.dumps(whole, indent=1) + "\n"
 
 
 def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> WordsEvaluation:
@@ -67,21 +65,23 @@ def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> Words
     """
     found = _pairs(vectors, questions.pairs) if questions.pairs else _analogies(vectors, questions.analogies)
     kind = type(vectors.model).__name__.lower()
+    name, value, low, high = (found.pop(key) for key in ("name", "value", "low", "high"))
     signature = (
         f"{found.pop('how')}|model:{kind}|words:{len(vectors.words)}|size:{vectors.matrix.shape[1]}"
         f"|case:{'lc' if vectors.data.lowercase else 'mixed'}|resamples:1000"
     )
-    return WordsEvaluation(title=title, signature=signature, **found)  # type: ignore[arg-type]
+    score = Score(name, value, signature, found["covered"], low=low, high=high)
+    return WordsEvaluation(title=title, scored=[Scored(score, found.pop("baselines"))], **found)
 
 
-def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, object]:
+def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, Any]:
     kept = [pair for pair in pairs if _has(vectors, pair.first) and _has(vectors, pair.second)]
     if len(kept) < 2:
         raise DataError(f"{len(kept)} of {len(pairs)} pairs have vectors for both words; two are needed")
     ours = np.array([vectors.similarity(pair.first, pair.second) for pair in kept])
     gold = np.array([pair.score for pair in kept])
     low, high = interval(ours, gold)
-    chance = np.random.default_rng(FLOOR_SEED)
+    chance = np.random.default_rng(CHANCE_SEED)
     words = sorted({word for pair in kept for word in pair[:2]})
     drawn = dict(zip(words, unit(chance.standard_normal((len(words), vectors.matrix.shape[1]))), strict=True))
     random = np.array([float(drawn[pair.first] @ drawn[pair.second]) for pair in kept])
@@ -97,18 +97,19 @@ def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, object]:
         "high": 100 * high,
         "asked": len(pairs),
         "covered": len(kept),
-        "floors": {
+        "baselines": {
             "random vectors (seed 1)": 100 * spearman(random, gold),
             "alike in frequency": 100 * spearman(-np.abs(seen[:, 0] - seen[:, 1]), gold),
         },
         "sections": {},
+        "similar": np.stack([gold, ours], 1),
         "how": "cosine",
         "shown": words[:80],
         "vectors": np.stack([vectors.vector(word) for word in words[:80]]),
     }
 
 
-def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, object]:
+def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
     kept = [one for one in asked if all(word in vectors for word in one.words)]
     if not kept:
         raise DataError(f"none of {len(asked)} analogies has vectors for all its four words")
@@ -129,17 +130,18 @@ def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, object]:
             "\t".join((*one.words[:3], vectors.words[answer]))
             for one, answer in zip(kept, answers, strict=True)
         ],
-        "name": "analogies right, percent,",
+        "name": "analogies right, percent",
         "value": 100 * float(right.mean()),
         "low": 100 * float(low),
         "high": 100 * float(high),
         "asked": len(asked),
         "covered": len(kept),
-        "floors": {
+        "baselines": {
             "the word nearest to the third": 100 * float((near == numbers[:, 3]).mean()),
             "a word drawn by chance": 100 / len(vectors.words),
         },
         "sections": {section: (hits[section], count) for section, count in covered.items()},
+        "similar": np.zeros((0, 2)),
         "how": "3CosAdd",
         "shown": shown,
         "vectors": np.stack([vectors.vector(word) for word in shown]),

@@ -1,4 +1,4 @@
-"""Floors: what a translation score must beat before it means anything.
+"""Baselines: what a translation score must beat before it means anything.
 
 `copy` gives the source back. `nearest` is a translation memory: it looks up the training sentence most
 like the source and gives that one's translation. Read next: bleu.py.
@@ -42,11 +42,11 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
     size = len(train_sources)
     if size != len(train_targets):
         raise DataError(
-            f"floor: {size:,} training sources and {len(train_targets):,} targets came; "
-            "give one target for each source"
+            f"baseline: expected one target for each training source, got {size:,} sources and "
+            f"{len(train_targets):,} targets"
         )
     if size == 0:
-        raise DataError("floor: 0 training pairs came, at least 1 is needed as a memory")
+        raise DataError("baseline: expected at least 1 training pair, got 0")
     numbers: dict[str, int] = {}
     terms, lines, counts = [], [], []
     for row, words in enumerate(_bags(train_sources)):
@@ -83,15 +83,19 @@ def _bags(lines: Sequence[str]) -> Iterator[Counter[str]]:
         yield Counter(_WORD.findall(line.lower()))
 
 
-def beside(value: float, floor: float, *, higher: bool = True) -> str:
-    """What stands in the line of a floor that the model does not beat; "" where it does.
+def beside(value: float, baseline: float, *, higher: bool = True) -> str:
+    """What stands in the line of a baseline that the model does not beat; "" where it does.
 
     Args:
         value: the model's score.
-        floor: the same score without learning.
+        baseline: the same score of the baseline.
         higher: whether higher is better.
+
+    Example:
+        >>> beside(0.3, 0.2, higher=False)
+        '  <- the model is worse than the baseline'
     """
-    if value == floor:
-        return "  <- the model is level with this floor"
-    better = value > floor if higher else value < floor
-    return "" if better else "  <- the model is BELOW this floor"
+    if value == baseline:
+        return "  <- the model equals the baseline"
+    better = value > baseline if higher else value < baseline
+    return "" if better else "  <- the model is worse than the baseline"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.metrics.floor import copy, nearest
+from weft.metrics.baseline import copy, nearest
 
 
 def dense(train, queries):
@@ -57,7 +57,7 @@ def test_copy_gives_the_sources_in_a_list_of_its_own():
 
 
 def test_an_unequal_or_empty_memory_is_refused_with_counts():
-    with pytest.raises(DataError, match="2 training sources and 1 targets came"):
+    with pytest.raises(DataError, match="got 2 sources and 1 targets"):
         nearest(["a", "b"], ["x"], ["a"])
-    with pytest.raises(DataError, match="0 training pairs came"):
+    with pytest.raises(DataError, match="training pair, got 0"):
         nearest([], [], ["a"])

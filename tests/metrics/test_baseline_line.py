@@ -1,0 +1,14 @@
+"""A baseline's line says who is ahead, a tie too, for scores of either direction."""
+
+import pytest
+
+from weft.metrics.baseline import beside
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_ahead_level_and_behind(higher: bool) -> None:
+    sign = 1 if higher else -1
+    assert beside(2.0 * sign, 1.0 * sign, higher=higher) == ""
+    assert beside(1.0, 1.0, higher=higher) == "  <- the model equals the baseline"
+    assert beside(1.0 * sign, 2.0 * sign, higher=higher) == "  <- the model is worse than the baseline"
+    assert "worse than the baseline" in beside(float("nan"), 1.0, higher=higher)

@@ -1,0 +1,195 @@
+"""Runs gathered by variant: runs that differ in their seed alone are repetitions of one variant, not rivals.
+
+Read next: report.py; ../../metrics/repeated.py, the test between two variants.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from weft.inspect.comparing.measured import Measured
+from weft.metrics.repeated import compare_repeated
+
+NORMAL = 1.96
+"""Standard errors on either side that hold 95 % of a normal distribution."""
+
+
+class Group(NamedTuple):
+    """The runs of one variant."""
+
+    name: str
+    runs: list[Measured]
+
+
+class Cell(NamedTuple):
+    """What a variant has in a column: the mean over its runs."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    shown: str
+
+
+class Column(NamedTuple):
+    """One thing that variants are compared by."""
+
+    name: str
+    cells: list[Cell]
+    higher_is_better: bool | None  # None: nobody wins by it
+    baselines: dict[str, float]  # of a score
+
+    def winners(self) -> set[int]:
+        """The best variant: none whose interval overlaps with another's, none that a baseline equals."""
+        known = {number: cell for number, cell in enumerate(self.cells) if cell.value is not None}
+        if self.higher_is_better is None or len(known) < 2:
+            return set()
+        sign = 1 if self.higher_is_better else -1
+        best = max(known, key=lambda number: sign * (known[number].value or 0.0))
+        if self.too_little():
+            return set()
+        for number, cell in known.items():
+            if number != best and not _clear(known[best], cell, sign):
+                return set()
+        return {best}
+
+    def too_little(self) -> bool:
+        """Whether no variant is better than every baseline."""
+        known = [cell.value for cell in self.cells if cell.value is not None]
+        if not known or not self.baselines or self.higher_is_better is None:
+            return False
+        if self.higher_is_better:
+            return max(known) <= max(self.baselines.values())
+        return min(known) >= min(self.baselines.values())
+
+
+class Tested(NamedTuple):
+    """The best variant against another one."""
+
+    words: str
+    metric: str
+    difference: str  # with its interval
+    p_value: str
+
+
+def gathered(runs: Sequence[Measured]) -> list[Group]:
+    """The variants in order, each with its runs."""
+    names = dict.fromkeys(run.variant or run.name for run in runs)
+    return [Group(name, [run for run in runs if (run.variant or run.name) == name]) for name in names]
+
+
+def columns(groups: Sequence[Group]) -> list[Column]:
+    """What there is to compare, the scores first."""
+    runs = [run for group in groups for run in group.runs]
+    found = []
+    for name in dict.fromkeys(score["name"] for run in runs for score in run.scores):
+        rows = [[_named(run, name) for run in group.runs] for group in groups]
+        known = [one for row in rows for one in row if one]
+        lowest: dict[str, list[float]] = {}
+        for one in known:
+            for key, value in one["baselines"].items():
+                lowest.setdefault(key, []).append(value)
+        means = {key: fmean(values) for key, values in lowest.items()}
+        found.append(Column(name, [_score(row) for row in rows], known[0]["higher_is_better"], means))
+    plain: list[tuple[str, Callable[[Measured], float | None], str, bool | None]] = [
+        ("parameters", lambda run: run.parameters, "{:,.0f}", False),
+        ("weights, MiB", lambda run: run.weight_bytes / 2**20, "{:.2f}", False),
+        ("kept for one example's gradient, MiB", _saved, "{:.2f}", False),
+        ("training, tokens per CPU second", lambda run: run.tokens_a_cpu_second, "{:,.0f}", True),
+        ("training, tokens per second", lambda run: run.tokens_a_second, "{:,.0f}", True),
+        ("updates", lambda run: run.updates, "{:,.0f}", None),
+        ("training, s", lambda run: run.seconds, "{:,.1f}", None),
+    ]
+    for title, value, form, better in plain:
+        cells = [_plain([value(run) for run in group.runs], form) for group in groups]
+        if any(cell.value is not None for cell in cells):
+            found.append(Column(title, cells, better, {}))
+    return found
+
+
+def significance(groups: Sequence[Group]) -> list[Tested]:
+    """The best variant by its main score against each other one, seeds and items counted."""
+    known = [group for group in groups if all(run.evidence for run in group.runs)]
+    if len(known) < 2:
+        return []
+    first = known[0].runs[0].evidence
+    assert first is not None
+    sign = 1 if first.higher_is_better else -1
+    best = max(known, key=lambda group: sign * fmean(_main(run) for run in group.runs))
+    main = next((one for one in columns(known) if one.name == known[0].runs[0].scores[0]["name"]), None)
+    if main is not None and main.too_little():
+        lowest = ", ".join(f"{name} {value:.4g}" for name, value in main.baselines.items())
+        words = f"too little training to compare: no model is better than the baselines ({lowest})"
+        return [Tested(words, main.name, "", "")]
+    return [_tested(best, group) for group in known if group is not best]
+
+
+def _tested(best: Group, other: Group) -> Tested:
+    proofs = [[run.evidence for run in group.runs if run.evidence] for group in (other, best)]
+    same = {(proof.items, proof.name) for side in proofs for proof in side}
+    metric = proofs[1][0].metric
+    if len(same) > 1 or not proofs[1][0].items:
+        return Tested(f"{best.name} and {other.name}: different test data, not compared", metric.name, "", "")
+    found = compare_repeated(metric, *[[proof.rows for proof in side] for side in proofs])
+    if found.p_value < 0.05:
+        words = f"{best.name} is better than {other.name} (p < 0.05)"
+    else:
+        words = f"no clear difference between {best.name} and {other.name}"
+    shown = f"{found.value:.4g} [{found.low:.4g}, {found.high:.4g}]"
+    return Tested(words, metric.name, shown, f"{found.p_value:.4g}")
+
+
+def _main(run: Measured) -> float:
+    assert run.evidence is not None
+    return float(run.evidence.metric.value(run.evidence.rows.sum(0)))
+
+
+def _named(run: Measured, name: str) -> dict[str, Any] | None:
+    return next((one for one in run.scores if one["name"] == name), None)
+
+
+def _score(row: Sequence[dict[str, Any] | None]) -> Cell:
+    """The mean over seeds with its interval, which counts the spread over seeds and that over test items."""
+    known = [one for one in row if one is not None]
+    if not known:
+        return Cell(None, None, None, "")
+    values = [one["value"] for one in known]
+    value, form = fmean(values), _form(fmean(values))
+    if any(one["low"] is None or one["high"] is None for one in known):
+        return Cell(value, None, None, f"{value:{form}}")
+    if len(known) == 1:
+        low, high = known[0]["low"], known[0]["high"]
+        return Cell(value, low, high, f"{value:{form}} [{low:{form}}, {high:{form}}]")
+    items = fmean((one["high"] - one["low"]) / 2 for one in known)
+    half = math.hypot(items, NORMAL * stdev(values) / math.sqrt(len(values)))
+    low, high = value - half, value + half
+    return Cell(value, low, high, f"{value:{form}} ± {stdev(values):{form}} [{low:{form}}, {high:{form}}]")
+
+
+def _plain(values: Sequence[float | None], form: str) -> Cell:
+    known = [value for value in values if value is not None]
+    if not known:
+        return Cell(None, None, None, "")
+    mean = fmean(known)
+    spread = stdev(known) if len(known) > 1 else 0.0
+    shown = form.format(mean) + (f" ± {form.format(spread)}" if spread else "")
+    return Cell(mean, mean - spread, mean + spread, shown)
+
+
+def _saved(run: Measured) -> float | None:
+    return None if run.saved_bytes is None else run.saved_bytes / 2**20
+
+
+def _clear(best: Cell, other: Cell, sign: int) -> bool:
+    """Whether the intervals do not overlap; where there are none, the values."""
+    mine = best.low if sign > 0 else best.high
+    theirs = other.high if sign > 0 else other.low
+    mine = best.value if mine is None else mine
+    theirs = other.value if theirs is None else theirs
+    assert mine is not None and theirs is not None
+    return sign * mine > sign * theirs
+
+
+def _form(value: float) -> str:
+    size = abs(value)
+    return ".2f" if size > 1 else ".4f" if size >= 0.01 else ".3g"

@@ -1,0 +1,73 @@
+"""Scores that are a mean over items, such as an error, a share or a perplexity. Read next: bootstrap.py."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from weft.metrics.metric import Metric
+from weft.metrics.scored import Scored, of_rows
+
+Form = Literal["mean", "perplexity"]
+"""The ratio of the sums itself, or e to it."""
+
+
+class _Ratio(Metric):
+    """Statistics are [N, 2]: a sum and a count of each item. No part of the folder: its name is given."""
+
+    def __init__(self, name: str, signature: str, *, higher_is_better: bool, form: Form) -> None:
+        self.name, self.higher_is_better = name, higher_is_better  # type: ignore[misc]
+        self._signature, self.form = signature, form
+
+    def statistics(
+        self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
+    ) -> np.ndarray:
+        """Of lines that are numbers: each, and 1."""
+        return np.array([[float(line), 1.0] for line in hypotheses])
+
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        """[..., 2] to [...]."""
+        mean = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
+        # e^709 is the largest float64
+        found: np.ndarray = np.exp(np.minimum(mean, 700.0)) if self.form == "perplexity" else mean
+        return found
+
+    def signature(self) -> str:
+        """As given."""
+        return self._signature
+
+
+def ratio(name: str, signature: str, *, higher_is_better: bool, form: Form = "mean") -> Metric:
+    """A metric whose value is sum / count over all items, or e to that.
+
+    Example:
+        >>> error = ratio("MSE", "unit:value", higher_is_better=False)
+        >>> float(error.value(np.array([6.0, 4.0])))
+        1.5
+    """
+    return _Ratio(name, signature, higher_is_better=higher_is_better, form=form)
+
+
+def mean_of(
+    metric: Metric,
+    sums: np.ndarray,
+    counts: np.ndarray | None = None,
+    *,
+    baselines: Mapping[str, float],
+    items: str = "",
+    size: int | None = None,
+) -> Scored:
+    """The score of items whose sums [N] and counts [N] are known, with its interval over the items.
+
+    Args:
+        metric: of `ratio`.
+        sums: such as nats of each line.
+        counts: such as its tokens; 1 each by default.
+        baselines: the same score of each.
+        items: see Scored.
+        size: what was counted, if it is not the items.
+    """
+    sums = np.asarray(sums, np.float64)
+    rows = np.stack([sums, np.ones(len(sums)) if counts is None else np.asarray(counts, np.float64)], 1)
+    found = of_rows(metric, rows, baselines=baselines, items=items)
+    return found if size is None else found._replace(score=found.score._replace(size=size))

@@ -1,0 +1,118 @@
+"""A score as it is reported: value, signature and interval, and the same score of the baselines.
+
+A baseline is an answer that needs no trained model, such as the source copied or the most frequent class.
+Every task reports its scores in this form. Read next: bootstrap.py, the intervals; means.py.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.metrics.baseline import beside
+from weft.metrics.bootstrap import with_interval
+from weft.metrics.metric import Metric, Score, check_lines
+
+
+class Scored(NamedTuple):
+    """A score and what it must beat.
+
+    Fields:
+        baselines: the same score of each baseline; empty where the training data is no longer there.
+        metric: which computes the score from statistics.
+        statistics: [N, K] of each item, for paired tests between runs.
+        items: a fingerprint of the items; two runs are only compared on the same ones.
+    """
+
+    score: Score
+    baselines: Mapping[str, float]
+    metric: Metric | None = None
+    statistics: np.ndarray | None = None
+    items: str = ""
+
+    @property
+    def value(self) -> float:
+        """The score's."""
+        return self.score.value
+
+    def lines(self) -> list[str]:
+        """For a reader: the score, then a line for each baseline."""
+        digits = self.score.digits
+        found = [f"  {self.score}"]
+        for name, value in self.baselines.items():
+            mark = beside(self.score.value, value, higher=self.score.higher_is_better)
+            found.append(f"    baseline: {name} {value:.{digits}f}{mark}")
+        return found
+
+    def json(self) -> dict[str, Any]:
+        """For a program."""
+        return {**self.score._asdict(), "baselines": dict(self.baselines)}
+
+    def renamed(self, name: str) -> "Scored":
+        """The same under another name."""
+        return self._replace(score=self.score._replace(name=name))
+
+    def counted(self, unit: str) -> "Scored":
+        """The same of lines that are something else, such as a picture."""
+        signature = self.score.signature.replace("unit:line", f"unit:{unit}")
+        return self._replace(score=self.score._replace(signature=signature))
+
+    def signed(self, more: str) -> "Scored":
+        """The same with more in its signature."""
+        return self._replace(score=self.score._replace(signature=f"{self.score.signature}|{more}"))
+
+
+def scored(
+    metric: Metric,
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    sources: Sequence[str] | None = None,
+    *,
+    baselines: Mapping[str, Sequence[str]] | None = None,
+) -> Scored:
+    """Score outputs and baselines against the same references.
+
+    Args:
+        metric: of lines.
+        hypotheses, references, sources: as for `Metric.score`.
+        baselines: the outputs of each baseline.
+
+    Raises:
+        DataError: as `Metric.score`.
+
+    Example:
+        >>> from weft.metrics.accuracy import Accuracy
+        >>> found = scored(Accuracy(), ["a", "b"], ["a", "a"], baselines={"always a": ["a", "a"]})
+        >>> found.score.value, dict(found.baselines)
+        (0.5, {'always a': 1.0})
+    """
+    check_lines(hypotheses, references, sources)
+    values = {
+        name: metric.score(outputs, references, sources).value for name, outputs in (baselines or {}).items()
+    }
+    rows = metric.statistics(hypotheses, references, sources)
+    return of_rows(metric, rows, baselines=values, items=fingerprint(references))
+
+
+def of_rows(
+    metric: Metric, statistics: np.ndarray, *, baselines: Mapping[str, float], items: str = ""
+) -> Scored:
+    """The same from statistics [N, K] and baselines that are known."""
+    return Scored(with_interval(metric, statistics), baselines, metric, statistics, items)
+
+
+def fingerprint(lines: Iterable[str]) -> str:
+    """Short, and different for different items."""
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def report(found: Iterable[Scored]) -> list[str]:
+    """The lines of several scores."""
+    return [line for one in found for line in one.lines()]
+
+
+def as_json(found: Iterable[Scored]) -> dict[str, Any]:
+    """Several scores by their names, for a program; what is no finite number is left out."""
+    return {one.score.name: one.json() for one in found if math.isfinite(one.score.value)}
