@@ -4,6 +4,8 @@ Read next: test_update.py, the policies raise and skip.
 """
 
 import os
+import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +22,16 @@ from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
 from weft.nn.kernels import choice
 from weft.train import seeds
+from weft.train.checkpoints import Checkpoints
+from weft.train.divergence import Divergence
 from weft.train.feeding.constant import Constant as Half
-from weft.train.guard import NonFinite
+from weft.train.guard import NonFinite, explain
 from weft.train.loop import train
+from weft.train.optimisers.adamw import AdamW
 from weft.train.optimisers.sgd import SGD
 from weft.train.position import Group, Position
-from weft.train.update import update
+from weft.train.saving import Saving
+from weft.train.update import Taken, update
 
 
 class Small(Model):
@@ -183,3 +189,83 @@ def test_a_bidirectional_lstm_with_dropout_trained_twice_is_bit_equal(tmp_path: 
         models.append((tmp_path / name / "model.safetensors").read_bytes())
     assert models[0] == models[1]
     assert "deterministic: true" in (tmp_path / "one" / "recipe.yaml").read_text()
+
+
+class Two(torch.autograd.Function):
+    """Two outputs; the gradient of one that is not used stays None, as in the compiled cells."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        ctx.set_materialize_grads(False)
+        return x.clone(), x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, one: torch.Tensor, unused: None) -> torch.Tensor:
+        assert unused is None
+        return one
+
+
+class Layer(nn.Module):
+    def forward(self, x: torch.Tensor) -> Any:
+        return Two.apply(x)
+
+
+def test_the_guard_reads_past_a_gradient_that_is_not_there() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), Layer())
+    losses = (Loss(1e38 * model(torch.ones(1, 2))[0].sum(), torch.tensor(1.0)) for _ in range(1))
+    where, what = explain(model, losses)
+    assert where == 0 and "the norm of the gradient overflows" in what
+
+
+def taken(loss: float) -> Taken:
+    return Taken(7.0 * loss, 7.0, 7, 1.0, 0.1, 1.0, stepped=True)
+
+
+def test_a_training_that_diverges_is_told_once_with_what_to_do() -> None:
+    for losses, expected in (
+        ([3.0, 2.5, 4e30, 4e31], 3),  # at once
+        ([3.0, 2.0, *[25.0] * 12], 12),  # the tenth in a row above ten times the lowest
+        ([3.0, 2.0, *[25.0, 3.0] * 12], 0),  # outliers
+        ([900.0, 700.0, 800.0, 2.0], 0),  # large from the start, and falling
+        ([-5.0, -8.0, -3.0, 60.0, -9.0], 0),  # a density may be above 1
+    ):
+        watch = Divergence(settings(clip_norm=0.0))
+        told = [watch.after(update, taken(loss)) for update, loss in enumerate(losses, 1)]
+        assert [update for update, said in enumerate(told, 1) if said] == [expected] * bool(expected)
+        if expected:
+            words = rf"update {expected}: .* diverges .* training.optimiser.lr \(now 0.01\).*clip_norm: 1.0"
+            assert re.match(words, told[expected - 1])
+
+
+def test_a_diverging_training_warns(tmp_path: Path) -> None:
+    notes = Notes()
+    chosen = settings(optimiser=AdamW(lr=1e4), clip_norm=0.0, max_epochs=2)
+    train(Task(), tmp_path, chosen, quiet(tmp_path, notes))
+    assert [said for said in notes.warnings if "diverges" in said and "lr (now 10000)" in said]
+
+
+def test_without_a_thread_for_it_a_checkpoint_is_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(thread: threading.Thread) -> None:
+        if thread.name == "weft-saving":
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    begin = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", start)
+    outcome = train(Task(), tmp_path, settings(save_every=2), quiet(tmp_path))
+    assert (outcome.reason, outcome.update) == ("max_epochs", 9)
+    assert Checkpoints(tmp_path, print).load(8).weights
+
+
+def test_what_fails_while_the_saving_thread_starts_is_not_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(thread: threading.Thread) -> None:
+        raise MemoryError("no room for a stack")
+
+    saving = Saving(Checkpoints(tmp_path, print), background=True, first=True)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    with pytest.raises(MemoryError, match="no room"), saving:
+        saving.save(lambda: None, [])  # type: ignore[arg-type, return-value]

@@ -14,10 +14,19 @@ from torch import Tensor, nn
 from weft import tree
 from weft.errors import WeftError
 from weft.nn.heads.head import Loss
+from weft.train.settings import Settings
 
 
 class NonFinite(WeftError):
     """A loss or a gradient is infinite or not a number."""
+
+
+def advice(settings: Settings) -> str:
+    """What to change when the updates are too large."""
+    clip = settings.clip_norm
+    return f"lower training.optimiser.lr (now {settings.optimiser.lr:g}), lengthen the warm-up, or " + (
+        f"lower training.clip_norm (now {clip:g})" if clip else "set training.clip_norm: 1.0 (now 0, off)"
+    )
 
 
 def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
@@ -69,8 +78,8 @@ def _forward(found: list[str], name: str, module: nn.Module, inputs: Any, output
             leaf.register_hook(partial(_backward, found, f"at the output of layer {name}"))
 
 
-def _backward(found: list[str], where: str, gradient: Tensor) -> None:
-    if not _finite(gradient):
+def _backward(found: list[str], where: str, gradient: Tensor | None) -> None:
+    if gradient is not None and not _finite(gradient):  # None: of an output that the loss does not use
         found.append(f"the gradient {where} is not finite")
 
 

@@ -21,6 +21,7 @@ from weft.nn.regions import compile_regions
 from weft.train import carry, compiling, devices, files, seeds, sharding, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, Moment, now
+from weft.train.divergence import Divergence
 from weft.train.feeding.feeding import check_parallel
 from weft.train.finish import finish, wanted
 from weft.train.guard import NonFinite
@@ -148,6 +149,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
         # Sharded, a measure would have to be one of all processes.
         watched = settings if processes.first and not sharded else replace(settings, monitors=False)
         monitors, split = Monitors(task, model, watched, report), False
+        divergence = Divergence(settings)
         for group in groups(plan, position, settings.accumulate):
             end = position.end(settings) or _out_of_patience(history, settings)
             validates = bool(end or position.validates(settings)) and not history.has(position.update)
@@ -210,6 +212,8 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                     processes.wait()
                     to = roll_back(checkpoints, model, optimiser, criterion.own)
                     said += f" and the parameters are those of update {to} again"
+                report.warned(said)
+            if said := divergence.after(position.update, taken):
                 report.warned(said)
             if taken.split and not split:
                 split = True

@@ -63,12 +63,17 @@ class Saving:
         begun = time.perf_counter()
         snapshot = copy()
         if self._background:
-            self._thread = threading.Thread(target=self._write, args=(snapshot,), name="weft-saving")
-            self._thread.start()
-            self.held_seconds += time.perf_counter() - begun
-        else:
-            self.checkpoints.write(snapshot)
-            self._finished(begun)
+            thread = threading.Thread(target=self._write, args=(snapshot,), name="weft-saving")
+            try:
+                thread.start()
+            except RuntimeError:  # no memory or no number left for another thread: this one can write
+                pass
+            else:
+                self._thread = thread
+                self.held_seconds += time.perf_counter() - begun
+                return
+        self.checkpoints.write(snapshot)
+        self._finished(begun)
 
     def wait(self) -> None:
         """Until the last one is written.

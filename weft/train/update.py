@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from weft.nn.regions import plainly
 from weft.train.batch import Pass, add
-from weft.train.guard import NonFinite, explain
+from weft.train.guard import NonFinite, advice, explain
 from weft.train.objectives.likelihood import OwnLoss
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Group, Position
@@ -129,8 +129,7 @@ def update(
         sentence = _sentence(group, position, why)
         if settings.non_finite == "raise":
             raise NonFinite(
-                f"{sentence}; nothing was stepped on; lower training.optimiser.lr, lengthen the warm-up, "
-                "lower training.clip_norm or set training.non_finite: skip"
+                f"{sentence}; nothing was stepped on; {advice(settings)}, or set training.non_finite: skip"
             )
         if position.skipped >= settings.max_skips:
             raise NonFinite(

@@ -1,0 +1,60 @@
+"""Notices that a training diverges while its loss is still a number. Read next: guard.py."""
+
+import math
+
+from weft.train.guard import advice
+from weft.train.settings import Settings
+from weft.train.update import Taken
+
+AT_ONCE = 100.0
+"""Times the lowest loss so far (or 1, if that is more): beyond it a single update is enough."""
+
+LASTING = 10.0
+"""The same where it lasts for PATIENCE updates; outliers in forecasting reach it once in a while."""
+
+PATIENCE = 10
+
+
+class Divergence:
+    """Compares each update's loss with the lowest one so far.
+
+    Args:
+        settings: what is named in the advice.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from weft.train.optimisers.sgd import SGD
+        >>> watch = Divergence(Settings(optimiser=SGD(lr=10.0), max_epochs=1))
+        >>> good = Taken(3.0, 1.0, 1, 0.1, 10.0, 1.0, True)
+        >>> watch.after(1, good)
+        ''
+        >>> watch.after(2, replace(good, total=4e30))[:38]
+        'update 2: the loss is 4e+30, and was 3'
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lowest = math.inf
+        self._high = 0
+        self._said = False
+
+    def after(self, update: int, taken: Taken) -> str:
+        """What to tell after an update; "" while all is well, and once it was told.
+
+        Args:
+            update: its number.
+            taken: how it went.
+        """
+        if not taken.stepped or not taken.count or self._said:
+            return ""
+        loss = taken.total / taken.count
+        self._lowest = min(self._lowest, loss)
+        usual = max(1.0, abs(self._lowest))
+        self._high = self._high + 1 if loss > LASTING * usual else 0
+        if loss <= AT_ONCE * usual and self._high < PATIENCE:
+            return ""
+        self._said = True
+        return (
+            f"update {update}: the loss is {loss:.3g}, and was {self._lowest:.3g} at its lowest: training "
+            f"diverges and will hardly recover; stop it and begin a new run: {advice(self._settings)}"
+        )
