@@ -27,7 +27,7 @@ from weft import probe, tree
 from weft.nn.cells.cell import Cell
 from weft.tree import State
 
-FAST = {name: make for name, make in CELLS.items() if make.func.forward is not Cell.forward}
+FAST = {name: make for name, make in CELLS.items() if make.func.run is not Cell.run}
 every_cell = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
 
 
@@ -128,9 +128,9 @@ def test_law_7_fast_kernel_equals_plain_loop(
     mask = mask if masked else None
     begin = middle(cell, dtype) if where == "middle" else cell.start(x)
     with torch.no_grad():  # in evaluation oneDNN takes another way than in training
-        close(cell(x, begin, mask), Cell.forward(cell, x, begin, mask), tolerance)
+        close(cell(x, begin, mask), Cell.run(cell, x, begin, mask), tolerance)
     gradients = []
-    for run in (cell, lambda *inputs: Cell.forward(cell, *inputs)):
+    for run in (cell, lambda *inputs: Cell.run(cell, *inputs)):
         read = x.clone().requires_grad_()
         state = tree.tree_map(lambda leaf: leaf.detach().clone().requires_grad_(), begin)
         y, after = run(read, state, mask)

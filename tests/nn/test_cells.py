@@ -52,7 +52,7 @@ def test_a_cell_by_scan_is_the_cell_step_by_step(
     cell = ready(lambda: make(READ, SIZE), torch.float32)
     x, mask = source(torch.float32)
     begin = cell.step(normal(ROWS, READ, dtype=torch.float32), cell.start(x))[1]
-    want = Cell.forward(cell, x, begin, mask if masked else None)
+    want = Cell.run(cell, x, begin, mask if masked else None)
     monkeypatch.setattr(scan, "recurrence", scan.scan)
     with choice.use(cells="torch"):
         close(cell(x, begin, mask if masked else None), want, 1e-5)
@@ -153,13 +153,13 @@ def test_inputs_that_do_not_fit_are_refused(make: Make, why: str) -> None:
         "list": lambda: cell(x, list(state)),
     }[why]
     sentence = {
-        "features": r"x of shape \[5, 7, 2\] came, \[rows, steps, 3\] is needed",
-        "one": r"x of shape \[7, 3\] came, .* one sequence is a batch of one",
-        "mask": r"mask of shape \[5, 3\] came, \[5, 7\] is needed",
-        "rows": r"a state of shapes \[\[5, \d+\].* came, \[\[3, \d+\].* is needed; cell.start\(x\)",
-        "width": "a state of shapes .* came",
-        "none": r"\[5, 0, 3\] has no step",
-        "list": "a state of list came, a tuple of tensors is needed",
+        "features": r"expected x of shape \[rows, steps, 3\], got \[5, 7, 2\]",
+        "one": r"got \[7, 3\]; one sequence is a batch of one",
+        "mask": r"expected a mask of shape \[5, 7\], got \[5, 3\]",
+        "rows": r"expected a state of shapes \[\[3, \d+\].*, got \[\[5, \d+\].*; cell.start\(x\)",
+        "width": "expected a state of shapes",
+        "none": r"at least one step, got \[5, 0, 3\]",
+        "list": "a tuple of tensors, got list",
     }[why]
     with pytest.raises(ShapeError, match=sentence):
         change()

@@ -67,6 +67,6 @@ def _silence(cell: Cell, units: list[int]) -> None:
         y, new = own(x, hushed(state))
         return y * kept.to(y), hushed(new)
 
-    # On this copy alone; `forward` is the contract's loop over `step`, not the kernel.
+    # On this copy alone; `run` is the contract's loop over `step`, not the kernel.
     cell.__dict__["step"] = step
-    cell.__dict__["forward"] = functools.partial(Cell.forward, cell)
+    cell.__dict__["run"] = functools.partial(Cell.run, cell)

@@ -18,6 +18,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.padding import read_mask, restore, settle
 from weft.nn.ragged import Plan, plan, run_pieces
 from weft.recompute import recomputed
 from weft.shapes import check_choice, check_shape
@@ -124,7 +125,7 @@ class Stack(nn.Module):
         Args:
             x: [B, T, D].
             states: each layer's state before the first step, forward direction; None to start anew.
-            mask: [B, T] bool, real positions first.
+            mask: [B, T], True = real, at any positions; see Cell.forward.
 
         Returns:
             y [B, T, size], and for each layer a tuple of final states, one a direction.
@@ -136,6 +137,7 @@ class Stack(nn.Module):
         if x.shape[1] == 0:
             raise ShapeError(f"the input has shape {list(x.shape)}, no step to read; leave empty rows out")
         states = self.start(x) if states is None else _checked(states, x, len(self.forwards))
+        x, mask, places = settle(x, None if mask is None else read_mask(mask, x, "Stack"))
         cuts = plan(mask)
         finals = []
         for layer, cell in enumerate(self.forwards):
@@ -151,7 +153,7 @@ class Stack(nn.Module):
                 finals.append((final,))
             y = self.dropout(y)
             x = x + y if self.residual and layer else y
-        return x, tuple(finals)
+        return restore(x, places), tuple(finals)
 
     def joined(self, layer: int, forward: Tensor, backward: Tensor) -> Tensor:
         """Two directions [.., H] of a layer as one, as `join` says."""

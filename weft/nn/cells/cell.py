@@ -4,11 +4,13 @@ Read next: elman.py, the simplest one; then ../recurrent.py, which stacks cells 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.nn.padding import read_mask, restore, settle
 from weft.tree import State, leaves, where
 
 
@@ -49,20 +51,33 @@ class Cell(nn.Module, ABC):
         """One step: x [B, D] and a state give y [B, H] and the next state."""
 
     def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Tensor, State]:
-        """All steps: the loop over `step`; kernels override it for speed, never for meaning.
+        """All steps.
 
         Args:
-            x: [B, T, D].
+            x: [B, T, D], of the weights' dtype unless autocast is on.
             state: the state before the first step.
-            mask: [B, T] bool; where False the state is held and y is zero.
+            mask: [B, T], True = real, at any positions; integers too, 0 = padding. At padding the state is
+                held, y is zero, and what x contains is never used.
 
         Returns:
-            y: [B, T, H], and the state after the last step.
+            y: [B, T, H], and the state after the last real step.
 
         Raises:
-            ShapeError: sizes that do not fit the cell or each other.
+            ShapeError: sizes or dtypes that do not fit the cell or each other.
         """
-        self.check(x, state, mask)
+        mask = self.check(x, state, mask)
+        x, mask, places = settle(x, mask)
+        y, state = self.run(x, state, mask)
+        return restore(y, places), state
+
+    def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+        """All steps of what `forward` has checked; kernels override it for speed, never for meaning.
+
+        Args:
+            x: [B, T, D], finite at padding.
+            state: the state before the first step.
+            mask: [B, T] bool, real positions first, or None.
+        """
         ys = []
         for t in range(x.shape[1]):
             y, new = self.step(x[:, t], state)
@@ -95,28 +110,57 @@ class Cell(nn.Module, ABC):
         """The state before the first step from what was `carried`."""
         return carried
 
-    def check(self, x: Tensor, state: State, mask: Tensor | None) -> None:
+    def check(self, x: Tensor, state: State, mask: Tensor | None) -> Tensor | None:
         """Refuse inputs of `forward` that do not fit.
 
+        Returns:
+            The mask as bool.
+
         Raises:
-            ShapeError: what came, what is needed, what to do.
+            ShapeError: what was expected, what was found, what to do.
         """
         name = type(self).__name__
         if x.dim() != 3 or x.shape[2] != self.in_size:
             raise ShapeError(
-                f"{name}: x of shape {list(x.shape)} came, [rows, steps, {self.in_size}] is needed; "
-                f"one sequence is a batch of one: x[None]"
+                f"{name}: expected x of shape [rows, steps, {self.in_size}], got {list(x.shape)}; "
+                "one sequence is a batch of one: x[None]"
             )
         if x.shape[1] == 0:
-            raise ShapeError(f"{name}: x of shape {list(x.shape)} has no step; give one or more")
-        if mask is not None and mask.shape != x.shape[:2]:
-            raise ShapeError(f"{name}: mask of shape {list(mask.shape)} came, {list(x.shape[:2])} is needed")
+            raise ShapeError(f"{name}: expected x with at least one step, got {list(x.shape)}")
         if not isinstance(state, tuple):
-            raise ShapeError(f"{name}: a state of {type(state).__name__} came, a tuple of tensors is needed")
+            raise ShapeError(
+                f"{name}: expected a state that is a tuple of tensors, got {type(state).__name__}"
+            )
         zeros = self.start(x.new_empty(1, 1, device="meta"))
         need = [[len(x), *leaf.shape[1:]] for leaf in leaves(self.carried(zeros))]
-        came = [list(leaf.shape) for leaf in leaves(self.carried(state))]
-        if came != need:
+        given = list(leaves(self.carried(state)))
+        found = [list(leaf.shape) for leaf in given]
+        if found != need:
             raise ShapeError(
-                f"{name}: a state of shapes {came} came, {need} is needed; cell.start(x) makes one of zeros"
+                f"{name}: expected a state of shapes {need}, got {found}; cell.start(x) makes one of zeros"
+            )
+        weight = next(self.parameters(), None)
+        if weight is not None:
+            check_dtypes(name, weight.dtype, x, given)
+        return None if mask is None else read_mask(mask, x, name)
+
+
+def check_dtypes(name: str, dtype: torch.dtype, x: Tensor, state: Iterable[Tensor] = ()) -> None:
+    """Refuse an input or a state of another dtype than the weights'; autocast converts floating point.
+
+    Args:
+        name: of who reads.
+        dtype: of the weights.
+        x: the input.
+        state: tensors of the state before.
+
+    Raises:
+        ShapeError: naming both, and the conversion.
+    """
+    converts = torch._C._is_any_autocast_enabled()
+    for what, given in (("x", x), *(("a state", leaf) for leaf in state)):
+        if given.dtype != dtype and not (converts and given.dtype.is_floating_point):
+            raise ShapeError(
+                f"{name}: expected {what} of {dtype}, as the weights are, got {given.dtype}; "
+                f"give {what.split()[-1]}.to({dtype}), or convert the model"
             )

@@ -75,12 +75,11 @@ class Coupled(Cell):
                 record(name, value)
         return h, (h, c)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
+    def run(
+        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps at once, by the kernel; a probe sees the gates, step by step."""
         if watching() or self.normalised or self.candidate == "sigmoid":
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         y, h, c = coupled(x, *state, self.weight_x, self.weight_h, self.bias, mask)
         return y, (h, c)

@@ -61,12 +61,9 @@ class Elman(Cell):
         record("hidden", h)
         return h, (h,)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Tensor]]:
+    def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once, by the kernel where it knows the activation."""
         if self.activation == "maxout" or watching():
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         y, h = elman(x, state[0], self.weight_x, self.weight_h, self.bias, self.activation, mask)
         return y, (h,)

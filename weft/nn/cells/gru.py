@@ -105,14 +105,11 @@ class GRU(Cell):
                 record(name, value)
         return h, (h,)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Tensor]]:
+    def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once, by the kernel where it knows the form."""
         special = self.candidate == "sigmoid" or self.normalised
         if watching() or (special and not fused.serves(x)):
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         bias_n = self.bias_n if self.reset == "after" else None
         if special:
             form = Recurrence("gru" if self.reset == "after" else "gru_before", self.candidate)

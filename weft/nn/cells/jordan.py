@@ -1,13 +1,15 @@
 """C2, the recurrent network of Jordan (1986): what was put out comes back. Read next: lstm.py."""
 
+import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
 from weft.nn.activations import Activation, Output, activate, pieces
-from weft.nn.cells.cell import Cell
+from weft.nn.cells.cell import Cell, check_dtypes
 from weft.nn.cells.initial import input_weights
 from weft.nn.cells.stepwise import last_shown
 from weft.nn.kernels.linear import linear
+from weft.nn.padding import restore, settle
 from weft.probe import record
 from weft.shapes import check_choice, check_shape
 
@@ -81,6 +83,10 @@ class Jordan(Cell):
         """
         if fed is None:
             return super().forward(x, state, mask)
-        self.check(x, state, mask)
+        mask = self.check(x, state, mask)
         check_shape("fed", fed, len(x), x.shape[1], self.size)
-        return last_shown(self.step(x, (fed,))[0], state[0], mask)
+        check_dtypes("Jordan", self.bias.dtype, x, (fed,))
+        both, mask, places = settle(torch.cat([x, fed], -1), mask)
+        x, fed = both.split([self.in_size, self.size], -1)
+        o, last = last_shown(self.step(x, (fed,))[0], state[0], mask)
+        return restore(o, places), last

@@ -98,15 +98,14 @@ class LSTM(Cell):
                 record(name, value)
         return h, (h, c)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
+    def run(
+        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps at once, by the kernel; a probe sees the gates, step by step."""
         special = self.normalised or self.candidate == "sigmoid"
         whole = self.forget_gate and self.input_gate
         if watching() or (special and not (whole and fused.serves(x))):
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         if special:
             norms = Norms(self.norm_h.gain, self.norm_c.gain) if self.normalised else None
             form, energies = Recurrence("lstm", self.candidate), self._energies(x)

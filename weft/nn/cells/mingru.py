@@ -48,13 +48,10 @@ class MinGRU(Cell):
                 record(name, value)
         return h, (h,)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Tensor]]:
+    def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps: one product, then gates and state in one kernel."""
         if watching():
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         y, h = light("mingru", linear(x, self.weight_x, self.bias), state[0], mask=mask)
         return y, (h,)
 

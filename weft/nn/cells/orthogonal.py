@@ -62,9 +62,6 @@ class Orthogonal(Cell):
         """One step of the equation."""
         return self.cell.step(x, state)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Tensor]]:
+    def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps, by the Elman cell, which makes the matrix once."""
-        self.check(x, state, mask)
         return self.cell(x, state, mask)

@@ -101,14 +101,13 @@ class Peephole(Cell):
                 record(name, value)
         return h, (h, c)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
+    def run(
+        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps at once, by the kernel where it knows the form; a probe sees the gates, step by step."""
         special = self.normalised or self.candidate == "sigmoid"
         if watching() or self.form == "full" or (special and not fused.serves(x)):
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         if special:
             norms = Norms(self.norm_h.gain, self.norm_c.gain) if isinstance(self.norm_c, GateNorm) else None
             form = Recurrence("lstm", self.candidate, peephole=True)

@@ -88,9 +88,8 @@ class Projected(Cell):
         y, state = self.cell.step_dropped(x, state, kept)
         return linear(y, self.projection), state
 
-    def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Tensor, State]:
+    def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
         """All steps, at the cell's own speed."""
-        self.check(x, state, mask)
         y, state = self.cell(x, state, mask)
         return linear(y, self.projection), state
 

@@ -77,13 +77,12 @@ class SRU(Cell):
             record("hidden", h)
         return h, (h, c)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None = None
+    def run(
+        self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps: one product, then gates and state in one kernel."""
         if watching():
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         energies, past = self._energies(x)
         peep = self.weight_c if self.peephole else None
         h, c = light("sru", energies, state[1], past=past, peep=peep, mask=mask)

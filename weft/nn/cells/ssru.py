@@ -55,13 +55,10 @@ class SSRU(Cell):
                 record(name, value)
         return h, (c,)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Tensor]]:
+    def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps: one product, then gates and state in one kernel."""
         if watching():
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         y, c = light("ssru", self._energies(x), state[0], mask=mask)
         return y, (c,)
 

@@ -61,11 +61,8 @@ class Stepwise(Cell):
         record("hidden", h)
         return o, (o,)
 
-    def forward(
-        self, x: Tensor, state: tuple[Tensor], mask: Tensor | None = None
-    ) -> tuple[Tensor, tuple[Tensor]]:
+    def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once: none waits for another."""
-        self.check(x, state, mask)
         return last_shown(self.step(x, state)[0], state[0], mask)
 
 

@@ -96,10 +96,9 @@ class Variational(Cell):
             y, new = self.cell.step_dropped(x * kept_x, tuple(inner), kept_h)
         return y, (*new, kept_x, kept_h)
 
-    def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Tensor, State]:
+    def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
         """All steps; in evaluation at the cell's own speed."""
         if state[-1] is not None:
-            return super().forward(x, state, mask)
-        self.check(x, state, mask)
+            return super().run(x, state, mask)
         y, new = self.cell(x, state[:-2], mask)
         return y, (*new, None, None)

@@ -10,6 +10,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.padding import harmless
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.dot import Dot
 from weft.nn.scores.score import Score
@@ -93,6 +94,7 @@ class BagDecoder(Decoder):
 
     def forward(self, x: Tensor, state: BagState, mask: Tensor | None = None) -> tuple[Tensor, BagState]:
         """See Decoder.forward."""
+        x = harmless(x, mask)
         rows, steps, _ = x.shape
         new = torch.ones(rows, steps, dtype=torch.bool, device=x.device) if mask is None else mask
         seen, real = torch.cat([state.past.to(x.dtype), x], 1), torch.cat([state.real, new], 1)

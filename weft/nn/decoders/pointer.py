@@ -17,6 +17,7 @@ from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.padding import harmless
 from weft.nn.pointed import Pointed, Read
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.score import Score
@@ -138,6 +139,7 @@ class PointerDecoder(Decoder):
         self, x: Tensor, state: PointerState, mask: Tensor | None = None
     ) -> tuple[Pointed, PointerState]:
         """See Decoder.forward; the inner decoder's steps run at once, the looks with coverage one by one."""
+        x = harmless(x, mask)
         s, inner = self.decoder(x, state.inner, mask)
         if state.covered is None:
             weights, again, covered = self._weights(s, state.source), None, None

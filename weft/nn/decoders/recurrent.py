@@ -19,6 +19,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.padding import harmless
 from weft.nn.recurrent import Stack
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.score import Score
@@ -139,6 +140,7 @@ class RecurrentDecoder(Decoder):
 
     def _loop(self, x: Tensor, state: RecurrentState, mask: Tensor | None) -> tuple[Tensor, RecurrentState]:
         layers, fed, source = state
+        x = harmless(x, mask)
         ys = []
         for t in range(x.shape[1]):
             y, new = recomputed(self._step, x[:, t], layers, fed, source)

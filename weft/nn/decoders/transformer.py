@@ -17,6 +17,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels import decoding
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.padding import harmless
 from weft.nn.positions import Positions, distance_of, positions_of
 from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
 from weft.recompute import recomputed
@@ -124,7 +125,7 @@ class TransformerDecoder(Decoder):
         It computes in the dtype of its weights and answers in that of x.
         """
         asked, own = x.dtype, self.blocks[0].attention.out.weight.dtype
-        y, after = self._written(_converted(x, own), state, mask)
+        y, after = self._written(_converted(harmless(x, mask), own), state, mask)
         return _converted(y, asked), after
 
     def _written(

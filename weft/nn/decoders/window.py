@@ -12,6 +12,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.padding import harmless
 from weft.nn.scores.additive import Additive
 from weft.nn.scores.score import Score
 from weft.nn.windows import windows
@@ -90,6 +91,7 @@ class WindowDecoder(Decoder):
         self, x: Tensor, state: WindowState, mask: Tensor | None = None
     ) -> tuple[Tensor, WindowState]:
         """See Decoder.forward."""
+        x = harmless(x, mask)
         before = state.window.view(len(x), self.length - 1, x.shape[2])
         seen = windows(x, before)  # [N, T, n D]
         h = self.hidden(seen)

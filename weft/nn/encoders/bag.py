@@ -40,6 +40,7 @@ class BagEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
+        x, mask = self.check(x, mask)
         x = self.project(x)
         if self.reduce == "mean":
             return Memory(x, mask, masks.mean(x, mask))

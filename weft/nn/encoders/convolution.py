@@ -67,6 +67,7 @@ class ConvolutionEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
+        x, mask = self.check(x, mask)
         real = mask[..., None]
         x = self.positions(self.project(x), range(x.shape[1]))
         x = self.dropout(x).masked_fill(~real, 0.0)

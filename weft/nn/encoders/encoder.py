@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from weft.errors import ShapeError
+from weft.nn.padding import arrangement, harmless, looked_at, read_mask
 from weft.tree import State
 
 
@@ -38,3 +40,18 @@ class Encoder(nn.Module, ABC):
     @abstractmethod
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] bool with the real positions first."""
+
+    def check(self, x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The input of `forward` with nothing in its padding that could spread, and its mask as bool.
+
+        Raises:
+            ShapeError: a mask of another shape, in floating point, or with padding before a real position.
+        """
+        name = type(self).__name__
+        mask = read_mask(mask, x, name)
+        if looked_at(mask) and arrangement(mask) == "scattered":
+            raise ShapeError(
+                f"{name}: expected a mask with the real positions first, got padding before a real one; "
+                "pad on the right, or take a recurrent encoder, which reads either"
+            )
+        return harmless(x, mask), mask

@@ -63,6 +63,7 @@ class FilterEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory; padding is read as zeros."""
+        x, mask = self.check(x, mask)
         real = mask[..., None]
         for layer in self.layers:
             assert isinstance(layer, nn.ModuleList)

@@ -39,6 +39,7 @@ class NonLocalEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
+        x, mask = self.check(x, mask)
         x = self.project(x)
         for block in self.blocks:
             x = block(x, mask)

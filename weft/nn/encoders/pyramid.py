@@ -73,6 +73,7 @@ class Pyramid(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory of ceil(S / stride) positions."""
+        x, mask = self.check(x, mask)
         carry: tuple[tuple[tuple[Tensor, ...], ...], ...] = ()
         shown: list[Tensor] = []
         for stack, factor in zip(self.layers, self.factors, strict=True):

@@ -7,6 +7,7 @@ from torch import Tensor
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.padding import read_mask
 from weft.nn.recurrent import Join, Stack
 
 
@@ -55,7 +56,8 @@ class RecurrentEncoder(Encoder):
         self.carry_sizes = self.stack.state_sizes
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory."""
+        """x [B, S, D_in], mask [B, S] to a Memory; real positions may stand anywhere."""
+        mask = read_mask(mask, x, "RecurrentEncoder")
         states, finals = self.stack(x, mask=None if bool(mask.all()) else mask)
         shown = [cell.shown(final) for cell, final in zip(self._top(), finals[-1], strict=True)]
         summary = self.stack.joined(len(finals) - 1, *shown) if len(shown) == 2 else shown[0]

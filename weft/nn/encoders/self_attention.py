@@ -38,6 +38,7 @@ class SelfAttentionEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D], mask [B, S] to a Memory; a probe sees the weights as `attention`."""
+        x, mask = self.check(x, mask)
         for layer in self.layers:
             y = layer(x, layer.prepare(Memory(x, mask, x[:, 0])))
             x = x + y if self.residual else y

@@ -70,6 +70,7 @@ class StridedTransformer(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory of ceil(S / stride) positions."""
+        x, mask = self.check(x, mask)
         x = self.project(x)
         for convolution in self.convolutions:
             x = convolution(x.masked_fill(~mask[..., None], 0.0).mT).relu().mT

@@ -81,6 +81,7 @@ class TransformerEncoder(Encoder):
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
+        x, mask = self.check(x, mask)
         x = self.project(x)
         x = self.dropout(self.entry_norm(self.positions(x, range(x.shape[1]))))
         seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]

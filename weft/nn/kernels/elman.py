@@ -60,6 +60,8 @@ def operation(
 ) -> tuple[Tensor, Tensor, None]:
     """`elman` by torch's own operation."""
     function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
+    if mask is not None:
+        x = x * mask[..., None].to(x.dtype)  # or ReLU might grow without bound there
     weights = [weight_x, lowered(weight_h), bias, torch.zeros_like(bias)]
     y, last = function(x, h[None], weights, True, 1, 0.0, False, False, True)
     if mask is None:

@@ -13,7 +13,7 @@ def pad_feature(
     """Add a feature that is 1 at padding, with fixed weights for each gate.
 
     Args:
-        x: [B, T, D]; weight: [G H, D]; mask: [B, T] bool.
+        x: [B, T, D], finite; weight: [G H, D]; mask: [B, T] bool.
         holds: what to add to each of the G gates at padding.
         size: H.
 
@@ -21,6 +21,7 @@ def pad_feature(
         x [B, T, D'] and weight [G H, D'], D' the next multiple of 16 beyond D, filled with zeros.
     """
     extra = MULTIPLE - x.shape[2] % MULTIPLE
+    x = x * mask[..., None].to(x.dtype)  # what is large enough would outweigh the hold
     flag = F.pad((~mask).to(x.dtype)[..., None], (0, extra - 1))
     column = torch.tensor(holds, dtype=weight.dtype, device=weight.device).repeat_interleave(size)
     return torch.cat([x, flag], -1), torch.cat([weight, F.pad(column[:, None], (0, extra - 1))], 1)

@@ -1,0 +1,183 @@
+"""Padding stands anywhere and holds anything: it changes no output and no gradient, by no kernel."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.laws.members import (
+    CELLS,
+    DECODERS,
+    ENCODERS,
+    READ,
+    ROWS,
+    SIZE,
+    SOURCE,
+    TARGET,
+    TARGET_LENGTHS,
+    WRITE,
+    Make,
+    close,
+    normal,
+    ready,
+    source,
+)
+from weft import masks, tree
+from weft.errors import ShapeError
+from weft.nn.cells.cell import Cell
+from weft.nn.encoders.bag import BagEncoder
+from weft.nn.kernels import choice
+from weft.nn.recurrent import Stack
+
+CONTENTS = [torch.nan, torch.inf, 1e30]
+every_cell = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+
+SCATTERED = torch.tensor(
+    [
+        [0, 0, 0, 1, 1, 1, 1],  # padded on the left
+        [1, 0, 1, 0, 0, 1, 1],  # holes
+        [0, 0, 0, 0, 1, 0, 0],  # one real position
+        [1, 1, 1, 1, 1, 1, 1],
+        [1, 1, 1, 0, 0, 0, 0],  # padded on the right
+    ]
+).bool()
+"""[B, S]: rows whose real positions do not come first, beside some whose do."""
+
+
+def derived(run: Callable[[Tensor], Any], x: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
+    """What `run` gives for x, and the gradients of a random combination of it by x and `others`."""
+    x = x.clone().requires_grad_()
+    outs = list(tree.leaves(run(x)))
+    total = sum((normal(*out.shape, seed=k, dtype=out.dtype) * out).sum() for k, out in enumerate(outs))
+    return (*outs, *torch.autograd.grad(total, (x, *others), materialize_grads=True))
+
+
+def by_hand(cell: Cell, x: Tensor, state: tree.State, mask: Tensor) -> tuple[Tensor, tree.State]:
+    """Each row by itself: the real positions alone, step after step."""
+    ys, states = [], []
+    for row in range(len(x)):
+        here, outs = tree.take(state, torch.tensor([row])), []
+        for t in range(x.shape[1]):
+            if mask[row, t]:
+                y, here = cell.step(x[row : row + 1, t], here)
+                outs.append(y[0])
+            else:
+                outs.append(x.new_zeros(cell.size))
+        ys.append(torch.stack(outs))
+        states.append(here)
+    joined = [torch.cat(parts) for parts in zip(*map(tree.leaves, states), strict=True)]
+    return torch.stack(ys), tuple(joined)
+
+
+@every_cell
+@pytest.mark.parametrize(
+    ("dtype", "way"), [(torch.float64, "auto"), (torch.float32, "auto"), (torch.float32, "torch")]
+)
+def test_real_positions_stand_anywhere(make: Make, dtype: torch.dtype, way: Any) -> None:
+    cell = ready(lambda: make(READ, SIZE), dtype)
+    x, tolerance = normal(ROWS, SOURCE, READ, dtype=dtype), 1e-10 if dtype == torch.float64 else 2e-5
+    state = tree.detach(cell.step(normal(ROWS, READ, seed=7, dtype=dtype), cell.start(x))[1])
+    want = derived(lambda x: by_hand(cell, x, state, SCATTERED), x, *cell.parameters())
+    with choice.use(cells=way):
+        got = derived(lambda x: cell(x, state, SCATTERED), x, *cell.parameters())
+        alike = derived(lambda x: cell(x, state, SCATTERED.long()), x, *cell.parameters())
+    for one, other, third in zip(got, want, alike, strict=True):
+        close(one, other, tolerance * max(1.0, float(other.detach().abs().max())))
+        assert torch.equal(one, third)
+
+
+@every_cell
+@pytest.mark.parametrize("content", CONTENTS, ids=str)
+@pytest.mark.parametrize("mask", [source()[1], SCATTERED], ids=["first", "scattered"])
+def test_contents_of_padding_change_nothing_in_a_cell(make: Make, content: float, mask: Tensor) -> None:
+    for dtype, way in (
+        (torch.float64, "auto"),
+        (torch.float32, "auto"),
+        (torch.float32, "torch"),
+        (torch.float32, "steps"),
+    ):
+        cell = ready(lambda: make(READ, SIZE), dtype)
+        x = normal(ROWS, SOURCE, READ, dtype=dtype)
+        found = []
+        with choice.use(cells=way):  # type: ignore[arg-type]
+            for filled in (0.0, content):
+                given = x.masked_fill(~mask[..., None], filled)
+                run = lambda x: cell(x, cell.start(x.detach()), mask)  # noqa: B023, E731
+                found.append(derived(run, given, *cell.parameters()))
+        assert all(one.isfinite().all() for one in found[0])
+        assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("make", ENCODERS.values(), ids=ENCODERS)
+def test_contents_of_padding_change_nothing_in_an_encoder(make: Make) -> None:
+    encoder = ready(lambda: make(READ))
+    x, mask = source()
+
+    def run(x: Tensor) -> Any:
+        memory = encoder(x, mask)
+        real = memory.states.masked_fill(~memory.mask[..., None], 0.0)
+        return real, memory.summary, memory.carry
+
+    want = derived(run, x.masked_fill(~mask[..., None], 0.0), *encoder.parameters())
+    for content in CONTENTS:
+        close(derived(run, x.masked_fill(~mask[..., None], content), *encoder.parameters()), want)
+
+
+@pytest.mark.parametrize("make", DECODERS.values(), ids=DECODERS)
+def test_contents_of_padding_change_nothing_in_a_decoder(make: Make) -> None:
+    encoder = BagEncoder(READ, size=SIZE).double()
+    decoder = ready(lambda: make(WRITE, encoder))
+    memory = tree.detach(encoder(*source()))
+    x, mask = normal(ROWS, TARGET, WRITE, seed=2), masks.from_lengths(torch.tensor(TARGET_LENGTHS), TARGET)
+
+    def run(x: Tensor) -> tuple[Tensor, ...]:
+        ys = tree.leaves(decoder(x, decoder.start(memory, ROWS), mask)[0])
+        real = [y.masked_fill(~mask[..., None], 0.0) for y in ys if y.shape[:2] == mask.shape]
+        return tuple(real)
+
+    want = derived(run, x.masked_fill(~mask[..., None], 0.0), *decoder.parameters())
+    for content in CONTENTS:
+        close(derived(run, x.masked_fill(~mask[..., None], content), *decoder.parameters()), want)
+
+
+def test_a_stack_of_both_directions_reads_left_padding_as_rows_alone() -> None:
+    stack = ready(lambda: Stack(READ, (SIZE, 5), bidirectional=True))
+    x = normal(ROWS, SOURCE, READ)
+    y, finals = stack(x, mask=SCATTERED.int())
+    for row in range(ROWS):
+        alone, ends = stack(x[row : row + 1, SCATTERED[row]])
+        close(y[row, SCATTERED[row]], alone[0])
+        close(tree.take(finals, torch.tensor([row])), ends)
+        assert not y[row, ~SCATTERED[row]].any()
+
+
+def test_compiled_code_reads_left_padding_too() -> None:
+    cell = ready(lambda: CELLS["lstm()"](READ, SIZE))
+    x = normal(ROWS, SOURCE, READ)
+    compiled = torch.compile(cell, backend="eager")
+    close(compiled(x, cell.start(x), SCATTERED), by_hand(cell, x, cell.start(x), SCATTERED))
+
+
+@pytest.mark.parametrize("name", ["transformer(6)", "bag()", "strided(6)", "pyramid((13,5),True)"])
+def test_an_encoder_that_reads_from_the_left_refuses_left_padding(name: str) -> None:
+    encoder = ready(lambda: ENCODERS[name](READ))
+    with pytest.raises(ShapeError, match=r"real positions first, .* pad on the right"):
+        encoder(normal(ROWS, SOURCE, READ), SCATTERED)
+    memory = encoder(normal(ROWS, SOURCE, READ), source()[1].int())
+    assert memory.mask.dtype == torch.bool
+
+
+@every_cell
+@pytest.mark.parametrize("given", [torch.float64, torch.bfloat16, torch.int64], ids=str)
+def test_another_dtype_is_refused(make: Make, given: torch.dtype) -> None:
+    cell = ready(lambda: make(READ, SIZE), torch.float32)
+    x = normal(ROWS, SOURCE, READ, dtype=torch.float32)
+    with pytest.raises(ShapeError, match=rf"expected x of torch.float32, .*, got {given}"):
+        cell(x.to(given), cell.start(x))
+    if given.is_floating_point:
+        with pytest.raises(ShapeError, match=rf"expected a state of torch.float32, .*, got {given}"):
+            cell(x, tree.tree_map(lambda leaf: leaf.to(given), cell.start(x)))
+    with pytest.raises(ShapeError, match=r"expected a mask of bool .* got torch.float32"):
+        cell(x, cell.start(x), SCATTERED.float())
