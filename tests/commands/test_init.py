@@ -41,7 +41,7 @@ def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) 
     write(tmp_path, "train", 60, 1)
     recipe = tmp_path / "my.yaml"
     said = untouched(tmp_path, lambda: weft(*pairs(tmp_path / "train", "--output", recipe)))
-    assert "no validation files stand beside" in said and "--hold-out 1000" in said
+    assert "no validation files stand beside" in said and "--hold-out 3" in said
     answer = weft(*pairs(tmp_path / "train", "--output", recipe, "--hold-out", 6))
     assert answer.code == 0, answer.err
     assert (tmp_path / "train.held.xx").read_text().count("\n") == 6
@@ -100,6 +100,34 @@ def test_a_table_is_taken_too(tmp_path: Path) -> None:
     assert f"weft data check {table}\n" in answer.out
     data = read_recipe(tmp_path / "my.yaml").section("data").plain()
     assert (data["source"], data["train"], data["valid"]) == ("no", str(table), str(tmp_path / "valid.tsv"))
+
+
+def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, rows in (("train", 60), ("valid", 7)):
+        write(tmp_path, name, rows, rows)
+        (tmp_path / f"{name}.xx").rename(f"english {name}.txt")
+        (tmp_path / f"{name}.yy").rename(f"numbers-{name}.text")
+    files = "english train.txt", "numbers-train.text"
+    answer = weft("init", "translate", *files)
+    assert answer.code == 0, answer.err
+    assert "data check 'english train.txt' numbers-train.text\n" in answer.out
+    data = read_recipe(Path("english-numbers.yaml")).section("data").plain()
+    assert (data["source"], data["target"]) == ("english", "numbers")
+    assert data["valid"] == "english valid.txt,numbers-valid.text"
+    trained = weft("train", "english-numbers.yaml", "--run", "run", *SMALL, "training.max_updates=1")
+    assert trained.code == 0, trained.err
+    moved = [f"data.{key}={data[key]}" for key in ("train", "valid")]
+    monkeypatch.chdir("/")
+    again = weft("train", tmp_path / "english-numbers.yaml", "--run", tmp_path / "other", *SMALL, *moved,
+                 f"data.folder={tmp_path}", "training.max_updates=1")  # fmt: skip
+    assert again.code == 0, again.err
+    both = f"{tmp_path / files[0]},{tmp_path / files[1]}"
+    assert "60 pairs" in weft("evaluate", tmp_path / "run", "--data", both, "--beam", 1).out
+    held = weft("init", "translate", "--train", both, "--source", "a", "--target", "b", "--hold-out", 5,
+                "-o", tmp_path / "x.yaml")  # fmt: skip
+    assert held.code == 0, held.err
+    assert (tmp_path / "a-b.held.b").read_text().count("\n") == 5
 
 
 @pytest.mark.parametrize(

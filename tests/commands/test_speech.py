@@ -118,7 +118,7 @@ def test_bad_recordings_are_named_and_nothing_is_written(
     train.write_text("".join([*train.read_text().splitlines(True)[1:3], line]))
     checked = weft("data", "check", "--task", "speech", train)
     assert checked.code == 1 and "train.tsv:3:" in checked.out and kind in checked.out
-    assert "a training would refuse these files: 1" in checked.out
+    assert "fix the errors first (1)" in checked.out
     made = weft(
         "train",
         tmp_path / "toy" / "speech.yaml",

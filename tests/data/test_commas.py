@@ -45,4 +45,4 @@ def test_commands_say_it_in_one_sentence(tmp_path: Path) -> None:
     )
     begun = weft("init", "forecast", "--file", file, "--horizon", 1, "-o", tmp_path / "x.yaml")
     assert refused(begun) == f"weft: {said}"
-    assert weft("data", "check", file).lines[0] == said
+    assert said in weft("data", "check", file).lines

@@ -32,11 +32,11 @@ def check(
     weft data check train.en train.de valid.en valid.de
     weft data check reviews.csv --text review --label stars
 
-    Exit code 1 if something would stop or spoil a training, 0 otherwise.
+    The summary comes first, then each finding. Exit code 1 if a training would refuse the files; 0 if it
+    takes them, with warnings or without.
     """  # noqa: D301  click reads the \b
     import weft.tasks
     from weft import rooms
-    from weft.data.check import STOPS
     from weft.errors import ConfigError
     from weft.tasks.task import Task
 
@@ -45,17 +45,17 @@ def check(
     if columns and named != "classify":
         raise ConfigError(f"--text and --label name columns for classify, not for {named}; leave them out")
     report = rooms.find(weft.tasks, Task, named).check(files, **columns)  # type: ignore[attr-defined]
-    shown = report.findings if everything else report.findings[:SHOWN]
-    for finding in shown:
-        click.echo(str(finding))
-    if len(report.findings) > len(shown):
-        click.echo(f"... and {len(report.findings) - len(shown):,} more (--all prints them)")
     click.echo(report.summary)
-    if task is None and any(report.counts.get(one) for one in STOPS):
+    if task is None and report.num_errors:
         other = "classify" if named != "classify" else "translate"
-        told = f"they were checked as files for {named}"
-        click.echo(f"{told}; for another task name it, such as --task {other}")
-    return 1 if report.findings else 0
+        click.echo(f"checked as files for {named}; for another task name it, such as --task {other}")
+    findings = report.ordered()
+    shown = findings if everything else findings[:SHOWN]
+    for place, finding in enumerate(shown):
+        click.echo(f"\n{finding}" if place == 0 else str(finding))
+    if len(findings) > len(shown):
+        click.echo(f"... and {len(findings) - len(shown):,} more (--all prints them)")
+    return 1 if report.num_errors else 0
 
 
 def _told(files: Sequence[Path], kinds: Mapping[str, type]) -> str:

@@ -12,94 +12,61 @@ from hashlib import blake2b
 from math import exp, log
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
+from weft.data.drift import first_skip
 from weft.data.lines import wrong_bytes
-from weft.data.sides import Finding, Row, Text, texts
-
-MOST = 1_000
-"""Findings of one kind that are kept; all are counted."""
+from weft.data.report import COMMON, MOST, Report
+from weft.data.sides import Finding, Row, Text, raw_lines, texts
+from weft.data.swapped import Swapped
 
 OUT_OF_PROPORTION = 4.0
 """Times longer or shorter than is usual in the same text."""
 
-KINDS = {
-    "file": "files that cannot be read to the end",
+LINES = COMMON | {
+    "again": "lines that stand twice in one file",
+    "leak": "lines that stand in an earlier file too",
+}
+"""What findings are called where a text has one side."""
+
+PAIRS = LINES | {
     "count": "texts whose sides have unequal numbers of lines",
-    "columns": "lines with the wrong number of columns",
-    "bytes": "lines that are not UTF-8 text",
-    "damaged": "lines with U+FFFD, left by a failed conversion",
-    "control": "lines with a control character or a line separator inside",
+    "swapped": "pairs whose sides seem to be swapped",
     "empty": "pairs with an empty side",
     "same": "pairs with source equal to target",
     "ratio": "pairs out of proportion",
     "duplicate": "pairs that stand twice in one text",
     "overlap": "pairs that stand in an earlier text too",
-    "unlabelled": "lines without exactly one label",
-    "label": "labels that are rare, or stand in one file alone",
-    "tag": "words without a tag",
-    "nothing": "texts with nothing in them",
-    "again": "texts that stand twice in one file",
-    "leak": "texts that stand in an earlier file too",
-    "recording": "recordings that cannot be read",
-    "unspoken": "recordings without a transcript",
-    "silent": "recordings of nothing but silence",
 }
-STOPS = ("file", "count", "columns", "bytes", "unlabelled", "recording", "unspoken")
-"""Kinds that a training refuses; the others it takes, and is the worse for them."""
+"""The same of pairs."""
 
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG = 30  # characters of the longer side; shorter ones differ by chance
 
 
-class Report(NamedTuple):
-    """What was found."""
-
-    findings: list[Finding]
-    counts: dict[str, int]
-    """Findings by kind (KINDS), those not kept too."""
-
-    lines: dict[str, int]
-    """Lines of each text."""
-
-    shared_sources: int
-    """Lines whose source stands in an earlier text, whatever its translation: a score on them flatters."""
-
-    @property
-    def summary(self) -> str:
-        """How much there is and how much of it is wrong, a line each."""
-        told = [f"{name}: {count:,} lines" for name, count in self.lines.items()]
-        told += [f"{what}: {self.counts[kind]:,}" for kind, what in KINDS.items() if self.counts.get(kind)]
-        if self.shared_sources:
-            told.append(f"lines whose source stands in an earlier text too: {self.shared_sources:,}")
-        return "\n".join([*told, self.verdict])
-
-    @property
-    def verdict(self) -> str:
-        """What it means for a training, in a sentence."""
-        if not self.counts:
-            return "nothing wrong found; ready to train"
-        stops = sum(self.counts.get(kind, 0) for kind in STOPS)
-        if stops:
-            return f"a training would refuse these files: {stops:,} of the findings must be mended first"
-        return "a training takes these files as they are; what was found costs quality, so look at it first"
-
-
-def check(*paths: str | Path) -> Report:
+def check(*paths: str | Path, pairs: bool = True) -> Report:
     """Look at all files together; memory grows with the number of pairs, about 300 bytes each.
 
     Args:
         paths: files with language endings, prefixes of such files, or .tsv files. Files that differ only
-            in the language are sides of one text. Texts are compared with those before them, and those
-            named train come first.
+            in the language are sides of one text, and so are two files of any names given one after the
+            other. Texts are compared with those before them, and those named train come first.
+        pairs: whether files may be sides of one text; else each is looked at by itself.
     """
     look = _Look()
-    for text in texts(paths):
+    for text in texts(paths, pairs=pairs):
         if isinstance(text, Finding):
             look.add(text)
         else:
             look.at(text)
-    return Report(look.findings, dict(look.counts), look.lines, look.shared_sources)
+    return Report(
+        look.findings,
+        dict(look.counts),
+        look.lines,
+        PAIRS if pairs else LINES,
+        "pairs" if look.paired else "lines",
+        look.shared_sources,
+        tuple(look.notes),
+    )
 
 
 class _Look:
@@ -113,6 +80,9 @@ class _Look:
         self._pairs: dict[bytes, tuple[int, int]] = {}  # of a pair: text and line where it stood first
         self._sources: dict[bytes, int] = {}  # of a source: the text where it stood first
         self._places: list[Text] = []
+        self._sides: dict[tuple[str, str], Swapped] = {}
+        self.notes: list[str] = []
+        self.paired = False
 
     def add(self, finding: Finding) -> None:
         self.counts[finding.kind] += 1
@@ -123,6 +93,10 @@ class _Look:
         """Everything about one text."""
         self._places.append(text)
         self.lines[text.name] = 0
+        self.paired = self.paired or len(text.sides) > 1
+        if text.guessed:
+            self.notes.append(f"{text.files[0]} and {text.files[1]} are read as a pair, line by line")
+        unequal = self.counts["count"]
         ratios = [(array("q"), array("d")) for _ in text.sides]
         for row in text.rows():
             if isinstance(row, Finding):
@@ -132,6 +106,10 @@ class _Look:
             self._row(text, row, ratios)
         for side, (numbers, values) in enumerate(ratios):
             self._ratios(text, side, numbers, values)
+            if side:
+                self._swapped(text, side)
+        if self.counts["count"] > unequal:
+            self._drifted(text)
 
     def _row(self, text: Text, row: Row, ratios: list[tuple[array, array]]) -> None:
         source, *targets = [self._side(text, side, row.number, raw) for side, raw in enumerate(row.sides)]
@@ -176,6 +154,7 @@ class _Look:
         elif max(len(source), len(target)) >= _LONG:
             ratios[0].append(number)
             ratios[1].append(log(len(target) / len(source)))
+        self._look(text, side).see(number, source, target)
         self._repeated(text, side, number, source, target)
 
     def _repeated(self, text: Text, side: int, number: int, *pair: str) -> None:
@@ -183,6 +162,8 @@ class _Look:
         first = self._pairs.setdefault(_digest("\t".join([text.sides[side], *pair])), here)
         if first != here:
             kind = "duplicate" if first[0] == here[0] else "overlap"
+            if len(pair) == 1:
+                kind = "again" if first[0] == here[0] else "leak"
             place = f"{self._places[first[0]].files[0]}:{first[1]}"
             what = f"the same pair as {place}" if len(pair) > 1 else f"the same line as {place}"
             self.add(Finding(text.files[0], number, kind, f"{what}: {_short(pair[0])}"))
@@ -194,6 +175,45 @@ class _Look:
                 what = f"{text.sides[side]} is {exp(value):.2f} times as long as {text.sides[0]}"
                 what = f"{what}, {usual:.2f} is usual; is it its translation?"
                 self.add(Finding(text.files[side], number, "ratio", what))
+
+    def _look(self, text: Text, side: int) -> Swapped:
+        """What is known of the languages of two sides."""
+        key = text.sides[0], text.sides[side]
+        return self._sides.setdefault(key, Swapped(*key))
+
+    def _swapped(self, text: Text, side: int) -> None:
+        """Pairs that are the wrong way round, or one finding where most are."""
+        look = self._look(text, side)
+        new = len(self._places) == 1
+        numbers, judged = look.end()
+        first, second = text.sides[0], text.sides[side]
+        if new and look.names_swapped():
+            what = f"{first} reads like {second} and {second} like {first}; are the two sides swapped?"
+            self.add(Finding(text.files[0], 0, "swapped", what))
+        elif len(numbers) > judged / 2:
+            what = f"most of {first} reads like {second} in {self._places[0].name}, and the other way round"
+            self.add(Finding(text.files[0], 0, "swapped", f"{what}; are the two sides swapped?"))
+        else:
+            for number in numbers:
+                what = f"{first} reads like {second} and {second} like {first}; swap the sides of the line"
+                self.add(Finding(text.files[0], number, "swapped", what))
+
+    def _drifted(self, text: Text) -> None:
+        """Say where the sides of unequal length stop matching, as far as that can be seen."""
+        sides = [_decoded(file) for file in (text.files[0], text.files[-1])]
+        place = first_skip(*sides)
+        if place is None:
+            return
+        at = [(one.kind, one.file) for one in self.findings].index(("count", text.files[0]))
+        last = min(map(len, sides))
+        more = f"; they seem to match up to line {last:,}, so the rest may be too much"
+        if place <= last:
+            more = f"; they seem to stop matching near line {place:,}: look there first"
+        self.findings[at] = self.findings[at]._replace(text=self.findings[at].text + more)
+
+
+def _decoded(file: str) -> list[str]:
+    return [line.decode("utf-8", errors="replace") for line in raw_lines(file) if isinstance(line, bytes)]
 
 
 def _digest(text: str) -> bytes:

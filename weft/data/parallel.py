@@ -2,7 +2,8 @@
 
 `ParallelText("data/train", "en", "de")` reads data/train.en and data/train.de (also .gz, .xz, .zst), and
 `ParallelText("data/train.tsv", "en", "de")` two columns of a TSV file: those its header names, or both of
-them where it has two and no header. Read next: corpora.py, the corpus that comes with Weft; store.py.
+them where it has two and no header. `ParallelText("english.txt,german.txt", "en", "de")` reads two files
+of any names. Read next: corpora.py, the corpus that comes with Weft; store.py.
 """
 
 import re
@@ -11,7 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.files import COMPRESSED, unreadable
+from weft.data.files import COMPRESSED, file_bytes, unreadable
 from weft.data.lines import read_lines
 from weft.errors import DataError
 
@@ -32,7 +33,7 @@ class ParallelText:
     """Pairs of lines, read anew whenever they are iterated, never held in memory.
 
     Args:
-        path: the part of two file names before the language, or a .tsv file.
+        path: the part of two file names before the language, a .tsv file, or two file names with a comma.
         source, target: languages, as file endings or as column names.
         complete: leave out pairs with an empty side instead of giving them.
         name: what messages call the whole; the path unless given.
@@ -47,11 +48,16 @@ class ParallelText:
         self.source, self.target = source, target
         self.complete = complete
         self.name = name or str(path)
-        self._table = is_table(path)
+        two = both(path)
+        self._table = two is None and is_table(path)
         self._header = 0
         self._columns = (0, 1)
         self._width = 2
-        if self._table:
+        if two is not None:
+            self.files = list(two)
+            for file in two:
+                next(file_bytes(file))
+        elif self._table:
             self.files = [Path(path)]
             self._read_header()
         else:
@@ -76,7 +82,8 @@ class ParallelText:
                 counts = (number - 1, more) if source is None else (more, number - 1)
                 raise DataError(
                     f"{first} has {counts[0]:,} lines and {second} has {counts[1]:,}; "
-                    "each line of one must translate the same line of the other, so the counts must be equal"
+                    "each line of one must translate the same line of the other, so counts must be equal; "
+                    f"weft data check {first} {second} says near which line they part"
                 )
             yield Pair(number, source, target)
 
@@ -130,6 +137,20 @@ def is_table(path: str | Path) -> bool:
     """Whether a path names a TSV file."""
     name = Path(path).name
     return any(name.endswith(f".tsv{end}") for end in ("", *COMPRESSED))
+
+
+def both(path: str | Path) -> tuple[Path, Path] | None:
+    """The two files that a path with a comma names; None where it names one file or a prefix.
+
+    Example:
+        >>> both("data/train.tsv") is None
+        True
+    """
+    first, comma, second = str(path).partition(",")
+    if not comma or Path(path).exists():
+        return None
+    files = Path(first), Path(second)
+    return files if any(file.is_file() for file in files) else None
 
 
 def find_side(prefix: str | Path, language: str) -> Path:

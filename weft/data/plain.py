@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from weft.data.check import MOST, Report
 from weft.data.corpora import FOLDER, languages, names
 from weft.data.files import file_bytes
 from weft.data.lines import blocks, read_lines, wrong_bytes
+from weft.data.report import COMMON, MOST, Report
 from weft.data.sides import Finding
 from weft.errors import ConfigError, DataError
 
@@ -108,7 +108,7 @@ def check(paths: Sequence[Path]) -> Report:
         except DataError as error:
             add(path, 0, "file", str(error).removeprefix(f"{path}: "))
         lines[str(path)] = number
-    return Report(findings, dict(counts), lines, 0)
+    return Report(findings, dict(counts), lines, COMMON)
 
 
 def no_words(path: str | Path) -> DataError:

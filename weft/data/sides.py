@@ -4,8 +4,8 @@ Read next: check.py, which judges the lines.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import zip_longest
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from weft.data.lines import blocks
 from weft.data.parallel import is_table
 from weft.errors import DataError
 
+_PART = re.compile(r"(?<![a-z])(train(ing)?|valid(ation)?|val|dev|test)(?![a-z])", re.IGNORECASE)
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
 
@@ -49,6 +50,8 @@ class Text(NamedTuple):
 
     width: int = 0
     header: int = 0
+    guessed: bool = False
+    """Whether the files became a pair because they were given one after the other."""
 
     def rows(self) -> Iterator[Row | Finding]:
         """Every line, or what is wrong with it where it cannot be cut into sides."""
@@ -86,11 +89,12 @@ class Text(NamedTuple):
             )
 
 
-def texts(paths: Iterable[str | Path]) -> Iterator[Text | Finding]:
+def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text | Finding]:
     """The texts that the paths make up, those named train first; paths that are not there.
 
     Args:
         paths: files, or prefixes that files begin with (data/train for data/train.en, data/train.de).
+        pairs: whether files may be sides of one text.
     """
     tables: list[str] = []
     groups: dict[str, dict[str, str]] = {}
@@ -110,9 +114,17 @@ def texts(paths: Iterable[str | Path]) -> Iterator[Text | Finding]:
             )
         for file in files:
             stem, _, language = _bare(file).rpartition(".")
-            groups.setdefault(stem or str(file), {})[language] = str(file)
+            groups.setdefault((stem or str(file)) if pairs else str(file), {})[language] = str(file)
     found: list[Text | Finding] = [_table(file) for file in dict.fromkeys(tables)]
-    found += [Text(name, list(sides), list(sides.values()), []) for name, sides in groups.items()]
+    given = [file for sides in groups.values() for file in sides.values()]
+    if not tables and len(given) == len(groups) and _may_pair(given):
+        names = [side_name(file) for file in given[:2]]
+        found += [_given(names, *pair) for pair in zip(given[::2], given[1::2], strict=True)]
+        groups.clear()
+    order = {side: place for place, side in enumerate(dict.fromkeys(chain.from_iterable(groups.values())))}
+    for name, sides in groups.items():  # every part has its sides in one order, whatever order they came in
+        ordered = sorted(sides, key=lambda side: order[side])
+        found.append(Text(name, ordered, [sides[side] for side in ordered], []))
     yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
 
 
@@ -132,6 +144,34 @@ def placed(file: str, error: Exception, kind: str = "file") -> Finding:
     if where.isdigit():
         return Finding(file, int(where), kind, what)
     return Finding(file, 0, kind, str(error).removeprefix(f"{file}: "))
+
+
+def _may_pair(files: Sequence[str]) -> bool:
+    """Whether files of unlike names, two and two, can be pairs; train.en and valid.en are one side's."""
+    if not files or len(files) % 2:
+        return False
+    return all(side_name(one) != side_name(other) for one, other in zip(files[::2], files[1::2], strict=True))
+
+
+def side_name(file: str) -> str:
+    """What a side is called: its language ending, else its name without the word train, valid or test.
+
+    Example:
+        >>> side_name("data/train.en"), side_name("train-english.txt.gz"), side_name("hr.txt")
+        ('en', 'english', 'hr')
+    """
+    bare = Path(_bare(Path(file)))
+    end = bare.suffix[1:]
+    if _LANGUAGE.fullmatch(end) and end != "txt":
+        return end
+    return _PART.sub("", bare.stem).strip("-_. ") or end
+
+
+def _given(names: list[str], *files: str) -> Text:
+    """Two files as a pair; the sides of every pair are called and ordered as those of the first."""
+    if [side_name(file) for file in reversed(files)] == names:
+        files = files[::-1]
+    return Text(" + ".join(files), names, list(files), [], guessed=True)
 
 
 def _bare(file: Path) -> str:

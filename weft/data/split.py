@@ -4,7 +4,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TextIO
 
-from weft.data.parallel import ParallelText, is_table
+from weft.data.parallel import ParallelText, both, is_table
 from weft.errors import ConfigError, DataError
 
 SEED = 1
@@ -26,7 +26,8 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     """Write PATH.rest.* and PATH.held.*, the second with `count` pairs drawn at random.
 
     Args:
-        path: prefix of two files, or a .tsv file.
+        path: prefix of two files, a .tsv file, or two files with a comma; of these PATH is SOURCE-TARGET
+            beside the first.
         source, target: languages.
         count: pairs to hold out.
 
@@ -44,6 +45,8 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
             f"{path}: {count:,} pairs cannot be held out of {total:,}; hold out a tenth at most"
         )
     stem = path.with_suffix("") if is_table(path) else path
+    if (two := both(path)) is not None:
+        stem = two[0].with_name(f"{source}-{target}")
     rest, held = stem.with_name(f"{stem.name}.rest"), stem.with_name(f"{stem.name}.held")
     files = {
         (part, language): Path(f"{part}.{language}") for part in (rest, held) for language in (source, target)

@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from weft.data.captions import read_captions
-from weft.data.check import Report
 from weft.data.lines import read_lines
+from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.cider import cider_d

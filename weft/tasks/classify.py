@@ -14,9 +14,9 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import Report
 from weft.data.labelled import MARK, LabelledText, kind_of
 from weft.data.lines import read_lines
+from weft.data.report import Report
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.f1 import by_class

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from weft.data.check import Report
 from weft.data.images import data_uri
 from weft.data.lines import read_lines
+from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss

@@ -14,9 +14,10 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import Report, check
+from weft.data.check import check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
+from weft.data.report import Report
 from weft.errors import DataError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
@@ -185,7 +186,7 @@ class ElmoTask(Task):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Plain text: see weft/data/check.py."""
-        return check(*files)
+        return check(*files, pairs=False)
 
 
 def _batch(lexicon: Lexicon, some: Sequence[Sequence[str]]) -> Sentences:

@@ -11,9 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.data.check import Report, check
+from weft.data.check import check
 from weft.data.lines import read_lines
 from weft.data.questions import read_questions
+from weft.data.report import Report
 from weft.errors import ConfigError, DataError
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
@@ -194,7 +195,7 @@ class Embeddings(Task):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Plain text: see weft/data/check.py."""
-        return check(*files)
+        return check(*files, pairs=False)
 
     def _windows(self, seed: int) -> Windows:
         data = self.data

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from weft import jsonfile
-from weft.data.check import Report
 from weft.data.parquet import as_parquet
+from weft.data.report import Report
 from weft.data.windows import Windows
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, within
 from weft.nn.forecasters.forecaster import Past

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.data.check import Report
 from weft.data.images import read_folders
 from weft.data.lines import read_lines
+from weft.data.report import Report
 from weft.errors import DataError, within
 from weft.metrics.f1 import by_class
 from weft.models import Predictor

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.data.check import Report
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, check
+from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss

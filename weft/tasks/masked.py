@@ -15,9 +15,10 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import Report, check
+from weft.data.check import check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
+from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, DataError, within
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
@@ -208,7 +209,7 @@ class MaskedTask(Task):
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
         """Plain text: see weft/data/check.py."""
-        return check(*files)
+        return check(*files, pairs=False)
 
     def _read(self, source: PlainText) -> list[list[int]]:
         length = self.data.length

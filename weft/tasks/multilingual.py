@@ -13,11 +13,12 @@ from typing import Any, BinaryIO, ClassVar, Literal
 import numpy as np
 from torch import nn
 
-from weft.data.check import Report, check
+from weft.data.check import check
 from weft.data.joined import Joined
 from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
+from weft.data.report import Report
 from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, within
 from weft.metrics.bleu import Bleu

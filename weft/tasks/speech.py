@@ -16,7 +16,7 @@ from torch import nn
 from weft import jsonfile
 from weft.data.audio import read_paths, read_wav
 from weft.data.batching import Batches
-from weft.data.check import Report
+from weft.data.report import Report
 from weft.errors import CheckpointError, DataError, within
 from weft.metrics.cer import Cer
 from weft.metrics.wer import Wer

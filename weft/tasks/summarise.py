@@ -11,8 +11,8 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import Report
 from weft.data.mixture import Mixture
+from weft.data.report import Report
 from weft.metrics.rouge_n import Rouge
 from weft.models import Generator
 from weft.nn.heads.head import Loss
@@ -163,8 +163,16 @@ class Summarise(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Pairs as of a translation; summaries are shorter than their texts, so lengths are not judged."""
+        """Pairs as of a translation, but of one language and of unequal length."""
         report = Translate.check(files)
-        findings = [one for one in report.findings if one.kind != "ratio"]
-        counts = {kind: count for kind, count in report.counts.items() if kind != "ratio"}
-        return report._replace(findings=findings, counts=counts)
+        left = ("ratio", "swapped")
+        words = {
+            **report.words,
+            "empty": "texts without a summary, or summaries without a text",
+            "same": "summaries equal to their text",
+        }
+        return report._replace(
+            findings=[one for one in report.findings if one.kind not in left],
+            counts={kind: count for kind, count in report.counts.items() if kind not in left},
+            words=words,
+        )

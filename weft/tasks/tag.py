@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import Report
 from weft.data.conllu import Sentence, read_sentences
+from weft.data.report import Report
 from weft.data.vectors import read_vectors
 from weft.errors import ConfigError, DataError, within
 from weft.models import Predictor

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 from torch import nn
 
-from weft.data.check import Report
+from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.metrics.scored import Scored
 from weft.nn.embed.contextual import Context

@@ -13,11 +13,12 @@ import numpy as np
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.check import Report, check
+from weft.data.check import check
 from weft.data.joined import Joined
 from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
+from weft.data.report import Report
 from weft.data.store import EncodedPairs
 from weft.errors import CheckpointError, DataError, within
 from weft.metrics.bleu import Bleu

@@ -7,13 +7,22 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from weft.data.check import Report
 from weft.data.labelled import OPTIONS, LabelledText
+from weft.data.report import COMMON, Report
 from weft.data.sides import Finding, placed
 from weft.errors import DataError
 
 FEW = 3  # texts of a class that is nearly empty
 MOST = 1000  # findings of a kind that are kept
+
+WORDS = COMMON | {
+    "unlabelled": "texts without exactly one label",
+    "single": "files with one class only",
+    "label": "classes that are rare, or missing in one file",
+    "nothing": "texts with nothing in them",
+    "again": "texts that stand twice in one file",
+    "leak": "texts that stand in an earlier file too",
+}
 
 
 class _Found:
@@ -76,7 +85,7 @@ def check_labels(files: Sequence[Path], *, text: str = "text", label: str = "lab
             known = dict(counts)
             if len(counts) == 1:
                 what = f"every text is {next(iter(counts))!r}; classification needs two classes or more"
-                found.add(Finding(str(path), 0, "label", what))
+                found.add(Finding(str(path), 0, "single", what))
         for said, count in counts.items():
             if path == first and count < FEW and len(counts) > 1:
                 what = f"the class {said!r} has {count} text{'s' if count > 1 else ''}; give more, or drop it"
@@ -85,4 +94,4 @@ def check_labels(files: Sequence[Path], *, text: str = "text", label: str = "lab
             what = f"no text is {said!r}, as some of {first} are; that class is not scored here"
             found.add(Finding(str(path), 0, "label", what))
     found.findings.sort(key=lambda one: (one.file, one.line))
-    return Report(found.findings, found.counts, lines, 0)
+    return Report(found.findings, found.counts, lines, WORDS, "texts")

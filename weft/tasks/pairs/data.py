@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.data.corpora import corpus
-from weft.data.parallel import ParallelText, complete
+from weft.data.parallel import ParallelText, both, complete
 from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
 
@@ -41,8 +41,8 @@ class PairData:
     Args:
         source, target: language codes: the files' suffixes, or the columns of a TSV file.
         folder: where train, valid and test are; the current one by default.
-        train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed)
-            or .tsv files.
+        train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed),
+            .tsv files, or two files of any names with a comma between them (english.txt,german.txt).
         corpus: an embedded corpus instead of files.
         mixed: more training texts, and the weight of each beside the first one, which has 1:
             {"path/more": 2.0}; named as train is.
@@ -116,7 +116,7 @@ class PairData:
             raise ConfigError(
                 f"data.{split}: the recipe names no such files; give some with --data PREFIX{other}"
             )
-        return self.at(self.folder / path)
+        return self.at(self._placed(path))
 
     def complete(self, split: Split) -> tuple[list[str], list[str]]:
         """Sources and targets of a split; pairs without text on one side are left out, as in training.
@@ -140,7 +140,14 @@ class PairData:
         Raises:
             DataError: files are missing or damaged.
         """
-        return [self.open("train"), *(self.at(self.folder / path) for path in self.mixed)]
+        return [self.open("train"), *(self.at(self._placed(path)) for path in self.mixed)]
+
+    def _placed(self, path: str) -> Path:
+        """In the folder; of two files with a comma both are."""
+        first, comma, second = path.partition(",")
+        if comma and both(",".join(str(self.folder / part) for part in (first, second))) is not None:
+            return Path(f"{self.folder / first},{self.folder / second}")
+        return self.folder / path
 
     def at(self, path: Path) -> Any:
         """The pairs of other files in the same languages: a prefix, or a .tsv."""

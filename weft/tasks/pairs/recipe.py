@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from weft.data.parallel import ParallelText, is_table
+from weft.data.parallel import ParallelText, both, is_table
 from weft.errors import ConfigError, DataError
 from weft.tasks.planned import planned
 from weft.text.normalise import normalise
@@ -51,10 +51,12 @@ def look(text: ParallelText) -> Looked:
 
 def beside(train: Path, names: tuple[str, ...], source: str, target: str) -> Path | None:
     """Files named like the training files, but valid (val, dev) or test instead of train."""
+    parts = both(train) or (train,)
     for name in names:
-        candidate = train.with_name(train.name.replace("train", name))
-        if candidate == train:
+        renamed = [part.with_name(part.name.replace("train", name)) for part in parts]
+        if renamed == list(parts):
             continue
+        candidate = Path(",".join(map(str, renamed)))
         try:
             ParallelText(candidate, source, target)
             return candidate
@@ -76,16 +78,16 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     """
     valid = valid or beside(train, VALID_NAMES, source, target)
     test = test or beside(train, ("test",), source, target)
-    if valid is None:
-        example = train.name.replace("train", "valid") + ("" if is_table(train) else f".{source}")
-        shown = f" (such as {example})" if "train" in train.name else ""
-        raise ConfigError(
-            f"no validation files stand beside {train}{shown}; "
-            "name them with --valid, or split some off with --hold-out 1000"
-        )
     seen = look(ParallelText(train, source, target))
     if not seen.pairs:
         raise DataError(f"{train}: there is no pair in it; give at least a few thousand")
+    if valid is None:
+        example = train.name.replace("train", "valid") + ("" if is_table(train) else f".{source}")
+        shown = f" (such as {example})" if "train" in train.name and both(train) is None else ""
+        raise ConfigError(
+            f"no validation files stand beside {train}{shown}; name them with --valid, or split some "
+            f"off with --hold-out {max(1, min(1000, seen.pairs // 20))}"
+        )
     width, dropout = (256, 0.3) if seen.pairs < SMALL else (256, 0.2) if seen.pairs < MIDDLE else (512, 0.1)
     epochs = 30 if seen.pairs < SMALL else 15 if seen.pairs < MIDDLE else 5
     tokens = 2048 if seen.pairs > TINY else 512  # a batch
@@ -133,4 +135,6 @@ def quoted(value: object) -> str:
 def _meaning(train: Path, source: str, target: str) -> str:
     if is_table(train):
         return f"its columns {source} and {target}"
+    if both(train) is not None:
+        return f"two files, {source} and {target}, line by line"
     return f"{train.name}.{source} and {train.name}.{target}; or a .tsv"

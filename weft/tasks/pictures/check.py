@@ -1,15 +1,30 @@
 """Everything that is wrong with pictures and their captions or classes, at once, each with its place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from weft.data.captions import folders, located, read_captions
-from weft.data.check import Report
 from weft.data.images import CLIPS, PICTURES, is_clip, read_clip
 from weft.data.lines import read_lines
+from weft.data.report import COMMON, Report
 from weft.data.sides import Finding
 from weft.errors import DataError
 from weft.tasks.pictures.data import read
+
+SIZES = "pictures of other sizes"
+CAPTIONS = COMMON | {
+    "file": "pictures or files that cannot be read",
+    "unlabelled": "pictures without a caption",
+    "ratio": SIZES,
+}
+CLASSES = COMMON | {
+    "file": "pictures, clips or folders that cannot be read",
+    "single": "folders without two classes",
+    "label": "classes without a picture",
+    "nothing": "files that are no pictures",
+    "again": "pictures that stand there twice",
+    "ratio": SIZES,
+}
 
 
 def check_captions(files: Sequence[Path]) -> Report:
@@ -31,7 +46,7 @@ def check_captions(files: Sequence[Path]) -> Report:
         sizes: dict[tuple[int, ...], Path] = {}
         for place, picture in {picture: (place, picture) for place, picture in found}.values():
             findings += _picture(place, picture, sizes)
-    return _report(findings, lines)
+    return _report(findings, lines, CAPTIONS, "lines")
 
 
 def check_classes(files: Sequence[Path]) -> Report:
@@ -48,7 +63,7 @@ def check_classes(files: Sequence[Path]) -> Report:
         folders = sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != ".")
         if len(folders) < 2:
             findings.append(
-                Finding(str(path), 0, "label", f"{len(folders)} classes, need two or more folders")
+                Finding(str(path), 0, "single", f"expected two or more folders, got {len(folders)}")
             )
         for folder in folders:
             inside = sorted(each for each in folder.iterdir() if each.name[0] != ".")
@@ -65,7 +80,7 @@ def check_classes(files: Sequence[Path]) -> Report:
                 first = seen.setdefault(each.read_bytes(), each)
                 if first != each:
                     findings.append(Finding(str(each), 0, "again", f"the same file as {first}"))
-    return _report(findings, lines)
+    return _report(findings, lines, CLASSES, "pictures")
 
 
 def _picture(
@@ -112,8 +127,8 @@ def _finding(path: Path, sentence: str) -> Finding:
     return Finding(str(path), int(number) if number.isdigit() else 0, "file", rest or sentence)
 
 
-def _report(findings: list[Finding], lines: dict[str, int]) -> Report:
+def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, str], item: str) -> Report:
     counts: dict[str, int] = {}
     for one in findings:
         counts[one.kind] = counts.get(one.kind, 0) + 1
-    return Report(findings, counts, lines, 0)
+    return Report(findings, counts, lines, words, item)

@@ -5,10 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.data.audio import read_wav
-from weft.data.check import Report
 from weft.data.lines import read_lines
+from weft.data.report import COMMON, Report
 from weft.data.sides import Finding
 from weft.errors import DataError
+
+WORDS = COMMON | {
+    "recording": "recordings that cannot be read",
+    "unspoken": "recordings without a transcript",
+    "silent": "recordings of nothing but silence",
+    "nothing": "lists without a recording",
+    "duplicate": "recordings that stand twice in one list",
+    "overlap": "recordings that stand in an earlier list too",
+}
 
 
 def check_recordings(files: Sequence[Path]) -> Report:
@@ -36,7 +45,7 @@ def check_recordings(files: Sequence[Path]) -> Report:
                 findings += _row(file, number, row.split("\t"), seen)
         if not any(row.strip() for row in rows):
             findings.append(Finding(str(file), 0, "nothing", "there is no recording in it"))
-    return Report(findings, dict(Counter(one.kind for one in findings)), lines, 0)
+    return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "recordings")
 
 
 def _row(file: Path, number: int, columns: list[str], seen: dict[Path, str]) -> list[Finding]:

@@ -6,10 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.data.check import Report
+from weft.data.report import COMMON, Report
 from weft.data.series import read_series
 from weft.data.sides import Finding, placed
 from weft.errors import ConfigError, DataError
+
+WORDS = COMMON | {
+    "empty": "columns with missing values",
+    "same": "columns that never change",
+    "period": "series with missing periods",
+}
 
 
 def check(files: Sequence[Path]) -> Report:
@@ -35,5 +41,5 @@ def check(files: Sequence[Path]) -> Report:
                     findings.append(Finding(str(file), 0, "empty", what))
                 elif np.ptp(values) == 0:
                     findings.append(Finding(str(file), 0, "same", f"column {name} never changes"))
-        findings += [Finding(str(file), 0, "empty", note.removeprefix(f"{file}: ")) for note in table.notes]
-    return Report(findings, dict(Counter(one.kind for one in findings)), lines, 0)
+        findings += [Finding(str(file), 0, "period", note.removeprefix(f"{file}: ")) for note in table.notes]
+    return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "rows")

@@ -6,13 +6,22 @@ Read next: ../../data/conllu.py, whose form is checked.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from weft.data.check import Report
 from weft.data.conllu import COLUMNS, WIDTH, faults
 from weft.data.lines import read_lines
+from weft.data.report import COMMON, Report
 from weft.data.sides import Finding
 from weft.errors import DataError
 
 MOST = 1000  # findings of a kind that are kept
+
+WORDS = COMMON | {
+    "unlabelled": "lines without one word and one tag",
+    "tag": "words without a tag",
+    "label": "tags that the first file does not have",
+    "nothing": "sentences without a word",
+    "again": "sentences that stand twice in one file",
+    "leak": "sentences that stand in an earlier file too",
+}
 
 
 def check_tags(files: Sequence[Path]) -> Report:
@@ -56,7 +65,7 @@ def check_tags(files: Sequence[Path]) -> Report:
                     what = f"the {column} {tag!r} never stands in {first_file}"
                     add(Finding(str(path), line, "label", f"{what}; a tagger cannot learn it"))
     findings.sort(key=lambda found: (found.file, found.line))
-    return Report(findings, counts, lines, 0)
+    return Report(findings, counts, lines, WORDS)
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:

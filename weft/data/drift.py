@@ -1,0 +1,103 @@
+"""Where the lines of two files stop matching, when one has lines that the other lacks.
+
+A line is matched with the other side's by length, numbers and end mark; the cheapest way through both files
+that skips as few lines as possible shows the first skip. Read next: check.py.
+
+Source: Gale & Church 1993, "A Program for Aligning Sentences in Bilingual Corpora", for the lengths.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+MOST_LINES = 50_000
+WIDEST = 200
+"""Difference of the line counts up to which a place is looked for."""
+
+SKIP = 8.0
+"""Nats that leaving a line out costs."""
+
+_VARIANCE = 6.8  # of a translation's length, by character (Gale & Church)
+_NUMBERS = re.compile(r"\d+")
+_ENDS = ".?!:;…"
+
+
+def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
+    """The line, from 1, after which two files no longer match; None where no place stands out.
+
+    Args:
+        first, second: the lines of both, a different number of them.
+
+    Example:
+        >>> german = [f"Zeile {n}" + " und mehr" * (n % 5) for n in range(40)]
+        >>> english = [f"line {n}" + " and more" * (n % 5) for n in range(40) if n != 20]
+        >>> first_skip(german, english)
+        21
+    """
+    difference = abs(len(first) - len(second))
+    if not 0 < difference <= WIDEST or not first or not second or max(map(len, (first, second))) > MOST_LINES:
+        return None
+    wide = difference + 8
+    marks = _Marks(first, second)
+    offsets = np.arange(-wide, wide + 1)  # line j of the second file stands at j - i = offset
+    best = np.where(offsets >= 0, SKIP * offsets, np.inf)
+    came = np.zeros((len(first) + 1, len(offsets)), dtype=np.int8)  # 0 matched, 1 first alone, 2 second alone
+    came[0, offsets > 0] = 2
+    for i in range(1, len(first) + 1):
+        matched = best + marks.costs(i - 1, i - 1 + offsets)
+        skipped = np.append(best[1:], np.inf) + SKIP
+        came[i] = skipped < matched
+        there = np.minimum(matched, skipped)
+        there[(offsets + i < 0) | (offsets + i > len(second))] = np.inf
+        ladder = SKIP * np.arange(len(offsets))
+        best = np.minimum.accumulate(there - ladder) + ladder
+        came[i, best < there - 1e-9] = 2
+    return _first(came, len(first), len(second), wide)
+
+
+def _first(came: np.ndarray, first: int, second: int, wide: int) -> int | None:
+    """Back along the cheapest way to the line of its first skip."""
+    i, j, found = first, second, None
+    while i > 0 or j > 0:
+        step = came[i, j - i + wide]
+        if step == 0:
+            i, j = i - 1, j - 1
+        else:
+            i, j = (i - 1, j) if step == 1 else (i, j - 1)
+            found = min(i, j) + 1
+    return found
+
+
+class _Marks:
+    """What lines are compared by."""
+
+    def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
+        self.lengths = [np.array([len(line) + 1.0 for line in side]) for side in (first, second)]
+        kinds: dict[object, int] = {}
+        self.numbers = [
+            np.array([kinds.setdefault(tuple(_NUMBERS.findall(line)), len(kinds)) for line in side])
+            for side in (first, second)
+        ]
+        self._none = kinds.get((), -1)
+        self.ends = [
+            np.array([_ENDS.find(line.rstrip()[-1:] or "x") for line in side]) for side in (first, second)
+        ]
+        self.usual = self.lengths[1].sum() / self.lengths[0].sum() * len(first) / len(second)
+        logs = [np.log(side) for side in self.lengths]
+        self.spread = max(0.1, float(np.var(logs[0]) + np.var(logs[1])))  # of a ratio of unrelated lines
+
+    def costs(self, i: int, j: np.ndarray) -> np.ndarray:
+        """Of matching line i with lines j: -log of how much likelier they are as a pair than as strangers."""
+        real = (j >= 0) & (j < len(self.lengths[1]))
+        at = np.clip(j, 0, len(self.lengths[1]) - 1)
+        mine, theirs = self.lengths[0][i], self.lengths[1][at]
+        ratio = np.log(theirs / mine / self.usual)
+        variance = np.minimum(_VARIANCE / ((mine + theirs) / 2), self.spread)
+        cost = (ratio**2) * (1 / variance - 1 / self.spread) / 2 + np.log(variance / self.spread) / 2
+        cost = np.minimum(cost, 4.0)  # one free translation is no reason to skip
+        equal = self.numbers[0][i] == self.numbers[1][at]
+        some = (self.numbers[0][i] != self._none) | (self.numbers[1][at] != self._none)
+        cost = cost + np.where(some, np.where(equal, -3.0, 2.0), 0.0)
+        cost = cost + np.where(self.ends[0][i] == self.ends[1][at], -0.2, 0.8)
+        return np.where(real, cost, np.inf)

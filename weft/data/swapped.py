@@ -1,0 +1,90 @@
+"""Pairs whose sides are swapped: the source is in the target's language and the other way round.
+
+The words of the first pairs say what each side looks like (naive Bayes); each pair is then judged without
+its own words. No list of languages is needed, except to see that all of a text is the wrong way round.
+Read next: check.py; languages.py.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from math import log
+
+from weft.data.languages import code_of, share
+
+LEARNT = 5_000
+"""Pairs that the words are counted over."""
+
+SURE = 4.0
+"""Nats that each side must speak for the other side's language."""
+
+FEW = 30
+"""Words of a side that are too few to tell its language."""
+
+
+class Swapped:
+    """What two sides look like, and pairs that look the other way round.
+
+    Args:
+        source, target: names of the sides.
+    """
+
+    def __init__(self, source: str, target: str) -> None:
+        self.source, self.target = source, target
+        self._counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+        self._held: list[tuple[int, set[str], set[str]]] = []
+        self._learnt = False
+        self._sizes = [1.0, 1.0]
+        self._found: list[int] = []
+        self._judged = 0
+
+    def see(self, number: int, source: str, target: str) -> None:
+        """One pair of the text, by its line."""
+        pair = set(source.lower().split()), set(target.lower().split())
+        if self._learnt:
+            self._judge(number, *pair, own=0)
+            return
+        self._held.append((number, *pair))
+        for counts, words in zip(self._counts, pair, strict=True):
+            counts.update(words)
+        if len(self._held) >= LEARNT:
+            self._settle()
+
+    def end(self) -> tuple[list[int], int]:
+        """The lines of a text that look swapped, and how many pairs were judged; the next text may follow."""
+        if not self._learnt:
+            self._settle()
+        found, judged = self._found, self._judged
+        self._found, self._judged = [], 0
+        return found, judged
+
+    def names_swapped(self) -> bool:
+        """Whether all of the first text speaks against the languages that its sides are named after."""
+        codes = code_of(self.source), code_of(self.target)
+        if codes[0] is None or codes[1] is None or codes[0] == codes[1]:
+            return False
+        if min(counts.total() for counts in self._counts) < FEW:
+            return False
+        first, second = self._counts
+        named = share(first, codes[0]) + share(second, codes[1])
+        other = share(first, codes[1]) + share(second, codes[0])
+        return other > 0.2 and other > 2 * named
+
+    def _settle(self) -> None:
+        self._learnt = True
+        self._sizes = [counts.total() + len(counts) / 2 + 1 for counts in self._counts]
+        for number, source, target in self._held:
+            self._judge(number, source, target, own=1)
+        self._held.clear()
+
+    def _judge(self, number: int, source: set[str], target: set[str], *, own: int) -> None:
+        self._judged += 1
+        here, there = source - target, target - source  # words of both sides speak for neither
+        if sum(self._evidence(here, own, 0)) > SURE and sum(self._evidence(there, 0, own)) < -SURE:
+            self._found.append(number)
+
+    def _evidence(self, words: set[str], first: int, second: int) -> Iterator[float]:
+        """Of each word, nats for the target's side; `first`, `second`: the pair's own share of the counts."""
+        for word in words:
+            here, there = self._counts[0][word] - first, self._counts[1][word] - second
+            if here or there:
+                yield log((there + 0.5) / self._sizes[1]) - log((here + 0.5) / self._sizes[0])
