@@ -49,3 +49,25 @@ def test_what_it_refuses(corpus: Path) -> None:
         weft("ngram", "count", corpus / "train.txt", "--order", 0, "-o", corpus / "x.arpa")
     )
     assert "no whole ARPA file" in refused(weft("ngram", "score", corpus / "train.txt", stdin=b"a\n"))
+
+
+def test_an_unknown_word_of_the_text_is_counted_like_any_other(tmp_path: Path) -> None:
+    """By hand, as SRILM has it with -unk; the discounts of single words are those of a short text."""
+    (tmp_path / "t.txt").write_text("a b a\nb <unk> a\na b\nc a b\n")
+    answer = weft("ngram", "count", tmp_path / "t.txt", "--order", 2, "-o", tmp_path / "t.arpa")
+    assert answer.code == 0, answer.err
+    # <unk> <s> </s> a b c, as the file says too; and the ten different pairs
+    assert "orders 1 to 2: 6, 10;" in answer.out
+    rows = [line.split("\t") for line in (tmp_path / "t.arpa").read_text().splitlines() if "\t" in line]
+    assert "ngram 1=6\nngram 2=10\n" in (tmp_path / "t.arpa").read_text()
+    logp = {row[1]: float(row[0]) for row in rows}
+    # before a: <s> b <unk> c; b: <s> a; </s>: a b; <unk>: b; c: <s>: 10 pairs, of which discounts take
+    # 1.5 + 1 + 1 + 0.5 + 0.5; the five words that can be predicted share that
+    left = (1.5 + 1 + 1 + 0.5 + 0.5) / 10 / 5
+    wanted = {"a": 2.5, "b": 1.0, "</s>": 1.0, "<unk>": 0.5, "c": 0.5}
+    for word, count in wanted.items():
+        assert logp[word] == pytest.approx(math.log10(count / 10 + left), abs=1e-6)
+    # six pairs stand there once, three twice, one three times: Y = 1/2, D_1 = 1/2, D_2 = 3/2
+    # after b: a, <unk>, </s> twice: 4 pairs
+    unknown = (1 - 0.5) / 4 + (0.5 + 0.5 + 1.5) / 4 * (0.5 / 10 + left)
+    assert logp["b <unk>"] == pytest.approx(math.log10(unknown), abs=1e-6)

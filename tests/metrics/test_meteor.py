@@ -122,3 +122,13 @@ def test_without_nltk_the_stem_stage_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "nltk.stem.porter", None)
     with pytest.raises(ConfigError, match="pip install nltk"):
         Meteor(stem="porter")
+
+
+def test_the_mean_of_sentences_is_another_number_than_the_corpus() -> None:
+    ours, theirs = ["the cat sat on the mat", "no", "a b"], ["the cat sat on a mat", "yes", "b a c"]
+    each = [Meteor().score([one], [other]).value for one, other in zip(ours, theirs, strict=True)]
+    found, corpus = Meteor(average="sentences").score(ours, theirs), Meteor().score(ours, theirs)
+    assert found.value == pytest.approx(sum(each) / 3) and abs(found.value - corpus.value) > 0.05
+    assert "average:sentences" in found.signature and "average:corpus" in corpus.signature
+    with pytest.raises(ConfigError, match="average"):
+        Meteor(average="words")

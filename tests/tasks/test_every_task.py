@@ -108,8 +108,10 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
 ) -> None:
     name, folder = trained
     given = KINDS[name].evaluated
-    answer = weft("evaluate", folder / "whole", *given, "--json", tmp_path / "scores.json")
+    files = ("--json", tmp_path / "scores.json", "--plot", tmp_path / "scores.png")
+    answer = weft("evaluate", folder / "whole", *given, *files)
     assert answer.code == 0, answer.err
+    assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
     scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["scores"]
     assert scores
     for label, score in scores.items():

@@ -87,9 +87,18 @@ def command(**given: Any) -> None:
 
 
 def _picture(name: str) -> "ReportPicture":
+    """What draws the scores of a task.
+
+    Raises:
+        ConfigError: nothing does, with the tasks that have a picture.
+    """
     import weft.inspect.reports
     from weft import rooms
+    from weft.errors import ConfigError
     from weft.inspect.reports.report import ReportPicture
 
-    kind: Any = rooms.find(weft.inspect.reports, ReportPicture, name)
+    kind: Any = rooms.get(weft.inspect.reports, ReportPicture, name)
+    if kind is None:
+        known = ", ".join(sorted(rooms.parts(weft.inspect.reports, ReportPicture)))
+        raise ConfigError(f"--plot: there is no picture of the scores of {name}; there is one of {known}")
     return kind()  # type: ignore[no-any-return]

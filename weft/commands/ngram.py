@@ -26,12 +26,15 @@ def command() -> None:
 def count(file: Path, order: int, kind: str, output: Path) -> None:
     """Count the n-grams of FILE, a sentence a line; contexts end with the line.
 
+    A word <unk> in FILE is a word of the model like any other (SRILM with -unk; KenLM's lmplz refuses it or
+    drops it), and has its share of what smoothing leaves for words that were never seen.
+
     \b
     weft ngram count train.txt --order 5 -o train.arpa
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.data.plain import PlainText
-    from weft.ngram.arpa import END, START, write
+    from weft.ngram.arpa import END, START, counts, write
     from weft.ngram.kneser_ney import kneser_ney
     from weft.tasks.prose.mixture import with_starts
     from weft.tasks.prose.stream import encode
@@ -47,7 +50,7 @@ def count(file: Path, order: int, kind: str, output: Path) -> None:
         words = [word.removeprefix("▁") for word in words]
     words[PAD], words[SOS], words[EOS] = "", START, END
     outputs.write(output, "".join(f"{line}\n" for line in write(model, words)))
-    sizes = ", ".join(f"{len(grams.keys):,}" for grams in model.orders)
+    sizes = ", ".join(f"{count:,}" for count in counts(model, words))
     guessed = "; some discounts were guessed, the text is short" if model.fallback else ""
     click.echo(f"{output}: n-grams of orders 1 to {order}: {sizes}{guessed}")
 

@@ -22,12 +22,15 @@ __all__ = ["quality_by_length", "save"]
 _VALUES_UP_TO = 4  # runs; more bars are too thin for figures
 
 
-def quality_by_length(runs: Mapping[str, Sequence[LengthRow]], *, title: str) -> Figure:
+def quality_by_length(
+    runs: Mapping[str, Sequence[LengthRow]], *, title: str, x: str = "words in the source sentence"
+) -> Figure:
     """Bars of one metric by source length, a colour a run, with intervals and the counts below.
 
     Args:
         runs: for each run's name its rows from `by_length`, all with the same metric and bins.
         title: what was tested, such as the name of the test set.
+        x: what the length is.
 
     Raises:
         DataError: no run, no score at all, or runs with different bins or metrics.
@@ -45,7 +48,7 @@ def quality_by_length(runs: Mapping[str, Sequence[LengthRow]], *, title: str) ->
     axes.set_xlim(-0.6, len(rows) - 0.4)
     axes.set_ylim(0, None)
     axes.margins(y=0.12)
-    axes.set_xlabel("words in the source sentence", color=INK)
+    axes.set_xlabel(x, color=INK)
     axes.set_ylabel(_scores(runs)[0].name, color=INK)
     axes.grid(axis="y", color=GRID, linewidth=0.7)
     axes.set_axisbelow(True)

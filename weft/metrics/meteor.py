@@ -5,6 +5,7 @@ and is not shipped; the signature says which stages ran. How words are matched: 
 """
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
@@ -12,6 +13,9 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from weft.errors import ConfigError
 from weft.metrics.align import align, chunks
 from weft.metrics.metric import Metric
+from weft.shapes import check_choice
+
+Average = Literal["corpus", "sentences"]
 
 STEMMERS: tuple[str, ...] = (
     *("porter", "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian"),
@@ -24,15 +28,16 @@ class Meteor(Metric):
 
     P = m/h, R = m/r, F = P R / (α P + (1 - α) R), penalty = γ (chunks / m)^β, METEOR = (1 - penalty) F,
     with m matched words, h and r the words of hypotheses and references, and a chunk a run of matches
-    that is adjacent on both sides. All counts are summed over the corpus first, as the paper says; many
-    kits average the sentences' scores instead, which is another number.
+    that is adjacent on both sides. All counts are summed over the corpus first, as the paper says; most
+    papers and kits report the mean of the sentences' scores, which is another number: average="sentences".
 
     Args:
         stem: "none", or a stemmer of nltk for a second stage: "porter" or a language.
+        average: "corpus" sums all counts first, "sentences" is the mean of the sentences' scores.
         alpha, beta, gamma: 0.9, 3, 0.5 are those of 2005; 0.81, 0.83, 0.28 those tuned in 2007.
 
     Raises:
-        ConfigError: no such stemmer, or nltk is not installed.
+        ConfigError: no such stemmer or average, or nltk is not installed.
 
     Source: Banerjee & Lavie 2005; Lavie & Agarwal 2007. Ours differs where the paper leaves a tie open:
         of the alignments with the fewest crossings, the one with the fewest chunks.
@@ -45,8 +50,16 @@ class Meteor(Metric):
     name = "METEOR"
 
     def __init__(
-        self, *, stem: str = "none", alpha: float = 0.9, beta: float = 3.0, gamma: float = 0.5
+        self,
+        *,
+        stem: str = "none",
+        average: Average = "corpus",
+        alpha: float = 0.9,
+        beta: float = 3.0,
+        gamma: float = 0.5,
     ) -> None:
+        check_choice("average", average, Average)
+        self.average = average
         self.stem, self.alpha, self.beta, self.gamma = stem, alpha, beta, gamma
         self._stages: list[Callable[[str], str]] = [str]
         if stem != "none":
@@ -56,12 +69,22 @@ class Meteor(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """[N, 4]: matches, chunks, words of the hypothesis, words of the reference."""
+        """[N, 4]: matches, chunks, words of the hypothesis, of the reference; or see `by_sentence`."""
         rows = [self._line(ours, theirs) for ours, theirs in zip(hypotheses, references, strict=True)]
-        return np.array(rows, dtype=np.float64)
+        counts = np.array(rows, dtype=np.float64).reshape(-1, 4)
+        return counts if self.average == "corpus" else self.by_sentence(counts)
+
+    def by_sentence(self, counts: np.ndarray) -> np.ndarray:
+        """[N, 4] counts to [N, 2], the score of each sentence and 1."""
+        return np.stack([self._score(counts), np.ones(len(counts))], 1)
 
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., 4] to [...]."""
+        """[..., 4] or [..., 2] to [...]."""
+        if self.average == "sentences":
+            return totals[..., 0] / np.maximum(totals[..., 1], 1)
+        return self._score(totals)
+
+    def _score(self, totals: np.ndarray) -> np.ndarray:
         m, runs, h, r = np.moveaxis(totals, -1, 0)
         matches = np.maximum(m, 1)
         # F = P R / (α P + (1-α) R) with P = m/h, R = m/r, multiplied out so that no match is no special case
@@ -71,7 +94,7 @@ class Meteor(Metric):
     def signature(self) -> str:
         stages = "exact" if self.stem == "none" else f"exact+{self.stem} stem"
         return (
-            f"nrefs:1|case:lc|tok:13a|stages:{stages}|synonyms:no|sum:corpus"
+            f"nrefs:1|case:lc|tok:13a|stages:{stages}|synonyms:no|average:{self.average}"
             f"|alpha:{self.alpha:g}|beta:{self.beta:g}|gamma:{self.gamma:g}"
         )
 

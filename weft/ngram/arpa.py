@@ -50,14 +50,15 @@ def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
             f"{wrong!r} holds white space, which parts the words of an ARPA file; spell it otherwise"
         )
     kept = np.array([bool(word) for word in words])
+    sizes = counts(model, words)
     if len({word for word in words if word}) < kept.sum():
         twice = next(word for place, word in enumerate(words) if word and word in words[:place])
         raise DataError(
             f"{twice!r} stands for two tokens, one of them a symbol; spell it otherwise in the text"
         )
     yield "\\data\\"
-    for number, grams in enumerate(model.orders, 1):
-        yield f"ngram {number}={int(kept.sum()) if number == 1 else len(grams.keys)}"
+    for number in range(1, model.order + 1):
+        yield f"ngram {number}={sizes[number - 1]}"
     names: list[str] = []
     for number, grams in enumerate(model.orders, 1):
         yield ""
@@ -78,6 +79,11 @@ def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
             yield f"{logp[place]:.9g}\t{name}{tail}"
     yield ""
     yield "\\end\\"
+
+
+def counts(model: NGram, words: Sequence[str]) -> list[int]:
+    """How many n-grams of each order are written; <unk> and <s> are among the first, padding is not."""
+    return [sum(map(bool, words)), *(len(grams.keys) for grams in model.orders[1:])]
 
 
 def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:

@@ -27,6 +27,11 @@ class ContextEvaluation(NamedTuple):
     sides: list[Side]
     beside: str  # what Side.words counts
 
+    @property
+    def lowest(self) -> dict[str, float]:
+        """Nats of the baselines of the perplexity."""
+        return {name: math.log(value) for name, value in self.scored[0].baselines.items()}
+
     def text(self) -> str:
         """For a reader."""
         return "\n".join([self.title, *report(self.scored)])

@@ -5,7 +5,7 @@ Read next: ../metrics/scored.py; ../inspect/quality.py, which draws the table by
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from weft.metrics.chrf import Chrf
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.metric import Score
-from weft.metrics.scored import Scored, as_json, fingerprint, report, scored
+from weft.metrics.scored import Scored, as_json, fingerprint, of_rows, report, scored
 from weft.models import Generator
 from weft.tasks.pairs.batch import collate_pairs
 from weft.tasks.pairs.kept import aligned, counted, scorable
@@ -36,7 +36,7 @@ class PairEvaluation(NamedTuple):
     title: str  # which data, which search
     outputs: list[str]  # a line for each pair of the data; empty where the pair is left out
     left_out: int  # pairs without text on one side: not translated, and in no score
-    scored: list[Scored]  # BLEU, chrF, METEOR, perplexity
+    scored: list[Scored]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
     ratio: float  # words of the outputs to words of the references
@@ -114,6 +114,7 @@ def evaluate(
         scored(metric, outputs, references, sources, baselines=lowest)
         for metric in (bleu, Chrf(lowercase=lowercase), Meteor())
     ]
+    found.append(sentences(found[-1], lowest, references))
     words = sum(len(line.split()) for line in references)
     return PairEvaluation(
         title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}",
@@ -124,6 +125,15 @@ def evaluate(
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
     )
+
+
+def sentences(corpus: Scored, lowest: Mapping[str, Sequence[str]], references: Sequence[str]) -> Scored:
+    """METEOR as the mean over sentences, which most papers report, from the counts of the corpus's."""
+    metric = Meteor(average="sentences")
+    assert corpus.statistics is not None
+    values = {name: metric.score(lines, references).value for name, lines in lowest.items()}
+    rows = metric.by_sentence(corpus.statistics)
+    return of_rows(metric, rows, baselines=values, items=corpus.items).renamed("METEOR, mean of sentences")
 
 
 def likelihood(

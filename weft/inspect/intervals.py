@@ -1,0 +1,68 @@
+"""Scores as points with their intervals, and the baselines beside them. Read next: picture.py."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from weft.errors import DataError
+from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.letters import printable
+from weft.metrics.scored import Scored
+
+MARKS = "|xd^v"
+
+
+def intervals(scores: Sequence[Scored], *, title: str, shared: bool = False) -> Figure:
+    """A row for each score: a point, a line for its 95 % interval, and a mark for each baseline.
+
+    Args:
+        scores: at least one.
+        title: which run, which data.
+        shared: all scores have one scale, such as one metric on several sets.
+
+    Raises:
+        DataError: no score.
+    """
+    if not scores:
+        raise DataError("intervals: expected at least 1 score, got 0")
+    size = (8.2, 1.3 + (0.42 if shared else 0.75) * len(scores))
+    figure = Figure(figsize=size, facecolor="white", dpi=100, layout="constrained")
+    rows = figure.subplots(len(scores), 1, sharex=shared, squeeze=False)[:, 0]
+    names = list(dict.fromkeys(name for one in scores for name in one.baselines))
+    for number, (axes, one) in enumerate(zip(rows, scores, strict=True)):
+        score = one.score
+        if score.low is not None and score.high is not None:
+            axes.plot([score.low, score.high], [0, 0], color=BARS[0], linewidth=4, alpha=0.35)
+        axes.plot([score.value], [0], "o", color=BARS[0], label="this run", clip_on=False, zorder=3)
+        for name, value in one.baselines.items():
+            place = names.index(name)
+            axes.plot(
+                [value], [0], MARKS[place % len(MARKS)], color=INK, markersize=9, label=name, clip_on=False
+            )
+        axes.set_yticks([0], [printable(score.name)], fontsize=9)
+        axes.set_ylim(-1, 1)
+        axes.margins(x=0.1)
+        if min([score.value, *one.baselines.values()]) >= 0:
+            axes.set_xlim(left=0)
+        axes.grid(axis="x", color=GRID, linewidth=0.7)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.spines["bottom"].set_color(FAINT)
+        last = number + 1 == len(scores)
+        axes.tick_params(colors=INK, length=0, labelsize=8, labelbottom=last or not shared)
+    handles: dict[str, Any] = {}
+    for axes in rows:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            handles.setdefault(str(label), handle)
+    legend = figure.legend(
+        list(handles.values()),
+        [name if name == "this run" else f"baseline: {printable(name)}" for name in handles],
+        loc="outside lower left",
+        frameon=False,
+        fontsize=8,
+        labelcolor=INK,
+    )
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    figure.suptitle(printable(title), fontsize=11, color=INK, parse_math=False)
+    return figure

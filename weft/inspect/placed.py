@@ -1,0 +1,92 @@
+"""A score by place: how it changes with distance, or what stands beside a word. Read next: picture.py."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.letters import printable
+
+BINS = 12
+"""Points of a line; where places have more values, neighbours are taken together."""
+
+
+class Point(NamedTuple):
+    """The mean of the values of neighbouring places, and its 95 % interval."""
+
+    place: float
+    mean: float
+    low: float
+    high: float
+
+
+def points(places: np.ndarray, values: np.ndarray) -> list[Point]:
+    """Means by place, each of about as many values where several places are taken together.
+
+    Args:
+        places, values: [N], one of each for every item.
+
+    Example:
+        >>> [(one.place, one.mean) for one in points(np.array([1, 1, 2]), np.array([0.0, 1.0, 3.0]))]
+        [(1.0, 0.5), (2.0, 3.0)]
+    """
+    order = np.argsort(places, kind="stable")
+    places, values = places[order], values[order]
+    known = np.unique(places)
+    if len(known) > BINS:
+        cuts = np.unique(np.quantile(places, np.arange(1, BINS) / BINS))
+        group = np.searchsorted(cuts, places, side="left")
+    else:
+        group = np.searchsorted(known, places)
+    found = []
+    for number in np.unique(group):
+        here = values[group == number]
+        half = 1.96 * float(here.std(ddof=1)) / np.sqrt(len(here)) if len(here) > 1 else 0.0
+        mean = float(here.mean())
+        middle = float(places[group == number].mean())
+        found.append(Point(middle, mean, mean - half, mean + half))
+    return found
+
+
+def by_place(
+    lines: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    baselines: Mapping[str, float],
+) -> Figure:
+    """A line each, with a band of 95 % around it, and the baselines across.
+
+    Args:
+        lines: by name, places [N] and values [N].
+        x, y: what the axes are.
+        title: which run, which data.
+        baselines: a value each.
+    """
+    figure = Figure(figsize=(7.6, 4.2), facecolor="white", dpi=100, layout="constrained")
+    axes = figure.subplots()
+    for number, (name, (places, values)) in enumerate(lines.items()):
+        drawn, colour = points(places, values), BARS[number % len(BARS)]
+        at = [one.place for one in drawn]
+        low, high = [one.low for one in drawn], [one.high for one in drawn]
+        axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(at, [one.mean for one in drawn], color=colour, marker="o", markersize=3.5, label=name)
+    for number, (name, value) in enumerate(baselines.items()):
+        style = ("--", ":", "-.")[number % 3]
+        axes.axhline(value, color=INK, linewidth=1, linestyle=style, label=f"baseline: {name}")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.margins(y=0.1)
+    axes.set_xlabel(x, color=INK)
+    axes.set_ylabel(y, color=INK)
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(FAINT)
+    axes.tick_params(colors=INK, length=0)
+    axes.set_title(printable(title), fontsize=11, color=INK, parse_math=False)
+    axes.legend(frameon=False, fontsize=8, labelcolor=INK, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
