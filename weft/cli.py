@@ -74,8 +74,10 @@ def group(context: click.Context) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code: 0, 2 for a user's mistake, 130 for Ctrl-C, 1 where
-    the reader of the output has gone.
+    """Run the command line and leave with its exit code.
+
+    0, 2 for a user's mistake, 3 where `predict` could not answer some of its inputs, 130 for Ctrl-C, 1
+    where the reader of the output has gone.
 
     Args:
         arguments: those of the process unless given.

@@ -16,6 +16,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.heads.head import Head, Loss
 from weft.nn.pools.pool import Pool
+from weft.nn.positions import most_positions
 from weft.randomness import for_rows, open_generator
 from weft.shapes import check_choice
 from weft.tree import State, at_step, detach, join_steps
@@ -103,6 +104,16 @@ class Generator(nn.Module):
         masks.check(mask, what="source mask")
         memory = self.encoder(self.source_embed(source), mask)
         return self.decoder.start(memory._replace(read=source), len(mask))
+
+    def most_written(self, read: int) -> int | None:
+        """How many tokens, the end counted, it has positions for after a source; None for any number.
+
+        Args:
+            read: tokens of the source.
+        """
+        most = most_positions(self.decoder)
+        continues = self.encoder is None and self.prompt != "ignored"  # the source takes positions too
+        return None if most is None else most - read * continues
 
     def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
         """One step of a search: tokens [N] and a state to log-probabilities [N, V] and the next state."""

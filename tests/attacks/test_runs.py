@@ -152,6 +152,19 @@ def test_a_tokenizer_of_another_program(jail: Jail, run: Path, name: str) -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "setting", ["max_extra: 100000000", "min_length: 1000000000", "max_ratio: .inf", "beam: 1000000000",
+                "batch_rows: 1000000000", "max_extra: 1.0e+300"]
+)  # fmt: skip
+def test_a_recipe_that_searches_without_end(jail: Jail, run: Path, setting: str) -> None:
+    recipe = run / "recipe.yaml"
+    name = setting.partition(":")[0]
+    lines = [line for line in recipe.read_text().split("\n") if not line.startswith(f"  {name}:")]
+    recipe.write_text("\n".join(lines).replace("\ndecoding:\n", f"\ndecoding:\n  {setting}\n"))
+    (run.parent / "in.txt").write_text("alpha beta\n")
+    refused(jail, run.parent, rf"{name}: .*(at most|needed)", "predict", run, run.parent / "in.txt")
+
+
 def test_weights_of_a_terabyte(jail: Jail, run: Path) -> None:
     path = run / "model.safetensors"
     bombs.sparse(path, 2**40, bombs.safetensors([2**38], 2**40))

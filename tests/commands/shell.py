@@ -46,6 +46,12 @@ def refused(answer: Answer) -> str:
     return said
 
 
+def unanswered(answer: Answer) -> list[str]:
+    """The sentences about inputs that could not be answered, all others having been."""
+    assert answer.code == 3 and "Traceback" not in answer.err, answer
+    return [line for line in answer.err.splitlines() if line.startswith("weft: ")]
+
+
 def content(folder: Path) -> dict[str, bytes | None]:
     """Everything below a folder: files with their bytes, folders with None, the lock left out."""
     found: dict[str, bytes | None] = {}

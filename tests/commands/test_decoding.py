@@ -8,6 +8,7 @@ from tests.commands import corpus
 from tests.commands.corpus import WORDS, translated
 from tests.commands.shell import refused, weft
 from weft.run import load
+from weft.search import budget
 
 TEXT = b"alpha beta\ngamma\n\ntheta zeta eta\n"
 RIGHT = [translated(line) for line in TEXT.decode().splitlines()]
@@ -36,6 +37,23 @@ def test_lengths_repetitions_and_groups(trained: Path) -> None:
     assert answers(trained, "--diverse", 2)[0] == RIGHT[0]
     assert answers(trained, "--coverage", 0.2, "--set", "normalisation=gnmt") == RIGHT
     assert answers(trained, "--set", "precision=bfloat16") == RIGHT
+
+
+@pytest.mark.parametrize("search", [(), ("--diverse", 3), ("--require", "sei"), ("--beam", 1)], ids=str)
+def test_a_batch_has_a_budget_of_tokens_that_changes_no_answer(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, search: tuple[object, ...]
+) -> None:
+    expected = answers(trained, "--scores", *search)
+    monkeypatch.setattr(budget, "TOKENS", 100)  # two sources at a time, or one
+    assert answers(trained, "--scores", *search) == expected
+
+
+def test_a_text_is_no_longer_than_the_budget_allows(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "TOKENS", 30)
+    options = "--beam", 3, "--set", "max_extra=100000"
+    assert [len(line.split()) for line in answers(trained, *options, "--min-length", 9)] == [9, 9, 0, 9]
+    said = refused(weft("predict", trained, *options, "--min-length", 10, stdin=TEXT))
+    assert "they take 11 tokens, the end included, but at most 10 can be written" in said
 
 
 def test_an_ensemble_of_a_run_with_itself_is_the_run(trained: Path, blind: Path) -> None:

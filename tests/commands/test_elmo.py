@@ -9,7 +9,7 @@ import pytest
 
 import weft as package
 from tests.commands import labelled
-from tests.commands.shell import refused, weft
+from tests.commands.shell import refused, unanswered, weft
 
 RECIPE = """\
 task: elmo
@@ -74,8 +74,8 @@ def test_one_word_has_two_vectors_in_two_contexts(run: Path) -> None:
 
 
 def test_wrong_lines_are_named(run: Path) -> None:
-    assert "standard input:1: 1 column came, need 3" in refused(weft("predict", run, stdin=b"bank\n"))
-    assert "'bank' is no word of 'a'" in refused(weft("predict", run, stdin=b"bank\ta\tthe bank\n"))
+    columns, word = unanswered(weft("predict", run, stdin=b"bank\nbank\ta\tthe bank\n"))
+    assert "standard input:1: 1 column came, need 3" in columns and "'bank' is no word of 'a'" in word
 
 
 def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft as package
-from tests.commands.shell import refused, untouched, weft
+from tests.commands.shell import refused, unanswered, untouched, weft
 from weft.data.vectors import read_vectors
 
 FRUIT, TOOLS = ["apple", "pear", "plum", "fig"], ["saw", "drill", "axe", "file"]
@@ -123,9 +123,9 @@ def test_every_way_to_learn_tells_fruit_from_tools(tmp_path: Path, change: str) 
 
 
 def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: Path) -> None:
-    said = weft("predict", run, stdin=b"apple\nzebra\n").err
-    assert "standard input:2: 'zebra' is none of the 14 words" in said
-    assert "standard input:1: 2 words came" in refused(weft("predict", run, stdin=b"apple pear\n"))
+    unknown, several = unanswered(weft("predict", run, stdin=b"apple\nzebra\napple pear\n"))
+    assert "standard input:2: 'zebra' is none of the 14 words" in unknown
+    assert "standard input:3: 2 words came" in several
     assert "ends in .txt" in refused(weft("export", run, "--vectors", tmp_path / "v.csv"))
     (tmp_path / "q.tsv").write_text("zebra\tgnu\t3\n")
     assert "0 of 1 pairs have vectors" in refused(weft("evaluate", run, "--data", tmp_path / "q.tsv"))

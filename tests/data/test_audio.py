@@ -98,8 +98,11 @@ def test_lists_name_files_beside_them(tmp_path: Path) -> None:
         (tmp_path / "b.wav", "zwei"),
     ]
     assert found[1].place == f"{tmp_path / 'x.tsv'}:3"
-    assert list(read_paths(tmp_path / "x.tsv")) == [tmp_path / "a/1.wav", tmp_path / "b.wav"]
-    assert list(read_paths(tmp_path / "b.wav")) == [tmp_path / "b.wav"]
+    assert list(read_paths(tmp_path / "x.tsv")) == [
+        (1, tmp_path / "a/1.wav"),
+        (3, tmp_path / "b.wav"),
+    ]
+    assert list(read_paths(tmp_path / "b.wav")) == [(1, tmp_path / "b.wav")]
 
 
 @pytest.mark.parametrize(

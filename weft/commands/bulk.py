@@ -6,6 +6,7 @@ together in order. What was answered before a kill is not answered again. Read n
 the same on a cluster.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -25,7 +26,24 @@ from weft.errors import ConfigError, DataError
 CHUNK = 512
 """Lines that are answered together."""
 
+WRONG = ".wrong"
+"""Ends the name of the file that says which lines of a chunk have no answer."""
+
 BOM = b"\xef\xbb\xbf"
+
+
+class Answered(NamedTuple):
+    """The answers to a chunk."""
+
+    texts: list[str]
+    wrong: list[str]  # of each line without an answer: its place, and why
+
+
+class Joined(NamedTuple):
+    """What was put together."""
+
+    lines: int  # of the input
+    wrong: list[str]
 
 
 class Part(NamedTuple):
@@ -56,7 +74,7 @@ def predict(
     done = 0
     for part in pending(parts, file):
         if part.number % count == rank:
-            write(parts, part.number, answered(opened, part, options, file, parts))
+            write(parts, part.number, *answered(opened, part, options, file, parts))
             done += len(part.lines)
     click.echo(f"{done:,} lines answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True)
 
@@ -82,7 +100,7 @@ def pending(parts: Path, file: Path) -> Iterator[Part]:
     return (part for part in chunks(file) if not (parts / f"{part.number:09}").exists())
 
 
-def answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path, folder: Path) -> list[str]:
+def answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path, folder: Path) -> Answered:
     """The answers to a chunk.
 
     Args:
@@ -93,25 +111,31 @@ def answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path, fo
         folder: takes the lines meanwhile.
 
     Raises:
-        DataError: a line cannot be answered, or the lines cannot be written.
+        DataError: a line cannot be read, or the lines cannot be written.
     """
     lines = folder / f".lines-{part.number:09}"
     try:
         # The mark, so that a line that begins with one keeps it.
         lines.write_bytes(BOM + "".join(f"{line}\n" for line in part.lines).encode())
-        return [answer.text for answer in opened.task.answers(opened.model, lines, options)]
+        answers = list(opened.task.answers(opened.model, lines, options))
+        wrong = [_in_whole(answer.wrong, lines, file, part) for answer in answers if answer.wrong]
+        return Answered([answer.text for answer in answers], wrong)
     except DataError as error:
-        found = re.match(rf"{re.escape(str(lines))}:(\d+): (.*)", str(error), re.DOTALL)
-        number = int(found[1]) + part.number * CHUNK if found else 0
-        raise DataError(f"{file}:{number}: {found[2]}" if found else str(error)) from None
+        raise DataError(_in_whole(str(error), lines, file, part)) from None
     except OSError as error:
         raise _unwritable(lines, error) from error
     finally:
         lines.unlink(missing_ok=True)
 
 
-def write(parts: Path, number: int, answers: Iterable[str]) -> None:
-    """Write the answers to a chunk, whole or not at all.
+def _in_whole(said: str, lines: Path, file: Path, part: Part) -> str:
+    """A sentence about a line of a chunk, with the line of the whole file."""
+    found = re.match(rf"{re.escape(str(lines))}:(\d+): (.*)", said, re.DOTALL)
+    return f"{file}:{int(found[1]) + part.number * CHUNK}: {found[2]}" if found else said
+
+
+def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]) -> None:
+    """Write the answers to a chunk atomically, after the reasons of those lines that have none.
 
     Raises:
         DataError: they cannot be written.
@@ -120,21 +144,24 @@ def write(parts: Path, number: int, answers: Iterable[str]) -> None:
 
     place = parts / f"{number:09}"
     try:
+        reasons = "".join(f"{one}\n" for one in wrong)
+        if reasons:
+            files.replace(place.with_suffix(WRONG), reasons.encode("utf-8", "replace"))
         files.replace(place, "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace"))
     except OSError as error:
         raise _unwritable(place, error) from error
 
 
-def join(file: Path, output: Path) -> int:
+def join(file: Path, output: Path) -> Joined:
     """Put the answered chunks together in the order of the input, and remove them.
 
     Returns:
-        How many lines of the input they answer.
+        How many lines of the input they answer, and those that have no answer.
 
     Raises:
         DataError: one is missing, or the output cannot be written.
     """
-    parts, lines = parts_of(output), 0
+    parts, lines, wrong = parts_of(output), 0, list[str]()
     temporary = output.with_name(f".writing-{output.name}")
     try:
         with open(temporary, "wb") as joined:
@@ -145,6 +172,8 @@ def join(file: Path, output: Path) -> int:
                 with open(place, "rb") as one:
                     shutil.copyfileobj(one, joined)
                 lines += len(part.lines)
+                with contextlib.suppress(FileNotFoundError):
+                    wrong += place.with_suffix(WRONG).read_text("utf-8").removesuffix("\n").split("\n")
             joined.flush()
             os.fsync(joined.fileno())
         os.replace(temporary, output)
@@ -153,7 +182,7 @@ def join(file: Path, output: Path) -> int:
     finally:
         temporary.unlink(missing_ok=True)
     shutil.rmtree(parts, ignore_errors=True)
-    return lines
+    return Joined(lines, wrong)
 
 
 def parts_of(output: Path) -> Path:

@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,9 @@ from weft.commands.searching import searching
 if TYPE_CHECKING:
     from weft.inspect.looks.look import Look
     from weft.run import Opened
+
+UNANSWERED = 3
+"""The exit code where some inputs have no answer and all others have one."""
 
 COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
 
@@ -82,10 +85,13 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
 )
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
 @click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
-def command(**given: Any) -> None:
+def command(**given: Any) -> int:
     """Answer each line of FILE, or of standard input, with the model of RUN.
 
     Which of the options there are depends on the task of the run; the others are refused.
+
+    A line that cannot be answered gets an empty line, the reason goes to standard error, and the exit code is
+    3; all other lines are answered.
 
     \b
     weft predict runs/en-es < in.txt > out.txt
@@ -104,8 +110,7 @@ def command(**given: Any) -> None:
     if given["output"] or given["processes"] or given["ray"]:
         _check_bulk(given)
     if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ and not given["ray"]:
-        _side_by_side(given)
-        return
+        return _side_by_side(given)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "predict", given, COMMON), given["device"], given["plugins"])
@@ -114,33 +119,52 @@ def command(**given: Any) -> None:
 
         if not _several(given) and not bulk.linewise(opened, file):
             opened.task.file([], given["output"])  # what it cannot write is refused before the work
-            answers = opened.task.answers(opened.model, sys.stdin.buffer if file is None else file, options)
+            source = sys.stdin.buffer if file is None else file
+            answers = list(opened.task.answers(opened.model, source, options))
             content = opened.task.file([answer.text for answer in answers], given["output"])
             outputs.write_bytes(given["output"], content)
             click.echo(f"written to {given['output']}", err=True)
-            return
+            return _code([answer.wrong for answer in answers if answer.wrong])
         if given["ray"]:
             from weft.commands import ray_job
 
             ray_job.predict(opened, file, given["output"], given)
         else:
             bulk.predict(opened, file, given["output"], options, given)
-        if "WORLD_SIZE" not in os.environ:
-            click.echo(f"{bulk.join(file, given['output']):,} lines: {given['output']}", err=True)
-        return
+        return _joined(file, given["output"]) if "WORLD_SIZE" not in os.environ else 0
     if file is None and sys.stdin.isatty():
         click.echo("type a line and press Enter; Ctrl-D ends", err=True)
     # As the input is read: UTF-8 and LF, whatever the terminal's or the system's own ways are.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     answers = opened.task.answers(opened.model, sys.stdin.buffer if file is None else file, options)
+    code = 0
     with _look(opened, given) as look:
         for answer in answers:
             click.echo(answer.text)
-            if look is not None:
+            if answer.wrong:
+                code = _code([answer.wrong])
+            elif look is not None:
                 look.see(answer.look)
     if look is not None and look.drawn:
         click.echo(f"{look.drawn} pictures: {plot}", err=True)
+    return code
+
+
+def _code(wrong: Sequence[str]) -> int:
+    """Say which inputs have no answer, and why; the exit code that tells of them."""
+    for one in wrong:
+        click.echo(f"weft: {one}", err=True)
+    return UNANSWERED if wrong else 0
+
+
+def _joined(file: Path, output: Path) -> int:
+    """Put the chunks together; the exit code."""
+    from weft.commands import bulk
+
+    joined = bulk.join(file, output)
+    click.echo(f"{joined.lines:,} lines: {output}", err=True)
+    return _code(joined.wrong)
 
 
 def _look(opened: "Opened", given: Mapping[str, Any]) -> "AbstractContextManager[Look | None]":
@@ -171,9 +195,8 @@ def _check_bulk(given: Mapping[str, Any]) -> None:
     outputs.check(given["output"])
 
 
-def _side_by_side(given: Mapping[str, Any]) -> None:
+def _side_by_side(given: Mapping[str, Any]) -> int:
     """The same command in several processes, then their answers put together."""
-    from weft.commands import bulk
     from weft.commands.launch import launch
 
     words = ["predict", str(given["run"]), str(given["file"])]
@@ -185,6 +208,4 @@ def _side_by_side(given: Mapping[str, Any]) -> None:
         values = value if option.multiple else [value]
         words += [name] if option.is_flag else [word for one in values for word in (name, str(one))]
     code = launch(words, given["processes"], together=False)
-    if code:
-        raise SystemExit(code)
-    click.echo(f"{bulk.join(given['file'], given['output']):,} lines: {given['output']}", err=True)
+    return code or _joined(given["file"], given["output"])

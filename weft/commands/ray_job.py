@@ -52,8 +52,9 @@ class Answerer:
             with tempfile.TemporaryDirectory() as folder:
                 answers = bulk.answered(self._opened, part, self._options, self._file, Path(folder))
         except WeftError as error:
-            return {"number": part.number, "answers": [""], "wrong": str(error)}
-        return {"number": part.number, "answers": answers, "wrong": ""}
+            return {"number": part.number, "answers": [""], "unanswered": [""], "wrong": str(error)}
+        unanswered = answers.wrong or [""]
+        return {"number": part.number, "answers": answers.texts, "unanswered": unanswered, "wrong": ""}
 
 
 def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> None:
@@ -67,7 +68,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
 
     Raises:
         ConfigError: Ray is not installed, or there is no such cluster.
-        DataError: a line cannot be answered, or the answers not be written.
+        DataError: a line cannot be read, or the answers not be written.
     """
     try:
         import ray
@@ -89,8 +90,8 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
     context.execution_options.preserve_order = True
     done = 0
     try:
-        for number, lines in _answers(ray.data, bulk.pending(parts, file), given, workers):
-            bulk.write(parts, number, lines)
+        for number, found in _answers(ray.data, bulk.pending(parts, file), given, workers):
+            bulk.write(parts, number, *found)
             done += 1
     finally:
         ray.shutdown()
@@ -99,7 +100,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
 
 def _answers(
     data: Any, pending: Iterator[bulk.Part], given: Mapping[str, Any], workers: int
-) -> Iterator[tuple[int, list[str]]]:
+) -> Iterator[tuple[int, bulk.Answered]]:
     while window := [{"number": part.number, "lines": part.lines} for part in islice(pending, WINDOW)]:
         chunks = data.from_items(window, override_num_blocks=len(window))
         made = chunks.map(
@@ -111,4 +112,5 @@ def _answers(
         for row in made.iter_rows():
             if row["wrong"]:
                 raise DataError(row["wrong"])
-            yield int(row["number"]), [str(answer) for answer in row["answers"]]
+            unanswered = [str(one) for one in row["unanswered"] if one]
+            yield int(row["number"]), bulk.Answered([str(one) for one in row["answers"]], unanswered)

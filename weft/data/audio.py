@@ -162,8 +162,8 @@ def read_spoken(path: str | Path) -> Iterator[Spoken]:
         yield Spoken(folder / columns[0].strip(), " ".join(columns[1].split()), place)
 
 
-def read_paths(source: str | Path | BinaryIO) -> Iterator[Path]:
-    """The recordings that a user names: one wav file, or a list of them, one a line.
+def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
+    """The recordings that a user names, each with its line: one wav file, or a list of them, one a line.
 
     Of a list, columns after the first are left aside.
 
@@ -171,9 +171,9 @@ def read_paths(source: str | Path | BinaryIO) -> Iterator[Path]:
         DataError: the list cannot be read.
     """
     if isinstance(source, str | Path) and Path(source).suffix.lower() in (".wav", ".wave"):
-        yield Path(source)
+        yield 1, Path(source)
         return
     folder = Path(source).parent if isinstance(source, str | Path) else Path()
-    for line in read_lines(source):
+    for number, line in enumerate(read_lines(source), 1):
         if line.strip():
-            yield folder / line.split("\t")[0].strip()
+            yield number, folder / line.split("\t")[0].strip()

@@ -70,6 +70,12 @@ def distance_of(
     return Relative(num_heads, both_ways=both_ways) if kind == "relative" else Distance()
 
 
+def most_positions(part: nn.Module) -> int | None:
+    """The longest sequence that a part of a model has position vectors for; None for any length."""
+    tables = [one.table.num_embeddings for one in part.modules() if isinstance(one, Learned)]
+    return min(tables, default=None)
+
+
 class Nowhere(nn.Module):
     """Adds nothing: order comes from elsewhere, or from nowhere."""
 
@@ -146,8 +152,8 @@ class Learned(nn.Module):
         )
         if last >= self.table.num_embeddings:
             raise ShapeError(
-                f"position {last} asked for, {self.table.num_embeddings} were learned; "
-                "shorten the text, train with a larger max_length or use sinusoidal positions"
+                f"expected at most {self.table.num_embeddings} positions, got {last + 1}; "
+                "shorten the text, or train a model with a larger max_length"
             )
         if isinstance(positions, range):
             return x + self.table.weight[positions.start : positions.stop]

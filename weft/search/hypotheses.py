@@ -3,10 +3,12 @@
 Read next: greedy.py.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 INFINITY = float("inf")
 
@@ -56,6 +58,13 @@ def distinct(hypotheses: Hypotheses, count: int, eos: int) -> Hypotheses:
         hypotheses.logp.gather(1, order).masked_fill(absent, -INFINITY),
         score.gather(1, order).masked_fill(absent, -INFINITY),
     )
+
+
+def joined(parts: Sequence[Hypotheses], eos: int) -> Hypotheses:
+    """The hypotheses of several batches one after the other."""
+    longest = max(part.tokens.shape[2] for part in parts)
+    tokens = [pad(part.tokens, (0, longest - part.tokens.shape[2]), value=eos) for part in parts]
+    return Hypotheses(torch.cat(tokens), *(torch.cat(each) for each in list(zip(*parts, strict=True))[1:]))
 
 
 def to_lists(hypotheses: Hypotheses, eos: int) -> list[list[list[int]]]:

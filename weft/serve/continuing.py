@@ -72,6 +72,7 @@ class Continued:
     text: str = ""  # what was written, up to a text that stops it
     sure: int = 0  # so many characters of it will not be taken back
     reason: str = ""  # "stop" or "length" when it has ended
+    most: int = 0  # tokens that may be written
 
 
 def go_on(writer: Writer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[Continued]]:
@@ -83,7 +84,8 @@ def go_on(writer: Writer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[lis
     rows = [Continued(ask, writer.tokens(ask.text)) for ask in asks]
     groups: dict[int, list[Continued]] = {}
     for row in rows:
-        row.reason = "" if row.ask.how.max_tokens else "length"
+        row.most = _most(writer, row)
+        row.reason = "" if row.most else "length"
         if not row.reason:
             groups.setdefault(len(row.given), []).append(row)
     if not groups:
@@ -91,6 +93,11 @@ def go_on(writer: Writer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[lis
     for group in groups.values():
         for _ in _together(writer, group, stopped):
             yield rows
+
+
+def _most(writer: Writer, row: Continued) -> int:
+    room, wanted = writer.room(len(row.given)), row.ask.how.max_tokens
+    return wanted if room is None else min(wanted, room)
 
 
 @torch.inference_mode()
@@ -130,7 +137,7 @@ def _add(writer: Writer, row: Continued, number: int, logp: Tensor) -> None:
         row.reason = "stop"
     else:
         row.added.append(number)
-        if len(row.added) >= how.max_tokens:
+        if len(row.added) >= row.most:
             row.reason = "length"
     count = min(how.logprobs, len(logp))
     best = logp.topk(count) if count else None

@@ -17,16 +17,18 @@ from torch import nn
 from weft.data.captions import read_captions
 from weft.data.lines import read_lines
 from weft.data.report import Report
-from weft.errors import DataError, within
+from weft.errors import DataError, ShapeError, within
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.cider import cider_d
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.nn.pictures.front import Front
+from weft.tasks.each import place, unanswered
 from weft.tasks.pairs.batch import PairBatch
 from weft.tasks.pairs.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.pairs.members import Member, joined, pieces
 from weft.tasks.pairs.scoring import GivenScores, score_file
+from weft.tasks.pairs.translator import written
 from weft.tasks.pictures.batch import Order, parts, spread
 from weft.tasks.pictures.caption_evaluation import CaptionEvaluation, coco, evaluate, exact
 from weft.tasks.pictures.captioner import Captioner, captioned
@@ -201,17 +203,23 @@ class Caption(Task):
         assert isinstance(model, Generator)
         captioner = self._captioner(model, self.decoding.asked(options), options.get("ensemble", ()))
         ahead: Answer | None = None
-        for path, number in self._asked(source):
-            picture = captioner.read(path)
-            found = next(captioner.captions(picture[None]))
-            shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
+        for path, number, where in self._asked(source):
+            try:
+                picture = captioner.read(path)
+                found = next(captioner.captions(picture[None]))
+                text = written(found, captioner.decoding.nbest, bool(options.get("scores")))
+                answer = Answer(text, (picture, found[0]))
+            except (DataError, ShapeError) as error:
+                if path == source:
+                    raise
+                found, answer = [], unanswered(where, error, captioner.decoding.nbest)
             if not options.get("coco"):
-                yield Answer("\n".join(shown), (picture, found[0]))
+                yield answer
                 continue
-            record = json.dumps(coco(number, found[0].text), ensure_ascii=False)
+            record = json.dumps(coco(number, found[0].text if found else ""), ensure_ascii=False)
             if ahead is not None:
                 yield ahead._replace(text=ahead.text + ",")
-            ahead = Answer(f"{'[' if ahead is None else ' '}{record}", (picture, found[0]))
+            ahead = answer._replace(text=f"{'[' if ahead is None else ' '}{record}")
         if ahead is not None:
             yield ahead._replace(text=ahead.text + "]")
 
@@ -268,16 +276,18 @@ class Caption(Task):
         """Generated pictures are what the model knows: others are scaled to their size."""
         return self.shape[0] if self.data.generated else None
 
-    def _asked(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str]]:
+    def _asked(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, str]]:
+        """Each picture's file, its number or name, and the line that names it."""
         files = asked(source) if isinstance(source, Path) else None
         if files is not None:
-            yield from ((file, file.stem) for file in files)
+            yield from ((file, file.stem, "") for file in files)
         elif isinstance(source, Path) and source.suffix.lower() in (".tsv", ".jsonl", ".json"):
             images = None if self.data.images is None else self.data.folder / self.data.images
             for one in read_captions(source, images, language=self.data.language):
-                yield one.path, one.number
+                yield one.path, one.number, ""
         else:
-            yield from ((Path(line.strip()), Path(line.strip()).stem) for line in read_lines(source))
+            for number, line in enumerate(read_lines(source), 1):
+                yield Path(line.strip()), Path(line.strip()).stem, place(source, number)
 
     def _batch(self, pixels: np.ndarray, rows: list[list[int]]) -> PairBatch:
         return captioned(pixels, rows, self._places)

@@ -6,6 +6,7 @@ labels/classifier.py, labels/evaluation.py.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal
 
@@ -18,12 +19,13 @@ from weft.data.labelled import MARK, LabelledText, kind_of
 from weft.data.lines import read_lines
 from weft.data.report import Report
 from weft.data.vectors import read_vectors
-from weft.errors import ConfigError, DataError, within
+from weft.errors import ConfigError, DataError, WeftError, within
 from weft.metrics.f1 import by_class
 from weft.models import Predictor
 from weft.nn.embed.grams import Grams
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts.standing import Standing, whole_words
+from weft.tasks.each import each, place, unanswered
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.begin import begin
 from weft.tasks.labels.check import check_labels
@@ -219,27 +221,23 @@ class Classify(Task):
         if options.get("plot") and options.get("ensemble"):
             raise ConfigError("--plot: draws where one model looked; leave out --plot or --ensemble")
         classifier = self.predictor(model, options.get("ensemble", ()))
-        texts: list[str] = []
-        most = WINDOW if isinstance(source, Path) else 1
-        for text in self._asked(source):
-            texts.append(text)
-            if len(texts) >= most:
-                yield from self._answered(classifier, texts, options)
-                texts = []
-        yield from self._answered(classifier, texts, options)
+        asked = self._asked(source)
+        while window := list(islice(asked, WINDOW if isinstance(source, Path) else 1)):
+            decided = each([text for _, text in window], classifier.classify)
+            for (number, text), one in zip(window, decided, strict=True):
+                if isinstance(one, WeftError):
+                    yield unanswered(place(source, number), one)
+                else:
+                    yield Answer(self._written(one, bool(options.get("scores"))), text)
 
-    def _asked(self, source: Path | BinaryIO) -> Iterator[str]:
+    def _asked(self, source: Path | BinaryIO) -> Iterator[tuple[int, str]]:
+        """Each text, and its line."""
         if isinstance(source, Path) and kind_of(source) != "lines":
-            yield from (one.text for one in LabelledText(source, text=self.data.text, label=self.data.text))
+            table = LabelledText(source, text=self.data.text, label=self.data.text)
+            yield from ((one.number, one.text) for one in table)
             return
-        for line in read_lines(source):
-            yield line.partition(" ")[2] if line.startswith(MARK) else line
-
-    def _answered(
-        self, classifier: Classifier, texts: list[str], options: Mapping[str, Any]
-    ) -> Iterator[Answer]:
-        for text, decided in zip(texts, classifier.classify(texts), strict=True):
-            yield Answer(self._written(decided, bool(options.get("scores"))), text)
+        for number, line in enumerate(read_lines(source), 1):
+            yield number, line.partition(" ")[2] if line.startswith(MARK) else line
 
     def _written(self, decided: Decided, scores: bool) -> str:
         if not scores:

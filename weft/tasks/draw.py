@@ -15,9 +15,10 @@ from torch import nn
 from weft.data.images import data_uri
 from weft.data.lines import read_lines
 from weft.data.report import Report
-from weft.errors import DataError, within
+from weft.errors import DataError, WeftError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
+from weft.tasks.each import each, place, unanswered
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.decoding import Decoding
 from weft.tasks.pairs.evaluation import mean_loss
@@ -172,8 +173,14 @@ class Draw(Task):
         """A picture for each line, as a data URI; `--plot DIR` makes files and a sheet of them."""
         painter = self.predictor(model, self.decoding.asked(options))
         texts = list(read_lines(source))
-        for text, picture in zip(texts, painter.draw(texts), strict=True):
-            yield Answer(data_uri(picture), (text, picture))
+        rows, chance = painter.decoding.batch_rows, painter.chance()
+        parts = (texts[at : at + rows] for at in range(0, len(texts), rows))
+        drawn = (one for part in parts for one in each(part, lambda some: painter.draw(some, chance)))
+        for number, (text, picture) in enumerate(zip(texts, drawn, strict=True), 1):
+            if isinstance(picture, WeftError):
+                yield unanswered(place(source, number), picture)
+            else:
+                yield Answer(data_uri(picture), (text, picture))
 
     def evaluate(
         self,

@@ -18,7 +18,7 @@ from weft.data.check import check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
 from weft.data.report import Report
-from weft.errors import DataError
+from weft.errors import DataError, ShapeError
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
 from weft.nn.embed.contextual import BothWays, Sentences
@@ -27,6 +27,7 @@ from weft.tasks.contexts import text
 from weft.tasks.contexts.comparer import Comparer
 from weft.tasks.contexts.evaluation import ContextEvaluation, Side, perplexity
 from weft.tasks.contexts.model import SIZES, Elmo, ElmoModel
+from weft.tasks.each import place, unanswered
 from weft.tasks.prose.data import ProseData
 from weft.tasks.tags.lexicon import Lexicon
 from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation
@@ -132,18 +133,13 @@ class ElmoTask(Task):
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
     ) -> Iterator[Answer]:
-        """One word, two contexts: for word TAB sentence TAB sentence, the cosine of each layer.
-
-        Raises:
-            DataError: names a line that is something else.
-        """
+        """One word, two contexts: for word TAB sentence TAB sentence, the cosine of each layer."""
         comparer = self.predictor(model)
-        name = source if isinstance(source, Path) else "standard input"
         for number, line in enumerate(read_lines(source), 1):
             try:
                 yield Answer(comparer.predict(line))
-            except DataError as error:
-                raise DataError(f"{name}:{number}: {error}") from None
+            except (DataError, ShapeError) as error:
+                yield unanswered(place(source, number), error)
 
     def evaluate(
         self,

@@ -15,10 +15,11 @@ from weft.data.check import check
 from weft.data.lines import read_lines
 from weft.data.questions import read_questions
 from weft.data.report import Report
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError, DataError, ShapeError
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.heads.head import Loss
+from weft.tasks.each import place, unanswered
 from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
 from weft.tasks.words.corpus import Corpus, Pieces, Table, Windows, WordList
 from weft.tasks.words.data import WordsData
@@ -152,12 +153,10 @@ class Embeddings(Task):
 
         Raises:
             ConfigError: less than one word is asked for.
-            DataError: a line of another number of words, or a word without a vector.
         """
         vectors, count = self.predictor(model), options.get("nbest", NEAREST)
         if count < 1:
             raise ConfigError(f"--nbest {count}: at least 1 is needed")
-        name = source if isinstance(source, Path) else "standard input"
         for number, line in enumerate(read_lines(source), 1):
             words = line.split()
             try:
@@ -168,8 +167,9 @@ class Embeddings(Task):
                     if len(words) == 1
                     else vectors.analogy(words[0], words[1], words[2], count)
                 )
-            except DataError as error:
-                raise DataError(f"{name}:{number}: {error}") from None
+            except (DataError, ShapeError) as error:
+                yield unanswered(place(source, number), error)
+                continue
             shown = [
                 f"{one.word}:{one.similarity:.4f}" if options.get("scores") else one.word for one in near
             ]

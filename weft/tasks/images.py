@@ -16,10 +16,11 @@ from torch import nn
 from weft.data.images import read_folders
 from weft.data.lines import read_lines
 from weft.data.report import Report
-from weft.errors import DataError, within
+from weft.errors import DataError, ShapeError, within
 from weft.metrics.f1 import by_class
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
+from weft.tasks.each import place, unanswered
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.pictures.batch import Order, source, spread
 from weft.tasks.pictures.check import check_classes
@@ -153,8 +154,14 @@ class Images(Task):
         """
         seer = self.predictor(model)
         files = asked(source) if isinstance(source, Path) else None
-        for path in files or (Path(line.strip()) for line in read_lines(source)):
-            probs = seer.probs(seer.read(path)[None])[0]
+        for number, path in enumerate(files or (Path(line.strip()) for line in read_lines(source)), 1):
+            try:
+                probs = seer.probs(seer.read(path)[None])[0]
+            except (DataError, ShapeError) as error:
+                if path == source:
+                    raise
+                yield unanswered("" if files else place(source, number), error)
+                continue
             order = np.argsort(-probs, kind="stable").tolist()
             told = [f"{self.names[n]}={probs[n]:.4f}" for n in order] if options.get("scores") else []
             yield Answer("\t".join([self.names[order[0]], *told]))

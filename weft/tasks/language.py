@@ -18,9 +18,10 @@ from torch import nn
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, check
 from weft.data.report import Report
-from weft.errors import CheckpointError, ConfigError, DataError, within
+from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, WeftError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
+from weft.tasks.each import place, unanswered
 from weft.tasks.prose.batch import ProseBatch, collate_lines, cut
 from weft.tasks.prose.data import ProseData
 from weft.tasks.prose.evaluation import ProseEvaluation, counted_for, evaluate, logp_of
@@ -29,7 +30,8 @@ from weft.tasks.prose.model import ProseModel, grows
 from weft.tasks.prose.scoring import token_logp
 from weft.tasks.prose.step import Mixed
 from weft.tasks.prose.stream import Pieces, Stream, Windows, encode, line_batches, lines_of, rarity
-from weft.tasks.prose.writer import Writer, Writing
+from weft.tasks.prose.writer import Writer
+from weft.tasks.prose.writing import Writing
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
 
@@ -234,12 +236,20 @@ class Language(Task):
         writer = self.predictor(model, self.decoding_with(options))
         typed = not isinstance(source, Path) and source.isatty()
         lines, kept = tee(read_lines(source))
-        for line, found in zip(kept, writer.write(lines, **({"window": 1} if typed else {})), strict=True):
-            shown = []
-            for one in found:
-                logp = one.logp if writer.decoding.max_tokens else writer.score(line).total
-                shown.append(f"{logp:.4f}\t{one.text}" if options.get("scores") else one.text)
-            yield Answer("\n".join(shown), found[0].text)
+        attempts = writer.attempts(lines, **({"window": 1} if typed else {}))
+        scores, count = bool(options.get("scores")), writer.decoding.nbest
+        for number, (line, found) in enumerate(zip(kept, attempts, strict=True), 1):
+            try:
+                if isinstance(found, WeftError):
+                    raise found
+                if scores and not writer.decoding.max_tokens:
+                    total = writer.score(line).total
+                    found = [one._replace(logp=total) for one in found]
+            except (DataError, ShapeError) as error:
+                yield unanswered(place(source, number), error, count)
+                continue
+            shown = [f"{one.logp:.4f}\t{one.text}" if scores else one.text for one in found]
+            yield Answer("\n".join([*shown, *[""] * (count - len(shown))]), found[0].text)
 
     def evaluate(
         self,

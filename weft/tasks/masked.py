@@ -19,7 +19,7 @@ from weft.data.check import check
 from weft.data.lines import read_lines
 from weft.data.plain import PlainText, no_words
 from weft.data.report import Report
-from weft.errors import CheckpointError, ConfigError, DataError, within
+from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, within
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
 from weft.nn.embed.pieces import PiecesInContext
@@ -28,6 +28,7 @@ from weft.tasks.contexts import text
 from weft.tasks.contexts.evaluation import ContextEvaluation, Side, perplexity
 from weft.tasks.contexts.filler import MASK, Filler
 from weft.tasks.contexts.masking import Hidden, Masked, MaskedModel, hide, words_in_pieces
+from weft.tasks.each import place, unanswered
 from weft.tasks.prose.data import ProseData
 from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
@@ -142,20 +143,16 @@ class MaskedTask(Task):
     def answers(
         self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
     ) -> Iterator[Answer]:
-        """Each line with its gaps filled; with --nbest N or --scores, the likeliest pieces of each gap.
-
-        Raises:
-            DataError: names a line without a gap.
-        """
+        """Each line with its gaps filled; with --nbest N or --scores, the likeliest pieces of each gap."""
         filler, count = self.predictor(model), options.get("nbest", 1)
         if count < 1:
             raise ConfigError(f"--nbest {count}: at least 1 is needed")
-        name = source if isinstance(source, Path) else "standard input"
         for number, line in enumerate(read_lines(source), 1):
             try:
                 filled = filler.fill(line, count)
-            except DataError as error:
-                raise DataError(f"{name}:{number}: {error}") from None
+            except (DataError, ShapeError) as error:
+                yield unanswered(place(source, number), error)
+                continue
             if count == 1 and not options.get("scores"):
                 yield Answer(filled.text)
                 continue

@@ -13,9 +13,10 @@ import numpy as np
 from torch import nn
 
 from weft.data.lines import read_lines
-from weft.errors import ConfigError, DataError, within
+from weft.errors import ConfigError, DataError, ShapeError, within
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
+from weft.tasks.each import place, unanswered
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.memories.data import Fresh, MemoryData
 from weft.tasks.memories.evaluation import MemoryEvaluation, evaluate, measure
@@ -107,12 +108,11 @@ class MemoryTask(Task):
     ) -> Iterator[Answer]:
         """A sum, or the letters that are remembered, for each line."""
         rememberer = self.predictor(model)
-        name = source if isinstance(source, Path) else "standard input"
         for number, line in enumerate(read_lines(source), 1):
             try:
                 yield Answer(rememberer.predict(line))
-            except DataError as error:
-                raise DataError(f"{name}:{number}: {error}") from None
+            except (DataError, ShapeError) as error:
+                yield unanswered(place(source, number), error)
 
     def evaluate(
         self,

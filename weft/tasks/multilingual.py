@@ -15,7 +15,6 @@ from torch import nn
 
 from weft.data.check import check
 from weft.data.joined import Joined
-from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.report import Report
@@ -36,6 +35,7 @@ from weft.tasks.pairs.members import joined, pieces
 from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.reading import encode_pairs
 from weft.tasks.pairs.scoring import GivenScores, perplexity, score_file
+from weft.tasks.pairs.translator import answers
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.tasks.translate import Translate
 from weft.text.vocabulary import Vocabulary
@@ -177,10 +177,7 @@ class Multilingual(Task):
         if "target" not in options:
             raise ConfigError(f"--target: name the language to write, one of {', '.join(self.data.targets)}")
         translator = self._asked(model, options).to(options["target"], options.get("source"))
-        typed = not isinstance(source, Path) and source.isatty()
-        for line, found in translator.pairs(read_lines(source), **({"window": 1} if typed else {})):
-            shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
-            yield Answer("\n".join(shown), (line, found[0]))
+        return answers(translator, source, options)
 
     def evaluate(
         self,

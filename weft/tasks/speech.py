@@ -17,14 +17,16 @@ from weft import jsonfile
 from weft.data.audio import read_paths, read_wav
 from weft.data.batching import Batches
 from weft.data.report import Report
-from weft.errors import CheckpointError, DataError, within
+from weft.errors import CheckpointError, DataError, ShapeError, within
 from weft.metrics.cer import Cer
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.heads.head import Loss
+from weft.tasks.each import place, unanswered
 from weft.tasks.pairs.decoding import EVALUATED, PREDICTED
 from weft.tasks.pairs.members import Member, joined, pieces
 from weft.tasks.pairs.scoring import GivenScores, score_file
+from weft.tasks.pairs.translator import written
 from weft.tasks.recordings.batch import RecordingBatch, collate_recordings
 from weft.tasks.recordings.check import check_recordings
 from weft.tasks.recordings.data import Recording, SpeechData
@@ -194,11 +196,17 @@ class Speech(Task):
         decoding = self.decoding.asked(options)
         assert isinstance(decoding, Listening)
         transcriber = self.predictor(model, decoding, options.get("ensemble", ()))
-        for path in read_paths(source):
-            frames = self.data.sound.of(read_wav(path))
-            found = next(transcriber.transcribe([frames]))
-            shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
-            yield Answer("\n".join(shown), (frames, found[0]))
+        for number, path in read_paths(source):
+            where = place(source, number)
+            try:
+                frames = self.data.sound.of(read_wav(path))
+                found = next(transcriber.transcribe([frames]))
+            except (DataError, ShapeError) as error:
+                if path == source:
+                    raise
+                yield unanswered(where, error, decoding.nbest)
+                continue
+            yield Answer(written(found, decoding.nbest, bool(options.get("scores"))), (frames, found[0]))
 
     def evaluate(
         self,

@@ -16,12 +16,13 @@ from weft.data.batching import Batches
 from weft.data.conllu import Sentence, read_sentences
 from weft.data.report import Report
 from weft.data.vectors import read_vectors
-from weft.errors import ConfigError, DataError, within
+from weft.errors import ConfigError, DataError, WeftError, within
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
 from weft.nn.heads.head import Loss
 from weft.tasks.contexts.standing import Standing
+from weft.tasks.each import each, place
 from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.tags.check import check_tags
 from weft.tasks.tags.data import TagData
@@ -202,15 +203,22 @@ class Tag(Task):
         for sentence in read_sentences(source, column=self.data.column):
             window.append(sentence)
             if len(window) >= most:
-                yield from self._answered(tagger, window, scores)
+                yield from self._answered(tagger, window, scores, source)
                 window = []
-        yield from self._answered(tagger, window, scores)
+        yield from self._answered(tagger, window, scores, source)
 
-    def _answered(self, tagger: Tagger, window: list[Sentence], scores: bool) -> Iterator[Answer]:
-        found = tagger.tag([sentence.forms for sentence in window], probs=scores)
-        for sentence, (tags, probs) in zip(window, found, strict=True):
-            lines = sentence.tagged(tags, self.data.column)
-            for row, prob in zip(sentence.rows, probs, strict=False):
+    def _answered(
+        self, tagger: Tagger, window: list[Sentence], scores: bool, source: Path | BinaryIO
+    ) -> Iterator[Answer]:
+        found = each([one.forms for one in window], lambda part: tagger.tag(part, probs=scores))
+        for sentence, tagged in zip(window, found, strict=True):
+            if isinstance(tagged, WeftError):  # its words keep their lines
+                untagged = sentence.tagged(["_"] * len(sentence.forms), self.data.column)
+                wrong = f"{place(source, sentence.first)}: {tagged}"
+                yield Answer("\n".join(untagged) + "\n", wrong=wrong)
+                continue
+            lines = sentence.tagged(tagged.tags, self.data.column)
+            for row, prob in zip(sentence.rows, tagged.probs, strict=False):
                 lines[row] = _with_prob(lines[row], prob)
             yield Answer("\n".join(lines) + "\n")
 
@@ -254,8 +262,8 @@ class Tag(Task):
 def _batch(lexicon: Lexicon, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> LabelBatch:
     spelled, mask = lexicon.read(sentences)
     target = np.zeros(mask.shape, dtype=np.int64)
-    for row, each in enumerate(tags):
-        target[row, : len(each)] = lexicon.encode(each)
+    for row, own in enumerate(tags):
+        target[row, : len(own)] = lexicon.encode(own)
     return LabelBatch(spelled, mask, torch.from_numpy(target), sum(map(len, sentences)))
 
 

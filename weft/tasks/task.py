@@ -46,6 +46,7 @@ class Answer(NamedTuple):
 
     text: str  # written as it is, with a line end after it
     look: Any = None  # what weft/inspect/looks/<task>.py draws from; None where nothing can be drawn
+    wrong: str = ""  # why there is no answer, its place first; the text then has its empty lines
 
 
 class Evaluation(Protocol):
@@ -211,7 +212,8 @@ class Task(ABC):
 
         Raises:
             ConfigError: options that do not fit together.
-            DataError: names file and line of an input that cannot be read.
+            DataError: the source cannot be read. An input that cannot be answered ends nothing: its answer
+                says why (each.py).
         """
 
     @abstractmethod

@@ -15,7 +15,6 @@ from torch import nn
 from weft.data.batching import Batches
 from weft.data.check import check
 from weft.data.joined import Joined
-from weft.data.lines import read_lines
 from weft.data.mixture import Mixture
 from weft.data.parallel import complete
 from weft.data.report import Report
@@ -34,7 +33,7 @@ from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.prepared import learn, stored, vocabulary_paths
 from weft.tasks.pairs.reading import SourceReader, encode_pairs
 from weft.tasks.pairs.scoring import GivenScores, perplexity, score_file
-from weft.tasks.pairs.translator import Translator
+from weft.tasks.pairs.translator import Translator, answers
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
 from weft.text.vocabulary import Vocabulary
 
@@ -201,10 +200,7 @@ class Translate(Task):
     ) -> Iterator[Answer]:
         """A translation a line, or the n best ones, each on its own line."""
         translator = self.predictor(model, self.decoding.asked(options), options.get("ensemble", ()))
-        typed = not isinstance(source, Path) and source.isatty()
-        for line, found in translator.pairs(read_lines(source), **({"window": 1} if typed else {})):
-            shown = [f"{one.score:.4f}\t{one.text}" if options.get("scores") else one.text for one in found]
-            yield Answer("\n".join(shown), (line, found[0]))
+        return answers(translator, source, options)
 
     def evaluate(
         self,

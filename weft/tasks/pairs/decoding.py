@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from weft.errors import ConfigError
+from weft.search.budget import check_most
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
 
@@ -93,6 +94,7 @@ class Decoding:
             value = getattr(self, name)
             if not least <= value < math.inf:
                 raise ConfigError(f"{name}: {value} came, at least {least} is needed")
+        check_most(self)
         if not 0 < self.temperature < math.inf:
             raise ConfigError(f"temperature: {self.temperature} came, a number above 0 is needed")
         if not 0 < self.top_p <= 1:

@@ -10,16 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.errors import ConfigError
+from weft.errors import ConfigError, ShapeError
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.search import rules
 from weft.search.beam import beam
+from weft.search.budget import most_rows, most_tokens
 from weft.search.coverage import coverage_penalty, covering
 from weft.search.diverse import diverse
 from weft.search.ensemble import ensemble
 from weft.search.greedy import greedy
-from weft.search.hypotheses import Hypotheses
+from weft.search.hypotheses import Hypotheses, joined
 from weft.search.required import required
 from weft.search.sampling import sample
 from weft.search.trace import Trace
@@ -69,12 +70,59 @@ class Searching:
             tokens, mask: on the models' device.
             trace: records a plain beam search.
             chance: of sampling; begins with the seed unless given.
+
+        Raises:
+            ConfigError: what must be written does not fit into the length allowed.
+            ShapeError: a source leaves the model no position to write at.
         """
         how = self._how
-        limits = torch.ceil(how.max_ratio * mask.sum(1)).long() + how.max_extra
+        width = {"beam": how.beam * (1 + sum(map(len, self._words))), "greedy": 1}.get(how.search, how.nbest)
+        limits = self._limits(mask.sum(1), width)
+        rows = most_rows(width, int(limits.max()))
+        if rows < len(tokens):
+            every = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)
+            return joined([self._search(*part, trace, chance) for part in every], EOS)
+        return self._search(tokens, mask, limits, trace, chance)
+
+    def _limits(self, lengths: Tensor, width: int) -> Tensor:
+        """How many tokens each source may get: by the settings, the models' positions and the budget."""
+        how = self._how
+        limits = torch.ceil(how.max_ratio * lengths).long() + how.max_extra
         if int(limits.min()) < self._least:
             self._too_short(int(limits.min()))
             limits = limits.clamp(min=self._least)
+        self._check_room(most_tokens(width))
+        limits = limits.clamp(max=most_tokens(width))
+        for model in self._models:
+            empty, most = model.most_written(0), model.most_written(int(lengths.max()))
+            if empty is None or most is None:
+                continue
+            self._check_room(empty)
+            if most < self._least:
+                raise ShapeError(
+                    f"{int(lengths.max())} tokens leave the model {max(0, most)} positions to write at, "
+                    f"expected at least {self._least}; shorten the text"
+                )
+            taken = lengths if most < empty else torch.zeros_like(lengths)  # by the source
+            limits = torch.minimum(limits, empty - taken)
+        return limits
+
+    def _check_room(self, most: int) -> None:
+        if most < self._least:
+            raise ConfigError(
+                f"prefix, require, min_length: they take {self._least} tokens, the end included, but at most "
+                f"{most} can be written; ask for less, or for a smaller beam"
+            )
+
+    def _search(
+        self,
+        tokens: Tensor,
+        mask: Tensor,
+        limits: Tensor,
+        trace: Trace | None,
+        chance: torch.Generator | None,
+    ) -> Hypotheses:
+        how = self._how
         first = torch.full((len(tokens),), SOS, device=tokens.device)
         with torch.inference_mode():
             state = tuple(model.start(tokens, mask) for model in self._models)

@@ -4,22 +4,27 @@ Read next: ../search/beam.py for how a translation is found; ../inspect/alignmen
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import torch
 
-from weft.errors import ConfigError
+from weft.data.lines import read_lines
+from weft.errors import ConfigError, WeftError
 from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
+from weft.tasks.each import Failure, each, place, unanswered
 from weft.tasks.pairs.batch import collate_pairs, pad
 from weft.tasks.pairs.decoding import Decoding
 from weft.tasks.pairs.reading import Reading
 from weft.tasks.pairs.searching import Searching
+from weft.tasks.task import Answer
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together
@@ -41,6 +46,10 @@ class Alignment(NamedTuple):
     source: list[int]
     target: list[int]
     shown: str  # which attention this is
+
+
+NOTHING = Translation("", -math.inf, -math.inf, [])
+"""Stands where there are fewer hypotheses than were asked for."""
 
 
 class Translator:
@@ -83,6 +92,15 @@ class Translator:
                 a window are sorted by length and decoded in batches.
             window: 1 answers each line at once.
         """
+        for line, found in self.attempts(lines, window=window):
+            if isinstance(found, WeftError):
+                raise found
+            yield line, found
+
+    def attempts(
+        self, lines: Iterable[str], *, window: int = WINDOW
+    ) -> Iterator[tuple[str, list[Translation] | Failure]]:
+        """As `pairs`, but a line that cannot be translated has the reason in the place of translations."""
         lines = iter(lines)
         chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
         while read := list(islice(lines, window)):
@@ -132,28 +150,40 @@ class Translator:
     def _device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    def _window(self, lines: list[str], chance: torch.Generator) -> list[list[Translation]]:
-        sources = self.source.encode_batch(lines)
+    def _window(self, lines: list[str], chance: torch.Generator) -> list[list[Translation] | Failure]:
         nothing = [Translation("", 0.0, 0.0, [])] * self.decoding.nbest
-        results: list[list[Translation]] = [nothing for _ in sources]
-        order = sorted((n for n, source in enumerate(sources) if source), key=lambda n: -len(sources[n]))
-        rows = self.decoding.batch_rows
-        for at in range(0, len(order), rows):
-            numbers = order[at : at + rows]
-            found = self.search([sources[n] for n in numbers], chance=chance)
-            texts = to_lists(found, EOS)
-            for row, number in enumerate(numbers):
-                target = self.target.extended(self.source.lent(lines[number]))
-                results[number] = [
-                    Translation(
-                        target.decode(tokens),
-                        float(found.score[row, k]),
-                        float(found.logp[row, k]),
-                        tokens,
-                    )
-                    for k, tokens in enumerate(texts[row])
-                ]
+        results: list[list[Translation] | Failure] = [nothing for _ in lines]
+        sources: dict[int, list[int]] = {}
+        for number, source in enumerate(each(lines, self.source.encode_batch)):
+            if isinstance(source, WeftError):
+                results[number] = source
+            elif source:
+                sources[number] = source
+        order = sorted(sources, key=lambda n: -len(sources[n]))
+        for at in range(0, len(order), self.decoding.batch_rows):
+            numbers = order[at : at + self.decoding.batch_rows]
+            found = each(numbers, lambda part: self._batch(part, sources, lines, chance))
+            for number, one in zip(numbers, found, strict=True):
+                results[number] = one
         return results
+
+    def _batch(
+        self,
+        numbers: Sequence[int],
+        sources: Mapping[int, list[int]],
+        lines: Sequence[str],
+        chance: torch.Generator,
+    ) -> Iterator[list[Translation]]:
+        """The n best translations of the lines of these numbers."""
+        found = self.search([sources[n] for n in numbers], chance=chance)
+        for row, texts in enumerate(to_lists(found, EOS)):
+            target = self.target.extended(self.source.lent(lines[numbers[row]]))
+            yield [
+                Translation(
+                    target.decode(tokens), float(found.score[row, k]), float(found.logp[row, k]), tokens
+                )
+                for k, tokens in enumerate(texts)
+            ]
 
     def search(
         self,
@@ -170,3 +200,21 @@ class Translator:
         """
         tokens, mask = pad([list(source) for source in sources])
         return self._searching(tokens.to(self._device), mask.to(self._device), trace, chance)
+
+
+def answers(translator: Translator, source: Path | BinaryIO, options: Mapping[str, Any]) -> Iterator[Answer]:
+    """What `weft predict` writes: a translation a line, or the n best ones, each on its own line."""
+    typed = not isinstance(source, Path) and source.isatty()
+    count = translator.decoding.nbest
+    attempts = translator.attempts(read_lines(source), window=1 if typed else WINDOW)
+    for number, (line, found) in enumerate(attempts, 1):
+        if isinstance(found, WeftError):
+            yield unanswered(place(source, number), found, count)
+            continue
+        yield Answer(written(found, count, bool(options.get("scores"))), (line, found[0]))
+
+
+def written(found: Sequence[Any], count: int, scores: bool) -> str:
+    """The n best texts, each on its own line, with its score and a tab before it where wanted."""
+    filled = [*found, *[NOTHING] * (count - len(found))]
+    return "\n".join(f"{one.score:.4f}\t{one.text}" if scores else one.text for one in filled)

@@ -63,10 +63,14 @@ class Painter:
         """The picture of one caption, [height, width, 3] uint8."""
         return next(self.draw([text]))
 
-    def draw(self, texts: Sequence[str]) -> Iterator[np.ndarray]:
-        """A picture for each caption."""
+    def chance(self) -> torch.Generator:
+        """New random numbers of sampling, from the seed."""
+        return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
+
+    def draw(self, texts: Sequence[str], chance: torch.Generator | None = None) -> Iterator[np.ndarray]:
+        """A picture for each caption; the random numbers begin with the seed unless given."""
         device = next(self.model.parameters()).device
-        chance = torch.Generator(device).manual_seed(self.decoding.seed)
+        chance = chance or self.chance()
         for part in parts(len(texts), self.decoding.batch_rows):
             rows = self.vocabulary.encode_batch(list(texts[part]))
             tokens, mask = pad([row or [UNK] for row in rows])

@@ -20,7 +20,7 @@ from weft.tasks.prose.data import ProseData
 from weft.tasks.prose.mixture import Counted, counted, halves, mixed, ngram_logp, tuned
 from weft.tasks.prose.scoring import token_logp
 from weft.tasks.prose.stream import Stream
-from weft.tasks.prose.writer import Writing
+from weft.tasks.prose.writing import Writing
 
 BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 """Least numbers of times that a token was seen in training."""

@@ -4,93 +4,30 @@ Read next: step.py, what a search sees of it; ../../search/sampling.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from weft.errors import ConfigError
+from weft.errors import WeftError
 from weft.models import Generator
+from weft.nn.positions import most_positions
 from weft.search.beam import beam
+from weft.search.budget import most_rows, most_tokens
 from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
 from weft.search.sampling import sample
+from weft.tasks.each import Failure, each
 from weft.tasks.prose.data import Batching
 from weft.tasks.prose.mixture import mixed, ngram_logp
 from weft.tasks.prose.scoring import token_logp
 from weft.tasks.prose.step import Mixed, Reader
 from weft.tasks.prose.stream import Stream
+from weft.tasks.prose.writing import Writing
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 WINDOW = 512  # lines of like length that are looked for together
-_LEAST = {
-    "beam": 1,
-    "nbest": 1,
-    "length_penalty": 0,
-    "top_k": 0,
-    "seed": 0,
-    "max_tokens": 0,
-    "max_lines": 1,
-    "stride": 0,
-    "order": 0,
-    "batch_rows": 1,
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Writing:
-    """How a text is gone on with, and how it is scored: a recipe's section `decoding`.
-
-    Args:
-        search: sample, greedy or beam.
-        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 leave every token in.
-        seed: of sampling.
-        nbest: continuations of each line.
-        beam, length_penalty: of beam search.
-        max_tokens: written at most; 0 writes nothing.
-        max_lines: line ends after which writing stops.
-        stop: texts before which writing stops.
-        batch_rows: lines written at once.
-        mixture: weight of an n-gram model of the training text beside the neural one, 0 to 1, or "tuned": the
-            weight that suits the validation text (each half of it has that of the other half).
-        order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
-        stride: of windows, when a text is scored; 0 takes their length. A smaller one gives more context.
-    """
-
-    search: Literal["sample", "greedy", "beam"] = "sample"
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 1
-    nbest: int = 1
-    beam: int = 5
-    length_penalty: float = 1.0
-    max_tokens: int = 100
-    max_lines: int = 1
-    stop: tuple[str, ...] = ()
-    batch_rows: int = 32
-    mixture: float | Literal["tuned"] = 0.0
-    order: int = 0
-    stride: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
-        if not self.temperature > 0:
-            raise ConfigError(f"temperature: {self.temperature} came, a number above 0 is needed")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: {self.top_p} came, a number above 0 and at most 1 is needed")
-        if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
-            raise ConfigError(f"mixture: {self.mixture} came, a weight from 0 to 1 or tuned is needed")
-        if self.search == "beam" and self.nbest > self.beam:
-            raise ConfigError(
-                f"nbest: {self.nbest} of a beam of {self.beam} came; raise beam to {self.nbest}"
-            )
-        if self.search == "greedy" and self.nbest > 1:
-            raise ConfigError(f"nbest: greedy search gives 1, {self.nbest} came; sample, or use beam")
 
 
 class Written(NamedTuple):
@@ -162,23 +99,43 @@ class Writer:
             texts: read `window` at a time; those with equally many tokens are written side by side.
             window: 1 answers each at once.
         """
+        for found in self.attempts(texts, window=window):
+            if isinstance(found, WeftError):
+                raise found
+            yield found
+
+    def attempts(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written] | Failure]:
+        """As `write`, but a text that cannot be gone on with has the reason in the place of continuations."""
         chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
         texts = iter(texts)
         while some := list(islice(texts, window)):
-            rows = [self.tokens(text) for text in some]
-            found: list[list[Written]] = [[] for _ in some]
-            lengths: dict[int, list[int]] = {}
-            for number, row in enumerate(rows):
-                lengths.setdefault(len(row), []).append(number)
-            for numbers in lengths.values():
-                for at in range(0, len(numbers), self.decoding.batch_rows):
-                    part = numbers[at : at + self.decoding.batch_rows]
-                    written = self._search([rows[number] for number in part], chance)
-                    for place, number in enumerate(part):
-                        found[number] = [
-                            self.written(some[number], rows[number], *one) for one in written[place]
-                        ]
-            yield from found
+            yield from self._window(some, chance)
+
+    def _window(self, some: Sequence[str], chance: torch.Generator) -> list[list[Written] | Failure]:
+        found: list[list[Written] | Failure] = [[] for _ in some]
+        rows: dict[int, list[int]] = {}
+        lengths: dict[int, list[int]] = {}
+        for number, row in enumerate(each(some, lambda part: map(self.tokens, part))):
+            if isinstance(row, WeftError):
+                found[number] = row
+                continue
+            rows[number] = row
+            lengths.setdefault(len(row), []).append(number)
+
+        def go_on(numbers: Sequence[int]) -> list[list[Written]]:
+            written = self._search([rows[n] for n in numbers], chance)
+            return [
+                [self.written(some[n], rows[n], *one) for one in row]
+                for n, row in zip(numbers, written, strict=True)
+            ]
+
+        for length, numbers in lengths.items():
+            size = min(self.decoding.batch_rows, most_rows(self._width, self._most(length)))
+            for at in range(0, len(numbers), size):
+                part = numbers[at : at + size]
+                for number, one in zip(part, each(part, go_on), strict=True):
+                    found[number] = one
+        return found
 
     def score(self, text: str) -> Scored:
         """How likely each token of a text is, after a line end, and its own line end after it."""
@@ -202,6 +159,22 @@ class Writer:
         """The tokens of a text; a line end in it is </s>."""
         rows = self.vocabulary.encode_batch(text.split("\n"))
         return [token for row in rows for token in (EOS, *row)][1:]
+
+    def room(self, read: int) -> int | None:
+        """How many tokens the model has positions for after so many; None for any number."""
+        # The line end before a text takes one more; windows begin anew before they are full.
+        most = None if self.reader.window is not None else most_positions(self.model.decoder)
+        return None if most is None else max(0, most - read)
+
+    @property
+    def _width(self) -> int:
+        return {"beam": self.decoding.beam, "greedy": 1}.get(self.decoding.search, self.decoding.nbest)
+
+    def _most(self, read: int) -> int:
+        """Tokens that are written at most after so many."""
+        room = self.room(read)
+        most = min(self.decoding.max_tokens, most_tokens(self._width))
+        return max(1, most if room is None else min(most, room))
 
     @property
     def _device(self) -> torch.device:
@@ -240,7 +213,7 @@ class Writer:
         banned = (PAD, UNK, SOS)
         with torch.inference_mode():
             state, first = self.reader.start(rows)
-            step, most = self.reader.step, how.max_tokens
+            step, most = self.reader.step, self._most(len(rows[0]))
             if how.search == "greedy":
                 found = greedy(step, state, first, eos=end, max_length=most, banned=banned)
             elif how.search == "beam":

@@ -1,0 +1,162 @@
+"""An input that cannot be answered leaves an empty line, says why and where, and spoils no other: code 3."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.commands.shell import Answer, unanswered, weft
+from tests.tasks.every import KINDS, make_prose
+from weft.commands import bulk
+
+ENDS = (
+    "training.max_updates=1",
+    "training.monitors=false",
+    "training.tensorboard=false",
+    "training.device=cpu",
+)
+SHORT = (
+    "{use: transformer, size: 12, num_layers: 1, num_heads: 2, inner: 13, positions: learned, max_length: 29}"
+)
+ENCODER = (f"model.encoder={SHORT}",)
+LONG = " ".join(["one"] * 71)
+
+
+class Case(NamedTuple):
+    """Lines of which the second cannot be answered.
+
+    kind: of tests/tasks/every.py.
+    changes: of the recipe.
+    lines: three.
+    why: in the sentence about the second.
+    options: of predict; `per_line` lines are written for each.
+    """
+
+    kind: str
+    changes: Sequence[str]
+    lines: tuple[str, str, str]
+    why: str
+    options: Sequence[str] = ()
+    per_line: int = 1
+    make: Callable[[Path], Path] | None = None
+
+
+POSITIONS = "expected at most 29 positions, got"
+CASES = {
+    "translate": Case(
+        "translate", ENCODER, ("alpha beta", LONG, "gamma"), POSITIONS, ("--nbest", "2", "--scores"), 2
+    ),
+    "translate, diverse": Case(
+        "translate", ENCODER, ("alpha beta", LONG, "gamma"), POSITIONS, ("--diverse", "3", "--nbest", "3"), 3
+    ),
+    "summarise": Case("summarise without copying", ENCODER, ("alpha", LONG, "beta ."), POSITIONS),
+    "multilingual": Case("multilingual", ENCODER, ("one", LONG, "two"), POSITIONS, ("--target", "bb")),
+    "language": Case(
+        "language",
+        (f"model.decoder={SHORT}", "data.batches=lines", "decoding.search=greedy", "decoding.max_tokens=3"),
+        ("the cat", LONG, "a mat"),
+        "positions",
+        ("--scores",),
+        make=lambda folder: make_prose(folder, batches="lines"),
+    ),
+    "classify": Case("classify", ENCODER, ("a fine film", LONG, "grim"), POSITIONS, ("--scores",)),
+    "masked": Case("masked", ENCODER, ("the [MASK] can", LONG + " [MASK]", "a [MASK]"), POSITIONS),
+    "masked, no gap": Case("masked", (), ("the [MASK] can", "the cat", "a [MASK]"), "there is no [MASK]"),
+    "draw": Case("draw", (*ENCODER, "decoding.search=greedy"), ("red circle", LONG, "top"), POSITIONS),
+    "embeddings": Case("embeddings", (), ("apple", "zebra", "saw"), "'zebra' is none of the"),
+    "embeddings, three": Case("embeddings", (), ("apple fig saw", "apple fig", "saw"), "2 words came"),
+    "elmo": Case("elmo", (), ("bank\tthe bank\tgo bank", "bank", "now\tnow\tgo now"), "1 column came"),
+    "memory": Case("memory", (), ("0.31 0.7* 0.9*", "0.31 x", "0.5* 0.2*"), "'0.31 x' came"),
+}  # fmt: skip
+
+
+def trained(case: Case, folder: Path) -> Path:
+    kind = KINDS[case.kind]
+    answer = weft(
+        "train", (case.make or kind.make)(folder / "toy"), "--run", folder / "run", *ENDS, *case.changes
+    )
+    assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def predicted(run: Path, path: Path, lines: Sequence[str], *options: object) -> Answer:
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return weft("predict", run, path, *options)
+
+
+def told(answer: Answer) -> list[str]:
+    assert "sinusoidal" not in answer.err
+    return unanswered(answer)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_others_are_answered(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    run, path, out = trained(case, tmp_path), tmp_path / "in.txt", tmp_path / "out.txt"
+    first, second = (predicted(run, path, [line], *case.options) for line in case.lines[::2])
+    assert first.code == second.code == 0, first.err + second.err
+    expected = first.out + "\n" * case.per_line + second.out
+    together = predicted(run, path, case.lines, *case.options)
+    (said,) = told(together)
+    assert f"{path}:2: " in said and case.why in said
+    assert together.out == expected
+    written = weft("predict", run, path, *case.options, "--output", out)
+    assert told(written) == [said] and out.read_text("utf-8") == expected and not bulk.parts_of(out).exists()
+    piped = weft("predict", run, *case.options, stdin=path.read_bytes())
+    assert told(piped) == [said.replace(str(path), "standard input")] and piped.out == expected
+
+
+def test_a_sentence_that_cannot_be_tagged_keeps_its_words(tmp_path: Path) -> None:
+    run = trained(Case("tag", ENCODER, ("", "", ""), ""), tmp_path)
+    alone = predicted(run, tmp_path / "in.txt", ["telo beding", "gruno"])
+    answer = predicted(run, tmp_path / "in.txt", ["telo beding", LONG, "gruno"])
+    (said,) = told(answer)
+    assert f"{tmp_path / 'in.txt'}:2: {POSITIONS} 71" in said
+    assert answer.out.split("\n\n")[1].split("\n") == ["one\t_"] * 71
+    assert answer.out.replace("one\t_\n" * 71 + "\n", "") == alone.out
+
+
+@pytest.mark.parametrize("kind", ["images", "caption", "speech"])
+def test_a_file_that_cannot_be_read_leaves_its_line_empty(kind: str, tmp_path: Path) -> None:
+    run = trained(Case(kind, ("training.max_updates=1",), ("", "", ""), ""), tmp_path)
+    files = sorted(one for one in (tmp_path / "toy").rglob("*") if one.suffix in (".png", ".wav"))[:2]
+    lines = [str(files[0]), str(tmp_path / "gone.png"), str(files[1])]
+    alone = [predicted(run, tmp_path / "list.txt", [line]) for line in lines[::2]]
+    answer = predicted(run, tmp_path / "list.txt", lines)
+    (said,) = told(answer)
+    assert f"{tmp_path / 'list.txt'}:2: " in said and "gone.png" in said
+    assert answer.out == alone[0].out + "\n" + alone[1].out
+
+
+def test_chunks_keep_what_was_said_and_name_lines_of_the_whole_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = trained(CASES["classify"], tmp_path)
+    lines = ["a fine film", "grim", LONG, "this", "was", "a film", "fine", LONG, LONG, "grim"]
+    plain = predicted(run, tmp_path / "in.txt", lines)
+    places = [f"in.txt:{number}: {POSITIONS}" for number in (3, 8, 9)]
+    assert all(place in one for place, one in zip(places, told(plain), strict=True))
+    monkeypatch.setattr(bulk, "CHUNK", 3)
+    out = tmp_path / "out.txt"
+    written = weft("predict", run, tmp_path / "in.txt", "--output", out)
+    assert told(written) == told(plain) and out.read_text("utf-8") == plain.out
+
+
+@pytest.mark.parametrize("search", ["--beam=3", "--beam=1", "--sample", "--diverse=2"])
+def test_a_search_ends_where_the_model_has_no_more_positions(search: str, tmp_path: Path) -> None:
+    case = Case("translate", (*ENCODER, f"model.decoder={SHORT}", "decoding.max_extra=99"), ("", "", ""), "")
+    run = trained(case, tmp_path)
+    answer = predicted(run, tmp_path / "in.txt", ["alpha beta", "gamma"], search)
+    assert answer.code == 0 and len(answer.lines) == 2
+    least = predicted(run, tmp_path / "in.txt", ["alpha", "gamma"], "--min-length", "28", search)
+    assert least.code == 0 and all(len(line.split()) in (28, 29) for line in least.lines)
+    more = predicted(run, tmp_path / "in.txt", ["alpha"], "--min-length", "29", search)
+    assert more.code == 2 and "at most 29 can be written" in more.err
+
+
+def test_a_language_model_writes_as_far_as_its_positions_reach(tmp_path: Path) -> None:
+    case = CASES["language"]
+    run = trained(case._replace(changes=[*case.changes[:3], "decoding.max_tokens=500"]), tmp_path)
+    answer = predicted(run, tmp_path / "in.txt", ["the cat", "a mat on the cat"])
+    assert answer.code == 0 and all(0 < len(line.split()) <= 30 for line in answer.lines)

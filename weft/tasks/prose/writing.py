@@ -1,0 +1,75 @@
+"""A language model's section `decoding`: how it goes on with a text. Read next: writer.py."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from weft.errors import ConfigError
+from weft.search.budget import check_most
+
+_LEAST = {
+    "beam": 1,
+    "nbest": 1,
+    "length_penalty": 0,
+    "top_k": 0,
+    "seed": 0,
+    "max_tokens": 0,
+    "max_lines": 1,
+    "stride": 0,
+    "order": 0,
+    "batch_rows": 1,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """How a text is gone on with, and how it is scored: a recipe's section `decoding`.
+
+    Args:
+        search: sample, greedy or beam.
+        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 leave every token in.
+        seed: of sampling.
+        nbest: continuations of each line.
+        beam, length_penalty: of beam search.
+        max_tokens: written at most; 0 writes nothing.
+        max_lines: line ends after which writing stops.
+        stop: texts before which writing stops.
+        batch_rows: lines written at once.
+        mixture: weight of an n-gram model of the training text beside the neural one, 0 to 1, or "tuned": the
+            weight that suits the validation text (each half of it has that of the other half).
+        order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
+        stride: of windows, when a text is scored; 0 takes their length. A smaller one gives more context.
+    """
+
+    search: Literal["sample", "greedy", "beam"] = "sample"
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 1
+    nbest: int = 1
+    beam: int = 5
+    length_penalty: float = 1.0
+    max_tokens: int = 100
+    max_lines: int = 1
+    stop: tuple[str, ...] = ()
+    batch_rows: int = 32
+    mixture: float | Literal["tuned"] = 0.0
+    order: int = 0
+    stride: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in _LEAST.items():
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        check_most(self)
+        if not self.temperature > 0:
+            raise ConfigError(f"temperature: {self.temperature} came, a number above 0 is needed")
+        if not 0 < self.top_p <= 1:
+            raise ConfigError(f"top_p: {self.top_p} came, a number above 0 and at most 1 is needed")
+        if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
+            raise ConfigError(f"mixture: {self.mixture} came, a weight from 0 to 1 or tuned is needed")
+        if self.search == "beam" and self.nbest > self.beam:
+            raise ConfigError(
+                f"nbest: {self.nbest} of a beam of {self.beam} came; raise beam to {self.nbest}"
+            )
+        if self.search == "greedy" and self.nbest > 1:
+            raise ConfigError(f"nbest: greedy search gives 1, {self.nbest} came; sample, or use beam")
