@@ -1,13 +1,14 @@
 # Weft's chores. Every target makes what it needs, in .venv of this checkout; only Python 3.11+ must be there.
+#   make setup   install Weft to use it
 #   make demo    train, score, use and look into a small translator
-#   make test    run the tests
+#   make test    add the test tools, run the tests
 #   make check   format, lint, types, import direction
 #   make docs    the documentation site, in build/site
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-hashed demo test test-all check audit sbom lock format docs clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all check audit sbom lock format docs clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -16,33 +17,38 @@ PYTEST_ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 NEEDS := pyproject.toml constraints.txt hatch_build.py $(wildcard weft/native/*.cpp weft/native/*.h)
-USERS := .[test,serve-tests]
+USERS := .[parquet,serve]
+TESTERS := .[test,serve-tests]
 DEVELOPERS := .[test,serve-tests,dev]
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
 
-# pip, with its large downloads and its errors on the screen, and all it says in .venv/setup.log
+# pip: what it is doing is shown, and every 20 seconds that it still works; all it says goes to .venv/setup.log
 define install
-@{ $(RUN) -m pip install --disable-pip-version-check $(1); echo $$? >$(VENV)/status; } 2>&1 | tee $(VENV)/setup.log \
-    | grep --line-buffered -E "Downloading .*([0-9]{2,}\.[0-9] MB|[0-9]{3,} MB|GB)|^ *(ERROR|error|fatal)" || true; \
+@begun=$$(date +%s); (while sleep 20 >/dev/null 2>&1; do echo "  ... $$(($$(date +%s) - begun)) seconds"; done) & beat=$$!; \
+    trap 'kill $$beat 2>/dev/null' EXIT; \
+    { $(RUN) -m pip install --disable-pip-version-check $(1); echo $$? >$(VENV)/status; } 2>&1 | tee $(VENV)/setup.log \
+    | grep --line-buffered -E "^ *(Collecting|Building|Preparing|Installing coll|Successfully|ERROR|error|fatal)|Downloading .*[0-9] [MG]B" \
+    | awk '{ print "  " substr($$0, 1, 100); fflush() }' || true; \
     status=$$(cat $(VENV)/status); [ "$$status" = 0 ] || echo "pip failed; all it said is in $(VENV)/setup.log" >&2; exit $$status
 endef
 
 help:
-	@sed -n '2,7s/^# \{0,1\}//p' Makefile
+	@sed -n '2,8s/^# \{0,1\}//p' Makefile
 
 setup: $(VENV)/ready
+setup-test: $(VENV)/ready-test
 setup-dev: $(VENV)/ready-dev
 
 demo: $(VENV)/ready
 	@OMP_WAIT_POLICY=passive $(RUN) -m weft demo
 
-test: $(VENV)/ready
+test: $(VENV)/ready-test
 	@echo "make test: the tests of tests/ and the examples in the docstrings of weft/, without the slow ones"
 	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal -m "not slow" $(PYTEST_ARGS)
 	@echo "All passed. Next: make demo (a translator in minutes), make test-all (the slow tests too), make check."
 
-test-all: $(VENV)/ready
+test-all: $(VENV)/ready-test
 	@echo "make test-all: every test, the slow ones too"
 	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
 
@@ -104,13 +110,19 @@ $(VENV)/ready: $(NEEDS) | $(VENV)/made
 	@echo "Installing Weft and what it runs on into $(VENV), from constraints.txt."
 	@echo "torch is the large part: some 200 MB for the CPU, several GB with the CUDA libraries that Linux gets by"
 	@echo "default; for the CPU alone: make setup TORCH_INDEX=(address of the CPU wheels)"
-	@echo "It takes a minute or two; the compiled cells are built too where there is a compiler."
+	@echo "Two to five minutes, the download of torch included; where there is a C++ compiler, the compiled cells"
+	@echo "take up to three minutes of CPU time of that."
 	$(if $(TORCH_INDEX),$(call install,--index-url "$(TORCH_INDEX)" -c constraints.txt torch))
 	$(call install,-c constraints.txt -e "$(USERS)")
 	@touch $@
 	@echo "Ready. $(VENV)/bin/weft --help shows what it can do."
 
-$(VENV)/ready-dev: $(VENV)/ready
+$(VENV)/ready-test: $(VENV)/ready
+	@echo "Installing pytest and what the tests compare with into $(VENV)."
+	$(call install,-c constraints.txt -e "$(TESTERS)")
+	@touch $@
+
+$(VENV)/ready-dev: $(VENV)/ready-test
 	@echo "Installing ruff, mypy and pre-commit into $(VENV)."
 	$(call install,-c constraints.txt -e "$(DEVELOPERS)")
 	@touch $@

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.M)
-BUILT = ["weft", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"]
+BUILT = ["weft", "recipes", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"]
 
 
 def pins(file: str) -> dict[str, set[str]]:
@@ -43,6 +43,8 @@ def test_a_wheel_built_twice_is_the_same_to_the_bit(tmp_path: Path) -> None:
     assert first.name == second.name
     names = [sorted(zipfile.ZipFile(wheel).namelist()) for wheel in (first, second)]
     assert names[0] == names[1] and "weft/cli.py" in names[0]
+    recipes = {f"weft/{path.relative_to(ROOT)}" for path in (ROOT / "recipes").rglob("*.yaml")}
+    assert recipes and recipes <= set(names[0])
     differ = [name for name in names[0] if read(first, name) != read(second, name)]
     assert differ == []
     assert digest(first) == digest(second)

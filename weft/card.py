@@ -1,5 +1,7 @@
 """The model card of a run: README.md, for whoever finds the directory."""
 
+import json
+import shlex
 from pathlib import Path
 
 import torch
@@ -41,11 +43,11 @@ is {made}. On the validation data, which chose it:
 {scores}
 
 {task.note}
-Score it on data that chose nothing: `weft evaluate {run}{other}`. Use it:
+Score it on data that chose nothing: `weft evaluate {shlex.quote(str(run))}{other}`. Use it:
 
 ```python
 import weft
-print(weft.load("{run}").predict("..."))
+print(weft.load({json.dumps(str(run), ensure_ascii=False)}).predict("..."))
 ```
 
 ## Recipe

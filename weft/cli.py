@@ -20,6 +20,7 @@ from weft.errors import WeftError
 COMMANDS = {
     "demo": "Train a small translator in minutes, score it, use it, look into it.",
     "init": "Look at your files and write a commented recipe for them.",
+    "recipes": "List the recipes that come with Weft, or print one.",
     "train": "Train what a recipe describes, or go on where a run stopped.",
     "evaluate": "Score a run on held-out data, beside trivial translators.",
     "predict": "Answer each line of a file or of standard input.",
@@ -96,6 +97,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.UsageError as mistake:
+        if isinstance(mistake, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2
+            click.echo(mistake.format_message())
+            return 0
         command = mistake.ctx.command_path if mistake.ctx else "weft"
         return _say(f"{mistake.format_message().rstrip('.')} (see {command} --help)")
     except click.ClickException as mistake:

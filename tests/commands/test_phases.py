@@ -110,7 +110,7 @@ def test_while_a_store_is_built_it_ends_soon_and_the_next_start_goes_on(tmp_path
     code, said = first.terminated()
     assert code == 143, said
     assert "stopped while making ready; nothing is lost, the same command takes it up again" in said
-    assert said.splitlines()[-1].startswith("go on with: ") and "Traceback" not in said
+    assert said.splitlines()[-1].startswith("resume with: ") and "Traceback" not in said
     assert not list(cache.rglob("piece-*"))  # what its children were making went with them
     second = Process(BUILDING, cache, *given)
     told = re.search(r"TAKEN UP (\d+)", second.until("TAKEN UP"))
@@ -133,7 +133,7 @@ def test_while_a_validation_is_under_way_it_ends_soon_and_the_next_start_does_it
     code, said = first.terminated()
     assert code == 143 and "VALIDATED" not in said, said
     assert "stopped after update 2; nothing is lost, the same command goes on from there" in said
-    assert said.splitlines()[-1].startswith("go on with: ") and "Traceback" not in said
+    assert said.splitlines()[-1].startswith("resume with: ") and "Traceback" not in said
     assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-00000002"]
     second = Process(VALIDATING, tmp_path / "cache", *given)
     assert "goes on after update 2" in second.until("VALIDATING")

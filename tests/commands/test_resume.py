@@ -45,7 +45,7 @@ def test_stopped_and_gone_on_with_is_the_unbroken_run(
     answer = stopped(toy, broken, 14, number, *changes)
     assert answer.code == code
     assert "stopped after update 14; nothing is lost" in answer.err
-    said = re.search(r"^go on with: \S*weft (.+)$", answer.err, re.M)
+    said = re.search(r"^resume with: \S*weft (.+)$", answer.err, re.M)
     assert said
     again = weft(*shlex.split(said[1]))
     assert again.code == 0
@@ -77,7 +77,7 @@ def test_a_process_that_is_terminated_says_how_to_go_on(toy: Path, tmp_path: Pat
         said = process.stderr.read()
     assert process.returncode == 143, (before, said)
     assert "Traceback" not in said
-    assert said.splitlines()[-1].startswith("go on with: ") and " train " in said.splitlines()[-1]
+    assert said.splitlines()[-1].startswith("resume with: ") and " train " in said.splitlines()[-1]
     assert weft("train", toy, "--run", run, "training.max_updates=1").code == 0
 
 

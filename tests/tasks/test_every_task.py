@@ -133,6 +133,14 @@ def test_every_task_stands_here() -> None:
     assert {name.split()[0] for name in KINDS} == set(rooms.parts(tasks, Task))
 
 
+def test_each_validation_shows_other_samples(trained: tuple[str, Path]) -> None:
+    lines = map(json.loads, (trained[1] / "whole" / "metrics.jsonl").read_text("utf-8").splitlines())
+    shown = [[one["source"] for one in line["samples"]] for line in lines if line["event"] == "validation"]
+    assert len(shown) == 3  # after updates 3, 6 and 7
+    if trained[0] not in ("caption", "draw"):  # their toys have three validation examples in all
+        assert shown[0] != shown[1] or shown[1] != shown[2]
+
+
 @pytest.mark.parametrize("act", [killed, pytest.param(terminated, marks=pytest.mark.slow)])
 def test_broken_off_between_the_batches_of_an_update_it_goes_on_to_the_bit(
     trained: tuple[str, Path], act: Callable[[], None]

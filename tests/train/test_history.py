@@ -107,7 +107,7 @@ def test_longer_training_keeps_the_mean_until_something_scores_better(tmp_path: 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"max_epochs": 0}, "no end is given; set max_updates"),
+        ({"max_epochs": 0}, "expected an end, got none; set one of max_updates"),
         ({"accumulate": 0}, r"training\.accumulate: 0 came, at least 1"),
         ({"clip_norm": -1.0}, r"training\.clip_norm: -1\.0 came, at least 0"),
         ({"precision": "float16"}, r"training\.precision: 'float16' came, one of auto, float32, bfloat16"),

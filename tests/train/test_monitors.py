@@ -109,7 +109,7 @@ def test_what_is_measured_is_numpy_s(tmp_path: Path) -> None:
         ends = {f"{layer}/{gate}_{end}" for gate in ("reset_gate", "update_gate") for end in ("shut", "open")}
         assert ends <= values.keys()
         assert values[f"{layer}/half_life"] > 0
-    assert any("stack.forwards.0: the gradient" in text for text in notes.texts)
+    assert any("layer 1 (GRU): the gradient" in text for text in notes.texts)
 
 
 def test_tensorboard_gets_them_and_false_means_never(tmp_path: Path) -> None:

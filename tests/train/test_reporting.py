@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -82,10 +83,36 @@ def test_a_terminal_shows_a_bar_with_the_figures(monkeypatch: pytest.MonkeyPatch
     shown = stream.getvalue()
     assert "pairs" in shown
     assert "25%" in shown
-    assert "update 1,201 | loss 3.142 | 11,834 tokens/s" in shown
+    assert "5:00 left | update 1,201 | loss 3.142 | 11,834 tokens/s" in shown
     assert "bleu 30.250" in shown
     assert "[b]ein Haus" in shown  # a sentence is no markup
     assert shown.rstrip("\n").endswith("\x1b[?25h") or "\x1b[?25h" in shown[-40:]  # the cursor is back
+
+
+@pytest.mark.parametrize(
+    ("width", "told"),
+    [
+        (40, "5:00 left"),
+        (80, "5:00 left | update 1,201 | loss 3.142"),
+        (110, "5:00 left | update 1,201 | loss 3.142 | 11,834 tokens/s"),
+    ],
+)
+def test_a_narrow_terminal_keeps_the_bar_and_the_time_left(
+    monkeypatch: pytest.MonkeyPatch, width: int, told: str
+) -> None:
+    stream = io.StringIO()
+    monkeypatch.setattr(
+        "rich.console.Console",
+        lambda **options: Console(
+            file=stream, force_terminal=True, width=width, highlight=False, no_color=True, color_system=None
+        ),
+    )
+    with screen.Bar() as bar:
+        bar.logged(LINE)
+        bar.moved(1201, 0.25)
+    lines = [line for line in re.split(r"[\r\n]|\x1b\[[0-9;?]*[A-Za-z]", stream.getvalue()) if "25%" in line]
+    assert lines and len(lines[0]) <= width
+    assert "━" * 2 in lines[0] and lines[0].rstrip().endswith(told)
 
 
 def test_a_bar_draws_seldom(monkeypatch: pytest.MonkeyPatch) -> None:

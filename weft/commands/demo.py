@@ -3,7 +3,6 @@
 Read next: demo.yaml, the recipe; train.py and evaluate.py, which do the same for any recipe.
 """
 
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from weft.commands.program import program
+from weft.commands.program import typed
 
 if TYPE_CHECKING:
     from weft.run import Opened
@@ -60,9 +59,9 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     )
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:
-        again = [program(), "demo", "--source", source, "--target", target, "--run", str(run)]
+        again = ["demo", "--source", source, "--target", target, "--run", run]
         again += [] if minutes is None else ["--minutes", f"{minutes:g}"]
-        click.echo(f"go on with: {shlex.join(again)}", err=True)
+        click.echo(f"resume with: {typed(*again)}", err=True)
         return outcome.exit_code
     write_card(run, begun, outcome)
 
@@ -83,9 +82,12 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     other = "fr" if target != "fr" else "de"
     click.echo(
         "Try next:\n"
-        f"  echo 'Open the file.' | {program()} predict {run} --nbest 3 --scores\n"
-        f"  {program()} demo --source {target} --target {other}        one of 29 other directions\n"
-        f"  {program()} init translate --train PREFIX --source en --target de   a recipe for your own files"
+        f"  echo 'Open the file.' | {typed('predict', run, '--nbest', 3, '--scores')}\n"
+        f"  {typed('inspect', run, LOOKED_AT if source == 'en' else sentences[0])}\n"
+        f"  {typed('serve', run)}    # a page to try it\n"
+        f"  {typed('demo', '--source', target, '--target', other)}    # one of 29 other directions\n"
+        f"  {typed('init', 'translate', '--train', 'PREFIX', '--source', 'en', '--target', 'de')}"
+        "    # a recipe for your own files"
     )
     return 0
 

@@ -9,7 +9,9 @@ from weft.commands.searching import searching
 
 if TYPE_CHECKING:
     from weft.inspect.reports.report import ReportPicture
+    from weft.run import Opened
 
+WORSE = ("worse than the baseline", "BELOW")  # as weft/metrics marks a baseline that the model does not beat
 COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins")
 
 
@@ -73,7 +75,10 @@ def command(**given: Any) -> None:
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
     picture = _picture(opened.name) if plot else None
     report = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
-    click.echo(report.text())
+    text = report.text()
+    click.echo(text)
+    if any(mark in text for mark in WORSE):
+        click.echo(_hint(opened, given["plugins"]))
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in report.outputs))
         click.echo(f"outputs: {output}")
@@ -84,6 +89,19 @@ def command(**given: Any) -> None:
         click.echo(f"{picture.shows}: {plot}")
     if json_path:
         outputs.write(json_path, report.json())
+
+
+def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:
+    """What to type where the model is worse than a baseline."""
+    from weft.commands.longer import hint, longer
+    from weft.run import check
+    from weft.train.checkpoints import Checkpoints
+
+    validations = Checkpoints(opened.path, lambda text: None).index().get("validations", [])
+    updates = validations[-1]["update"] if validations else 0
+    settings = check(opened.recipe, plugins=plugins).settings
+    command = longer(opened.path, settings, updates, plugins) if updates else ""
+    return hint("the model is worse than a baseline", updates, command)
 
 
 def _picture(name: str) -> "ReportPicture":

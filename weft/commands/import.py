@@ -1,11 +1,10 @@
 """weft import: a checkpoint of the transformers library becomes a run."""
 
-import shlex
 from pathlib import Path
 
 import click
 
-from weft.commands.program import program
+from weft.commands.program import typed
 
 
 @click.command(short_help="Turn a checkpoint of the transformers library into a run.")
@@ -37,4 +36,4 @@ def command(
     from weft.importing.runs import import_run
 
     click.echo(import_run(directory, run, source=source, target=target, train=training, valid=valid))
-    click.echo(f"next: {shlex.join([program(), 'predict', str(run)])} < FILE")
+    click.echo(f"next: {typed('predict', run)} < FILE")

@@ -3,13 +3,12 @@
 Read next: evaluate.py, which uses it.
 """
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from weft.commands.program import program
+from weft.commands.program import typed
 from weft.errors import ConfigError, DataError
 
 
@@ -76,5 +75,5 @@ def begin(recipe: Path, text: str, *steps: Sequence[str]) -> None:
     """
     write(recipe, text)
     click.echo(text)
-    shown = "".join(f"  {shlex.join([program(), *step])}\n" for step in (*steps, ["train", str(recipe)]))
+    shown = "".join(f"  {typed(*step)}\n" for step in (*steps, ["train", str(recipe)]))
     click.echo(f"written to {recipe}\nnext:\n{shown}", nl=False)

@@ -1,20 +1,41 @@
 """How a user types the command `weft` here: by its name where it is on the PATH, else by where it stands."""
 
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
 
-def program() -> str:
-    """Such as "weft" or ".venv/bin/weft".
-
-    Where it is not installed at all, "python -m weft".
-    """
+def program() -> list[str]:
+    """The words that start weft here, such as ["weft"], [".venv/bin/weft"] or ["python3", "-m", "weft"]."""
     beside = Path(sys.executable).with_name("weft")
     found = shutil.which("weft")
     if found and Path(found).resolve() == beside.resolve():
-        return "weft"
+        return ["weft"]
     if beside.exists():
-        return os.path.relpath(beside) if beside.is_relative_to(Path.cwd()) else str(beside)
-    return "python -m weft"
+        return [_near(beside)]
+    return [_python(), "-m", "weft"]
+
+
+def typed(*words: object) -> str:
+    """A command of weft as it can be pasted into a shell: the right program, every word quoted as needed.
+
+    Example:
+        >>> typed("predict", Path("my runs/en-de")).partition("weft")[2]
+        " predict 'my runs/en-de'"
+    """
+    return shlex.join([*program(), *map(str, words)])
+
+
+def _python() -> str:
+    """The name of this interpreter where the PATH knows it, else its place."""
+    for name in ("python", "python3"):
+        found = shutil.which(name)
+        if found and Path(found).parent.resolve() == Path(sys.executable).parent.resolve():
+            return name
+    return _near(Path(sys.executable))
+
+
+def _near(path: Path) -> str:
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)

@@ -1,15 +1,16 @@
 """weft train: from a recipe to a trained run, or on from where a run stopped."""
 
 import os
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from weft.commands.program import program
+from weft.commands.longer import degenerate, hint, longer
+from weft.commands.program import typed
 
 if TYPE_CHECKING:
+    from weft.run import Begun
     from weft.train.loop import Outcome
 
 
@@ -38,10 +39,12 @@ def command(
     processes: int | None,
     deterministic: bool,
 ) -> int:
-    """Train what RECIPE describes; in an existing --run, go on where it stopped.
+    """Train what RECIPE describes; in an existing --run, resume where it stopped.
+
+    RECIPE is a file, or the name of a recipe that comes with Weft (weft recipes).
 
     \b
-    weft train recipes/translate/help-lstm-attention.yaml
+    weft train help-lstm-attention
     weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
     weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
     weft train my.yaml --processes 2
@@ -56,8 +59,8 @@ def command(
     from weft.train.processes import Lost
 
     if (recipe / "recipe.yaml").is_file():
-        go_on = shlex.join([program(), "train", str(recipe / "recipe.yaml"), "--run", str(recipe)])
-        raise ConfigError(f"{recipe}: this is a run, not a recipe; to go on with it: {go_on}")
+        go_on = typed("train", recipe / "recipe.yaml", "--run", recipe)
+        raise ConfigError(f"{recipe}: this is a run, not a recipe; to resume it: {go_on}")
     run = run or Path("runs") / recipe.stem
     if deterministic:
         overrides = (*overrides, "training.deterministic=true")
@@ -77,33 +80,36 @@ def command(
     if not first:
         return outcome.exit_code
     if outcome.exit_code:
-        again = [program(), "train", str(recipe), *overrides, "--run", str(run)]
+        again = ["train", recipe, *overrides, "--run", run]
         again += [word for plugin in plugins for word in ("--plugin", plugin)]
         again += ["--processes", os.environ["WORLD_SIZE"]] if "WORLD_SIZE" in os.environ else []
-        click.echo(f"go on with: {shlex.join(again)}", err=True)
+        click.echo(f"resume with: {typed(*again)}", err=True)
         return outcome.exit_code
     write_card(run, begun, outcome)
-    click.echo(_closing(run, outcome, plugins, has_test=begun.task.has("test")))
+    click.echo(_closing(run, begun, outcome, plugins))
     return 0
 
 
-def _closing(run: Path, outcome: "Outcome", plugins: tuple[str, ...], *, has_test: bool) -> str:
+def _closing(run: Path, begun: "Begun", outcome: "Outcome", plugins: tuple[str, ...]) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
     best = f"update {outcome.best:,}"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     test = ("", "scores on the test split, with baselines and intervals")
-    if not has_test:
+    if not begun.task.has("test"):
         test = (" --data PREFIX", "scores on files that training never saw")
-    trusted = "".join(f" --plugin {plugin}" for plugin in plugins)
+    trusted = [word for plugin in plugins for word in ("--plugin", plugin)]
     steps = {
-        f"{program()} evaluate {run}{test[0]}{trusted}": test[1],
-        f"{program()} predict {run}{trusted} < FILE": "answer the inputs of a file",
-        f"{program()} show {run}{trusted}": "its recipe, sizes and scores",
+        typed("evaluate", run, *trusted) + test[0]: test[1],
+        typed("predict", run, *trusted) + " < FILE": "answer the inputs of a file",
+        typed("inspect", run, *trusted): "a page that looks inside the model",
+        typed("show", run, *trusted): "its recipe, sizes and scores",
     }
     width = max(map(len, steps))
-    return (
+    lines = [
         f"training ended ({outcome.reason}) after {outcome.update:,} updates; "
-        f"the model of {run} is {best}: {scores}\n"
-        "next:\n"
-    ) + "\n".join(f"  {step:<{width}}   {what}" for step, what in steps.items())
+        f"the model of {run} is {best}: {scores}"
+    ]
+    if why := degenerate(outcome.samples):
+        lines.append(hint(why, outcome.update, longer(run, begun.settings, outcome.update, plugins)))
+    return "\n".join([*lines, "next:", *(f"  {step:<{width}}   # {what}" for step, what in steps.items())])

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from weft.config.shipped import find
 from weft.config.table import Entry, PlacedError, Table, inner
 from weft.config.text import parse
 from weft.errors import ConfigError
@@ -16,12 +17,13 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Table:
     """The recipe in a file.
 
     Args:
-        path: YAML.
+        path: YAML; or the name of a recipe that comes with Weft, see shipped.py.
         overrides: section.key=value, the value in YAML; the last one wins.
 
     Raises:
         ConfigError: the file cannot be read, is no recipe, or an override does not fit.
     """
+    path = find(path)
     entry = parse(_text(path), str(path))
     if not isinstance(entry, Table):
         came = "nothing" if entry.value is None else entry.came()
@@ -38,7 +40,9 @@ def _text(path: str | Path) -> str:
         with open(path, "rb") as file:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; name a recipe (.yaml)") from None
+        raise ConfigError(
+            f"{path}: there is no such file; name a recipe (.yaml), or one that `weft recipes` lists"
+        ) from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: this is a directory; name a recipe (.yaml) in it") from None
     except (OSError, ValueError) as error:

@@ -8,7 +8,7 @@ Any module of the kind `Cell` is seen, wherever it stands in the model; what sta
 input feeding) enters the recorded inputs and is held fixed from there on. Read next: jacobian.py, reach.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -80,6 +80,12 @@ def title_of(place: Place, both: bool) -> str:
     way = (", backward" if place.backward else ", forward") if both else ""
     whole = f"layer {place.layer + 1}{way} ({type(place.cell).__name__})"
     return whole if part in ("forwards", "backwards") else f"{part}, {whole}"
+
+
+def titles_of(found: Sequence[Place]) -> dict[str, str]:
+    """What readers see for the name of each module."""
+    both = any(place.backward for place in found)
+    return {place.name: title_of(place, both) for place in found}
 
 
 @contextmanager

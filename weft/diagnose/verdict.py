@@ -17,7 +17,6 @@ ADVICE: dict[Kind, str] = {
     "vanishes": "if the task needs what lies further back, take a gated cell with a higher forget_bias, an "
     "orthogonal recurrence, or attention",
     "explodes": "lower training.clip_norm or the learning rate, or keep the recurrence orthogonal",
-    "stable": "nothing needs to be done",
 }
 
 
@@ -59,7 +58,8 @@ def verdict(measures: Sequence[Mapping[int, float]], *, name: str = "the recurre
     shown = [first, last] if last > first else [first]
     numbers = ", ".join(f"{norms[lag]:.3g} at lag {lag}" for lag in shown)
     found = {"vanishes": "vanishes", "explodes": "explodes", "stable": "neither vanishes nor explodes"}[kind]
-    return Verdict(kind, f"{name}: the gradient {found} (reach {numbers}); {ADVICE[kind]}")
+    advice = f"; {ADVICE[kind]}" if kind in ADVICE else ""
+    return Verdict(kind, f"{name}: the gradient {found} (reach {numbers}){advice}")
 
 
 def worst(verdicts: Mapping[str, Verdict]) -> Verdict:

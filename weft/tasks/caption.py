@@ -29,17 +29,15 @@ from weft.tasks.pairs.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.pairs.members import Member, joined, pieces
 from weft.tasks.pairs.scoring import GivenScores, score_file
 from weft.tasks.pairs.translator import written
-from weft.tasks.pictures.batch import Order, parts, spread
+from weft.tasks.pictures.batch import Order, parts
 from weft.tasks.pictures.caption_evaluation import CaptionEvaluation, coco, evaluate, exact
 from weft.tasks.pictures.captioner import Captioner, captioned
 from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import SIDE, CaptionData, Captions, asked
 from weft.tasks.pictures.model import CaptionModel
 from weft.tasks.pictures.shape import read_shape, write_shape
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
-
-SAMPLES = 3
 
 
 class Caption(Task):
@@ -184,7 +182,7 @@ class Caption(Task):
             "bleu4": bleu_n(outputs, references)[3].value,
             "cider": cider_d(outputs, references).value,
         }
-        shown = spread(len(outputs), SAMPLES)
+        shown = samples_of(len(outputs))
         return Validation(scores, [Sample(texts.names[n], references[n][0], outputs[n]) for n in shown])
 
     def predictor(self, model: nn.Module) -> Captioner:

@@ -35,9 +35,7 @@ from weft.tasks.labels.evaluation import LabelEvaluation, evaluate
 from weft.tasks.labels.model import LabelModel
 from weft.tasks.labels.reader import Reader
 from weft.tasks.pairs.batch import pad
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
-
-SAMPLES = 3
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 
 
 class Classify(Task):
@@ -187,8 +185,7 @@ class Classify(Task):
             "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
-        places = list(range(0, len(texts), max(1, len(texts) // SAMPLES)))[:SAMPLES]
-        return Validation(scores, [Sample(texts[n], labels[n], outputs[n]) for n in places])
+        return Validation(scores, [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))])
 
     def predictor(self, model: nn.Module, members: Sequence[Any] = ()) -> Classifier:
         """The trained model at work: `predict(text)` answers with a class.

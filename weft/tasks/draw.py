@@ -22,17 +22,16 @@ from weft.tasks.each import each, place, unanswered
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.decoding import Decoding
 from weft.tasks.pairs.evaluation import mean_loss
-from weft.tasks.pictures.batch import Order, spread
+from weft.tasks.pictures.batch import Order
 from weft.tasks.pictures.check import check_captions
 from weft.tasks.pictures.data import Captions, DrawData
 from weft.tasks.pictures.model import DrawModel
 from weft.tasks.pictures.painter import DrawEvaluation, Painter, evaluate, judged
 from weft.tasks.pictures.shape import read_shape, write_shape
 from weft.tasks.pictures.tiles import Tiles
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
-SAMPLES = 3
 DRAWN = 64
 """Pictures that a validation draws; the loss is over all."""
 
@@ -158,7 +157,7 @@ class Draw(Task):
             scores["right"] = right["all"]
         shown = [
             Sample(texts[n], self._valid.names[n], "see weft predict RUN --plot DIR")
-            for n in spread(len(drawn), SAMPLES)
+            for n in samples_of(len(drawn))
         ]
         return Validation(scores, shown)
 

@@ -30,10 +30,9 @@ from weft.tasks.contexts.model import SIZES, Elmo, ElmoModel
 from weft.tasks.each import place, unanswered
 from weft.tasks.prose.data import ProseData
 from weft.tasks.tags.lexicon import Lexicon
-from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation, samples_of
 
 ROWS = 32
-SAMPLES = 3
 
 
 class ElmoTask(Task):
@@ -120,7 +119,7 @@ class ElmoTask(Task):
         ahead, back, _ = _nats(model, self.lexicon, self._valid)
         scores = {"loss": (ahead + back) / 2, "forward": perplexity(ahead), "backward": perplexity(back)}
         comparer, samples = self.predictor(model), []
-        for words in self._valid[:: max(1, len(self._valid) // SAMPLES)][:SAMPLES]:
+        for words in (self._valid[number] for number in samples_of(len(self._valid))):
             said = [comparer.word(int(number)) for number in comparer.ahead(words).argmax(1)]
             samples.append(Sample(" ".join(words), "", " ".join(said)))
         return Validation(scores, samples)

@@ -20,7 +20,7 @@ from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.heads.head import Loss
 from weft.tasks.each import place, unanswered
-from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.tasks.words.corpus import Corpus, Pieces, Table, Windows, WordList
 from weft.tasks.words.data import WordsData
 from weft.tasks.words.evaluation import WordsEvaluation, evaluate
@@ -30,7 +30,6 @@ from weft.tasks.words.nearest import WordVectors
 VALIDATION = 200
 """Pieces of the training text, the same ones always, whose loss is the validation score; cells: 128 times."""
 
-SAMPLES = 3
 NEAREST = 10
 
 
@@ -134,7 +133,9 @@ class Embeddings(Task):
             loss = model.loss(source.batch(part).to(device))  # type: ignore[arg-type]
             total, count = total + float(loss.total), count + float(loss.count)
         vectors = self.predictor(model)
-        some = vectors.words[100 :: max(1, (len(vectors.words) - 100) // 20)][:SAMPLES] or vectors.words[:1]
+        some = [
+            vectors.words[number] for number in samples_of(min(1000, len(vectors.words)))
+        ]  # frequent ones
         near = [" ".join(one.word for one in vectors.nearest(word, 5)) for word in some]
         return Validation(
             {"loss": total / max(1.0, count)},

@@ -30,7 +30,7 @@ from weft.tasks.series.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.series.plan import WindowPlan
 from weft.tasks.series.predictor import Horizon, SeriesForecaster, check_columns
 from weft.tasks.series.together import Together, see_that_it_joins
-from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation, samples_of
 
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
 
@@ -247,7 +247,7 @@ class ForecastTask(Task):
         return self.parts.build(self.data.lookback, self.data.horizon, known, series, seen)
 
     def _samples(self, model: Forecast, chosen: np.ndarray) -> list[Sample]:
-        shown = chosen[:: max(1, len(chosen) // 3)][:3]
+        shown = chosen[samples_of(len(chosen))]
         past, future = tensors(self.windows, shown, next(model.parameters()).device)
         best = model.best(past).cpu().numpy()
 

@@ -22,16 +22,14 @@ from weft.models import Predictor
 from weft.nn.heads.head import Loss
 from weft.tasks.each import place, unanswered
 from weft.tasks.labels.batch import LabelBatch
-from weft.tasks.pictures.batch import Order, source, spread
+from weft.tasks.pictures.batch import Order, source
 from weft.tasks.pictures.check import check_classes
 from weft.tasks.pictures.classes import ClassData, Classed
 from weft.tasks.pictures.data import asked
 from weft.tasks.pictures.model import ImageModel
 from weft.tasks.pictures.seer import ImageEvaluation, Seer, evaluate
 from weft.tasks.pictures.shape import read_shape, write_shape
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
-
-SAMPLES = 3
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 
 
 class Images(Task):
@@ -137,7 +135,7 @@ class Images(Task):
             "accuracy": sum(a == b for a, b in zip(outputs, found.labels, strict=True)) / len(outputs),
             "f1": sum(row.f1 for row in rows) / len(rows),
         }
-        shown = spread(len(outputs), SAMPLES)
+        shown = samples_of(len(outputs))
         return Validation(scores, [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown])
 
     def predictor(self, model: nn.Module) -> Seer:

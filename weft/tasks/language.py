@@ -32,10 +32,9 @@ from weft.tasks.prose.step import Mixed
 from weft.tasks.prose.stream import Pieces, Stream, Windows, encode, line_batches, lines_of, rarity
 from weft.tasks.prose.writer import Writer
 from weft.tasks.prose.writing import Writing
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
-SAMPLES = 3
 VALIDATION_ROWS = 8
 VOCABULARY = "tokenizer.json"
 
@@ -180,7 +179,7 @@ class Language(Task):
         lines = [line.tolist() for line in islice(lines_of(self._valid), 200) if len(line) > 1]
         how = Writing(search="greedy", max_tokens=30)
         writer = Writer(model, self.vocabulary, how, batching=self.data.batches, length=self.data.length)
-        shown = lines[:: max(1, len(lines) // SAMPLES)][:SAMPLES]
+        shown = [lines[number] for number in samples_of(len(lines))]
         begun = [self.vocabulary.decode(line[: len(line) // 2]) for line in shown]
         whole = [self.vocabulary.decode(line) for line in shown]
         written = [found[0].text for found in writer.write(begun)]

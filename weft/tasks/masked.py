@@ -30,15 +30,13 @@ from weft.tasks.contexts.filler import MASK, Filler
 from weft.tasks.contexts.masking import Hidden, Masked, MaskedModel, hide, words_in_pieces
 from weft.tasks.each import place, unanswered
 from weft.tasks.prose.data import ProseData
-from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
 ROWS = 32
 SHARE = 0.15
 """Of the tokens, chosen where a model is scored."""
-
-SAMPLES = 3
 
 
 class MaskedTask(Task):
@@ -126,9 +124,8 @@ class MaskedTask(Task):
         assert isinstance(model, Masked)
         found = self._score(model, self._valid)
         filler = self.predictor(model)
-        shown = self._valid[:: max(1, len(self._valid) // SAMPLES)][:SAMPLES]
         samples = []
-        for line in shown:
+        for line in (self._valid[number] for number in samples_of(len(self._valid))):
             middle = len(line) // 2
             before, after = self.vocabulary.decode(line[:middle]), self.vocabulary.decode(line[middle + 1 :])
             gap = f"{before} {MASK} {after}".strip()

@@ -22,9 +22,7 @@ from weft.tasks.memories.data import Fresh, MemoryData
 from weft.tasks.memories.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memories.model import MemoryModel
 from weft.tasks.memories.rememberer import Rememberer
-from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation
-
-SAMPLES = 3
+from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation, samples_of
 
 
 class MemoryTask(Task):
@@ -92,8 +90,8 @@ class MemoryTask(Task):
     def validate(self, model: nn.Module) -> Validation:
         """The error and how much was right, at full length."""
         found = measure(self.predictor(model), "valid", self.data.valid)
-        shown = zip(found.references[:SAMPLES], found.outputs[:SAMPLES], strict=True)
-        samples = [Sample(f"example {n}", right, ours) for n, (right, ours) in enumerate(shown)]
+        shown = samples_of(len(found.outputs))
+        samples = [Sample(f"example {n}", found.references[n], found.outputs[n]) for n in shown]
         return Validation(
             {"loss": float(found.errors.mean()), "accuracy": float(found.right.mean())}, samples
         )

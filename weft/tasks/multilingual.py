@@ -36,7 +36,7 @@ from weft.tasks.pairs.model import PairModel
 from weft.tasks.pairs.reading import encode_pairs
 from weft.tasks.pairs.scoring import GivenScores, perplexity, score_file
 from weft.tasks.pairs.translator import answers
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.tasks.translate import Translate
 from weft.text.vocabulary import Vocabulary
 
@@ -158,11 +158,13 @@ class Multilingual(Task):
             outputs = [found[0].text for found in many.of(pair).translate(sources)]
             bleus.append(Bleu().score(outputs, references).value)
             chrfs.append(Chrf().score(outputs, references).value)
-            shown = next((n for n, source in enumerate(sources) if source.strip()), 0)
+            said = [n for n, source in enumerate(sources) if source.strip()] or [0]
+            shown = said[samples_of(len(said), 1)[0]]
             samples.append(Sample(f"{pair}: {sources[shown]}", references[shown], outputs[shown]))
         loss = float(np.mean(losses))
         scores = {"loss": loss, "perplexity": perplexity(loss), "bleu": float(np.mean(bleus))}
-        return Validation({**scores, "chrf": float(np.mean(chrfs))}, samples[:4])
+        shown_pairs = samples_of(len(samples), 4)
+        return Validation({**scores, "chrf": float(np.mean(chrfs))}, [samples[n] for n in shown_pairs])
 
     def predictor(self, model: nn.Module) -> ManyTranslator:
         """The trained model at work: `predict(text, "de")`, or `to("de")` for a translator of one pair."""

@@ -33,10 +33,8 @@ from weft.tasks.recordings.data import Recording, SpeechData
 from weft.tasks.recordings.evaluation import SpeechEvaluation, evaluate, mean_loss, spelled
 from weft.tasks.recordings.model import SpeechModel
 from weft.tasks.recordings.transcriber import Listening, Transcriber
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
-
-SAMPLES = 3
 
 
 class Speech(Task):
@@ -168,7 +166,7 @@ class Speech(Task):
             "wer": Wer().score(outputs, references).value,
             "cer": Cer().score(outputs, references).value,
         }
-        shown = range(0, len(chosen), max(1, len(chosen) // SAMPLES))[:SAMPLES]
+        shown = samples_of(len(chosen))
         return Validation(scores, [Sample(chosen[n].file.name, references[n], outputs[n]) for n in shown])
 
     def predictor(

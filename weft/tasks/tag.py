@@ -30,9 +30,7 @@ from weft.tasks.tags.evaluation import TagEvaluation, evaluate
 from weft.tasks.tags.lexicon import Lexicon
 from weft.tasks.tags.model import TagModel
 from weft.tasks.tags.tagger import Tagger
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
-
-SAMPLES = 3
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 
 
 class Tag(Task):
@@ -176,10 +174,9 @@ class Tag(Task):
             "accuracy": right / max(1, total),
             "unknown": new_right / max(1, new_total),
         }
-        places = range(0, len(valid), max(1, len(valid) // SAMPLES))
         samples = [
             Sample(" ".join(valid[n].forms), " ".join(valid[n].tags or []), " ".join(answers[n]))
-            for n in list(places)[:SAMPLES]
+            for n in samples_of(len(valid))
         ]
         return Validation(scores, samples)
 

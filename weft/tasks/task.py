@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
+import torch
 from torch import nn
 
 from weft.data.report import Report
@@ -39,6 +40,23 @@ class Validation(NamedTuple):
 
     scores: dict[str, float]
     samples: Sequence[Sample]
+
+
+def samples_of(count: int, shown: int = 3) -> list[int]:
+    """Which of `count` validation examples are shown as samples: other ones at each validation.
+
+    Training seeds torch's generator before each validation, so one that is done again shows the same. No
+    random number of that generator is used up.
+
+    Args:
+        count: examples to choose from.
+        shown: samples wanted.
+
+    Returns:
+        At most `shown` different numbers below `count`, in ascending order.
+    """
+    chance = np.random.default_rng(torch.initial_seed() % 2**63)
+    return sorted(chance.choice(count, min(count, shown), replace=False).tolist())
 
 
 class Answer(NamedTuple):

@@ -34,10 +34,8 @@ from weft.tasks.pairs.prepared import learn, stored, vocabulary_paths
 from weft.tasks.pairs.reading import SourceReader, encode_pairs
 from weft.tasks.pairs.scoring import GivenScores, perplexity, score_file
 from weft.tasks.pairs.translator import Translator, answers
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation
+from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
-
-SAMPLES = 3
 
 
 class Translate(Task):
@@ -174,7 +172,7 @@ class Translate(Task):
         translator = Translator(model, self.reading, self.target, Decoding(search="greedy"))
         outputs = [found[0].text for found in translator.translate(sources)]
         said = [n for n, source in enumerate(sources) if source.strip()]
-        shown = said[:: max(1, len(said) // SAMPLES)][:SAMPLES]
+        shown = [said[number] for number in samples_of(len(said))]
         samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
         return {"loss": loss, "perplexity": perplexity(loss)}, outputs, references, samples
 

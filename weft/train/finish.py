@@ -49,7 +49,10 @@ def finish(
         return checkpoints.model()
     kept = [entry for entry in candidates(history, settings) if _loads(checkpoints, entry, report)]
     if len(kept) < 2:
-        report.said(f"no mean was tried: {len(kept)} of the checkpoints can be averaged, 2 are needed")
+        report.said(
+            f"the model is the best checkpoint: training.average: {settings.average} needs at least 2 "
+            f"validated checkpoints, found {len(kept)}"
+        )
         return checkpoints.model()
     of = sorted(entry.update for entry in kept)
     mean = averaging.mean(checkpoints.load(number).weights for number in of)

@@ -52,6 +52,7 @@ class Outcome(NamedTuple):
     scores: those of the model that was left as model.safetensors.
     mean_of: the updates whose mean that model is; empty where it is the best checkpoint itself.
     exit_code: 0; 130 after Ctrl-C, 143 after SIGTERM.
+    samples: those of the last validation; empty where it was made before.
     """
 
     reason: str
@@ -60,6 +61,7 @@ class Outcome(NamedTuple):
     scores: dict[str, float] = {}  # noqa: RUF012  never changed
     mean_of: tuple[int, ...] = ()
     exit_code: int = 0
+    samples: tuple[Any, ...] = ()
 
 
 def train(task: Any, run: Path, settings: Settings, report: Report | None = None) -> Outcome:
@@ -150,6 +152,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
         watched = settings if processes.first and not sharded else replace(settings, monitors=False)
         monitors, split = Monitors(task, model, watched, report), False
         divergence = Divergence(settings)
+        samples: tuple[Any, ...] = ()
         for group in groups(plan, position, settings.accumulate):
             end = position.end(settings) or _out_of_patience(history, settings)
             validates = bool(end or position.validates(settings)) and not history.has(position.update)
@@ -159,6 +162,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                 with interrupts.at_once():
                     if validates:
                         validation = score(position.update)
+                        samples = tuple(validation.samples)
                         history = history.add(position.update, finite(validation.scores))
                         best = history.best() == history.entries[-1]
                         report.validated(position.update, validation.scores, validation.samples, best)
@@ -175,7 +179,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                         whole = task.model().to(device) if sharded else model
                         at_end = partial(scored, task, whole, settings)
                         left = finish(whole, at_end, checkpoints, history, position.update, settings, report)
-                        return _outcome(end, history, position, left)
+                        return _outcome(end, history, position, left)._replace(samples=samples)
             except Interrupted:
                 if saved != position.update:
                     saved = save()

@@ -16,7 +16,7 @@ from torch.nn.utils import parametrize
 
 from weft.diagnose.gates import KEEPING, gates, half_life, saturation
 from weft.diagnose.reach import LAGS, reach_at, seen
-from weft.diagnose.recorded import Place, Run, Trace, places, trace
+from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
 from weft.diagnose.verdict import verdict, worst
 from weft.randomness import drawing
@@ -75,7 +75,10 @@ class Monitors:
 
     def conclude(self) -> None:
         """Say what became of gradients over this training, in a sentence about the worst layer."""
-        found = {name: verdict(measures, name=name) for name, measures in self._reaches.items()}
+        titles = titles_of(places(self._model))
+        found = {
+            name: verdict(measures, name=titles.get(name, name)) for name, measures in self._reaches.items()
+        }
         if found:
             self._report.said(worst(found).sentence)
 

@@ -39,7 +39,7 @@ class Lines(Report):
 
     def logged(self, line: Line) -> None:
         """One line."""
-        self.said(f"update {line.update:,} | epoch {line.epoch + 1} | {measures(line)}")
+        self.said(f"update {line.update:,} | epoch {line.epoch + 1} | {' | '.join(measures(line))}")
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """Scores, then samples."""
@@ -56,20 +56,22 @@ class Bar(Report):
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+        from rich.table import Column
 
         self._console = Console(stderr=True, highlight=False)
+        self._bar_width = min(24, max(8, self._console.width // 6))
         # Drawn by hand: rich's own thread would take time from the training twice a second and more.
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=self._bar_width),
             TaskProgressColumn(),
-            TextColumn("{task.fields[told]}", markup=False),
+            TextColumn("{task.fields[told]}", markup=False, table_column=Column(no_wrap=True)),
             console=self._console,
             auto_refresh=False,
             transient=True,
         )
         self._tasks: dict[str, Any] = {}
-        self._line = ""
+        self._line: Line | None = None
         self._next = 0.0
         self._bar.start()
 
@@ -96,11 +98,17 @@ class Bar(Report):
 
     def moved(self, update: int, done: float) -> None:
         """Move the bar, twice a second at most."""
-        self._draw("training", done, 1.0 if done else None, f"update {update:,} | {self._line}".rstrip("| "))
+        what, told = "training", [f"update {update:,}"]
+        if self._line is not None:
+            figures = measures(self._line)
+            left = [figures.pop()] if self._line.seconds_left else []  # first, so that it is the last to go
+            told = [*left, *told, *figures]
+        room = self._console.width - len(what) - self._bar_width - len(" 100% ") - 1
+        self._draw(what, done, 1.0 if done else None, fitting(told, room))
 
     def logged(self, line: Line) -> None:
         """Show the figures beside the bar."""
-        self._line = measures(line)
+        self._line = line
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
         """Scores, then samples."""
@@ -154,8 +162,19 @@ def progress_text(what: str, done: float, total: float | None) -> str:
     return f"{what}: {done:,.0f}" + (f" of {total:,.0f}" if total else "")
 
 
-def measures(line: Line) -> str:
-    """Loss, speed, learning rate and time left."""
+def fitting(parts: Sequence[str], width: int) -> str:
+    """As many of the parts as fit into the width, from the first on.
+
+    Example:
+        >>> fitting(["5:00 left", "update 1,200", "loss 3.142"], 24)
+        '5:00 left | update 1,200'
+    """
+    count = max(n for n in range(1, len(parts) + 1) if n == 1 or len(" | ".join(parts[:n])) <= width)
+    return " | ".join(parts[:count])
+
+
+def measures(line: Line) -> list[str]:
+    """Loss, speed, learning rate and, last, the time left where an end is planned."""
     parts = [
         f"loss {line.loss:.3f}",
         f"{line.tokens_per_second:,.0f} tokens/s",
@@ -168,7 +187,7 @@ def measures(line: Line) -> str:
         parts.append(f"{line.skipped} updates left out")
     if line.seconds_left:
         parts.append(f"{duration(line.seconds_left)} left")
-    return " | ".join(parts)
+    return parts
 
 
 def duration(seconds: float) -> str:

@@ -1,6 +1,6 @@
 """Batches of pictures: pixels from -1 to 1, every place real."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -40,8 +40,3 @@ class Order:
 def parts(count: int, rows: int) -> Iterator[slice]:
     """Slices of so many rows."""
     return (slice(at, min(at + rows, count)) for at in range(0, count, rows))
-
-
-def spread(count: int, shown: int) -> Sequence[int]:
-    """So many numbers below count, evenly apart."""
-    return list(range(0, count, max(1, count // shown)))[:shown]

@@ -1,0 +1,126 @@
+"""After a training that was too short: what is recognised, and the command that is printed can be typed."""
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import weft
+from weft import cli
+from weft.commands import longer, program
+from weft.tasks.task import Sample
+from weft.train.settings import Settings
+
+SHORT = """task: translate
+data: {train: text, valid: text, source: en, target: de, vocabulary: {kind: character, size: 11},
+       batch_tokens: 50}
+model:
+  encoder: {use: recurrent, cell: gru, sizes: [7], bidirectional: true}
+  decoder: {use: recurrent, cell: gru, sizes: [7], score: dot, key_size: 7}
+  embedding: {size: 5}
+training: {max_updates: 3, monitors: false, tensorboard: false}
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "reference", "found"),
+    [
+        ("Row Row Row", "Zeile einfügen", True),
+        ("auf.................", "Klicken Sie auf ein Werkzeug.", True),
+        ("View gleich. View View oder oder View. View gleich. View", "Makros werden nie ausgeführt", True),
+        ("Klicken Sie auf die Zeile.", "Klicken Sie auf ein Werkzeug.", False),
+        ("NOUN NOUN NOUN PUNCT", "NOUN NOUN NOUN PUNCT", False),  # the truth is no richer
+        ("yes", "no", False),
+        ("", "no", True),
+        ("", "", False),
+    ],
+)
+def test_outputs_that_repeat_themselves_are_recognised(output: str, reference: str, found: bool) -> None:
+    assert bool(longer.degenerate([Sample("Click one of these tools here", reference, output)])) is found
+
+
+def test_one_such_output_of_three_is_no_sign() -> None:
+    good, bad = Sample("a b c", "d e f", "d e g"), Sample("a b c", "d e f", "d d d")
+    assert longer.degenerate([good, bad, good]) == ""
+    assert longer.degenerate([good, bad, bad]) == "the model repeats itself (d d d)"
+    assert longer.degenerate([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("updates", "settings", "ends"),
+    [
+        (23, Settings(max_updates=23), ["training.max_updates=1012"]),  # 44 times
+        (4000, Settings(max_epochs=2), ["training.max_epochs=10"]),
+        (
+            400,
+            Settings(max_epochs=2, max_cpu_minutes=1.5),
+            ["training.max_epochs=10", "training.max_cpu_minutes=7.5"],
+        ),
+    ],
+)
+def test_the_command_goes_five_times_as_far_and_to_a_thousand_updates(
+    updates: int, settings: Settings, ends: list[str]
+) -> None:
+    run = Path("my runs/a")
+    words = shlex.split(longer.longer(run, settings, updates, ["mine"]))
+    assert words[-7:-2] == ["train", "my runs/a/recipe.yaml", "--run", "my runs/a", *ends][-5:]
+    assert words[-2:] == ["--plugin", "mine"]
+
+
+def test_patience_is_no_end_that_can_be_moved() -> None:
+    command = longer.longer(Path("a"), Settings(patience=3), 500)
+    assert command == "" and "learning rate" in longer.hint("why", 500, command)
+
+
+def test_what_is_printed_after_a_short_training_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my recipe.yaml").write_text(SHORT)
+    (tmp_path / "text.en").write_text("a b c\nb c a\nc a b\n")
+    (tmp_path / "text.de").write_text("d e f\ne f d\nf d e\n")
+    run = tmp_path / "my runs" / "a run"
+    monkeypatch.setattr("weft.commands.train.degenerate", lambda samples: f"{len(samples)} bad samples")
+    answer = weft("train", tmp_path / "my recipe.yaml", "--run", run)
+    assert answer.code == 0, answer.err
+    start = shlex.join(program.program()) + " "
+    commands = [line.strip() for line in answer.lines if line.strip().startswith(start)]
+    typed = [shlex.split(re.split(r" < FILE| {2,}# ", line)[0].removeprefix(start)) for line in commands]
+    assert [words[0] for words in typed] == ["train", "evaluate", "predict", "inspect", "show"]
+    assert all(str(run) in words for words in typed)
+    assert "hint: 3 bad samples; 3 updates may be too few" in answer.out
+    further = [word.replace("=1002", "=5") for word in typed[0]]  # 334 times 3 updates
+    assert "training.max_updates=5" in further
+    again = weft(*further)
+    assert again.code == 0 and "after 5 updates" in again.out, again.err
+    assert weft(*typed[-1]).code == 0
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_program_is_named_as_it_can_be_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    folder = tmp_path / "of mine"
+    folder.mkdir()
+    for name in ["python3", *(["weft"] if installed else [])]:
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python3"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    first = [str(folder / "weft")] if installed else [str(folder / "python3"), "-m", "weft"]
+    assert shlex.split(program.typed("show", "a b")) == [*first, "show", "a b"]
+    monkeypatch.setenv("PATH", str(folder))
+    first = ["weft"] if installed else ["python3", "-m", "weft"]
+    assert shlex.split(program.typed("show", "a b")) == [*first, "show", "a b"]
+
+
+@pytest.mark.parametrize("group", ["init", "data", "ngram"])
+def test_a_group_without_a_command_prints_its_help(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leave:
+        cli.main([group])
+    said = capsys.readouterr()
+    assert (leave.value.code, said.err) == (0, "")
+    assert said.out.startswith(f"Usage: weft {group} [OPTIONS] COMMAND") and "Commands:" in said.out

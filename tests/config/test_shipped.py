@@ -1,0 +1,59 @@
+"""Recipes that come with Weft are found by name, from any directory, and a file of the user's goes first."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import weft
+from weft import config
+from weft.config import shipped
+from weft.errors import ConfigError
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["help-lstm-attention", "translate/help-lstm-attention", "recipes/translate/help-lstm-attention.yaml"],
+)
+def test_a_name_means_a_shipped_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shipped.find(name) == RECIPES / "translate" / "help-lstm-attention.yaml"
+    assert config.read_recipe(name, ["training.seed=7"]).section("training").value["seed"].value == 7
+
+
+def test_a_file_goes_before_a_shipped_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "help-gpt").write_text("task: language\n")
+    assert shipped.find("help-gpt") == Path("help-gpt")
+
+
+def test_a_name_in_two_tasks_is_asked_for_in_full() -> None:
+    with pytest.raises(ConfigError, match="caption/emoji, draw/emoji"):
+        shipped.find("emoji")
+    assert shipped.find("draw/emoji") == RECIPES / "draw" / "emoji.yaml"
+
+
+def test_the_recipes_of_an_installed_package_are_inside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recipes" / "tag").mkdir(parents=True)
+    (tmp_path / "recipes" / "tag" / "mine.yaml").write_text("task: tag\n")
+    monkeypatch.setattr(shipped, "_PACKAGE", tmp_path)
+    assert shipped.find("mine") == tmp_path / "recipes" / "tag" / "mine.yaml"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("help-gtp", "did you mean help-gpt"), ("elsewhere/help-gpt.yaml", "help-gpt"), ("q", "weft recipes")],
+)
+def test_what_is_neither_file_nor_recipe_is_refused(name: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=hint):
+        shipped.find(name)
+
+
+def test_the_command_lists_them_and_prints_one() -> None:
+    everything, some, one = weft("recipes"), weft("recipes", "tag"), weft("recipes", "help-gpt")
+    assert all(f"  {path.stem} " in everything.out for path in RECIPES.glob("*/*.yaml"))
+    assert "ewt-bilstm " in some.out and "help-gpt" not in some.out
+    assert one.out == (RECIPES / "language" / "help-gpt.yaml").read_text("utf-8")

@@ -1,0 +1,84 @@
+"""What to type where a training was too short: its samples show it, or a baseline scores better.
+
+Read next: train.py and evaluate.py, which say it.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from weft.commands.program import typed
+
+if TYPE_CHECKING:
+    from weft.train.settings import Settings
+
+ENDS = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes")
+TIMES = 5
+UPDATES = 1000  # so many at least, before a second look is worth it
+SHOWN = 40  # characters of an output
+LITTLE = 0.6  # of the usual share of different words
+
+
+def degenerate(samples: Sequence[Any]) -> str:
+    """What is wrong with at least half of the outputs: empty, or the same words again and again; else "".
+
+    Example:
+        >>> from weft.tasks.task import Sample
+        >>> degenerate([Sample("Insert a row.", "Zeile einfügen.", "Row Row Row")])
+        'the model repeats itself (Row Row Row)'
+        >>> degenerate([Sample("tick tick tick tock", "tack tack tack tock", "tack tack tack tock")])
+        ''
+    """
+    texts = [one for one in samples if hasattr(one, "output")]
+    empty = [one for one in texts if one.reference and not one.output.strip()]
+    again = [one.output for one in texts if _repeats(one.output, one.reference, one.source)]
+    if not texts or 2 * len(empty + again) < len(texts):
+        return ""
+    if not again:
+        return "the model writes nothing"
+    return f"the model repeats itself ({again[0] if len(again[0]) <= SHOWN else again[0][:SHOWN] + '…'})"
+
+
+def longer(run: Path, settings: "Settings", updates: int, plugins: Sequence[str] = ()) -> str:
+    """The command that trains a run further: its ends five times as far, a thousand updates at least.
+
+    Args:
+        run: its directory.
+        settings: it was trained with.
+        updates: it has taken.
+        plugins: it needs.
+
+    Returns:
+        The command, or "" where no end is set but patience: the model itself stopped to improve.
+    """
+    times = max(TIMES, -(-UPDATES // max(1, updates)))
+    ends = [
+        f"training.{name}={getattr(settings, name) * times:g}" for name in ENDS if getattr(settings, name)
+    ]
+    trusted = [word for plugin in plugins for word in ("--plugin", plugin)]
+    return typed("train", run / "recipe.yaml", "--run", run, *ends, *trusted) if ends else ""
+
+
+def hint(why: str, updates: int, command: str) -> str:
+    """The lines for the screen."""
+    if not command:
+        return (
+            f"hint: {why} after {updates:,} updates; try another learning rate, a smaller model or more data"
+        )
+    return f"hint: {why}; {updates:,} updates may be too few. To train further:\n  {command}"
+
+
+def _repeats(output: str, *others: str) -> bool:
+    """Whether far fewer of its words are different ones than in the reference and in the source."""
+    usual = min((_variety(other) for other in others if other), default=1.0)
+    return len(_words(output)) >= 3 and _variety(output) < LITTLE * usual
+
+
+def _variety(text: str) -> float:
+    words = _words(text)
+    return len(set(words)) / max(1, len(words))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text)
