@@ -81,7 +81,7 @@ def test_what_is_printed_after_a_short_training_can_be_typed(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my recipe.yaml").write_text(SHORT)
     (tmp_path / "text.en").write_text("a b c\nb c a\nc a b\n")
-    (tmp_path / "text.de").write_text("d e f\ne f d\nf d e\n")
+    (tmp_path / "text.de").write_text("a b c\nb c a\nc a b\n")  # to copy it is perfect
     run = tmp_path / "my runs" / "a run"
     monkeypatch.setattr("weft.commands.train.degenerate", lambda samples: f"{len(samples)} bad samples")
     answer = weft("train", tmp_path / "my recipe.yaml", "--run", run)
@@ -97,6 +97,8 @@ def test_what_is_printed_after_a_short_training_can_be_typed(
     again = weft(*further)
     assert again.code == 0 and "after 5 updates" in again.out, again.err
     assert weft(*typed[-1]).code == 0
+    scored = weft("evaluate", run, "--data", tmp_path / "text")
+    assert "hint: the model is worse than a baseline; 5 updates may be too few" in scored.out, scored
 
 
 @pytest.mark.parametrize("installed", [True, False])

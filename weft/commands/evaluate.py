@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from weft.inspect.reports.report import ReportPicture
     from weft.run import Opened
 
-WORSE = ("worse than the baseline", "BELOW")  # as weft/metrics marks a baseline that the model does not beat
 COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins")
 
 
@@ -62,6 +61,7 @@ def command(**given: Any) -> None:
     from weft.commands import outputs
     from weft.commands.asked import asked, with_members
     from weft.errors import ConfigError
+    from weft.metrics.baseline import WORSE
     from weft.run import open_run
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
@@ -77,7 +77,7 @@ def command(**given: Any) -> None:
     report = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
     text = report.text()
     click.echo(text)
-    if any(mark in text for mark in WORSE):
+    if WORSE in text:
         click.echo(_hint(opened, given["plugins"]))
     if output:
         outputs.write(output, "".join(f"{line}\n" for line in report.outputs))

@@ -15,6 +15,9 @@ from weft.errors import DataError
 # One word, one sign, or one character of a script that writes no spaces.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
 
+WORSE = "worse than the baseline"
+"""What a report says of a model that a baseline beats."""
+
 
 def copy(sources: Sequence[str]) -> list[str]:
     """The sources themselves as outputs."""
@@ -98,4 +101,4 @@ def beside(value: float, baseline: float, *, higher: bool = True) -> str:
     if value == baseline:
         return "  <- the model equals the baseline"
     better = value > baseline if higher else value < baseline
-    return "" if better else "  <- the model is worse than the baseline"
+    return "" if better else f"  <- the model is {WORSE}"
