@@ -14,7 +14,7 @@ from weft.tasks.task import Sample
 from weft.train.settings import Settings
 
 SHORT = """task: translate
-data: {train: text, valid: text, source: en, target: de, vocabulary: {kind: character, size: 11},
+data: {train: text, valid: text, source: en, target: de, vocabulary: {kind: character, size: 8},
        batch_tokens: 50}
 model:
   encoder: {use: recurrent, cell: gru, sizes: [7], bidirectional: true}
