@@ -3,10 +3,9 @@
 import difflib
 from pathlib import Path
 
-import weft
 from weft.errors import ConfigError
 
-_PACKAGE = Path(weft.__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 
 
 def shipped() -> list[Path]:
