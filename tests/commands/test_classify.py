@@ -243,7 +243,7 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     answer = weft("init", "classify", "--train", "train.txt", "--test", "test.csv")
     assert answer.code == 0, answer.err
     text = Path("classify.yaml").read_text()
-    assert "2 classes, 201 training texts" in text and "good 101, bad 100" in text and "hold_out: 10" in text
+    assert "2 classes, 201 training texts" in text and "good 101, bad 100" in text and "hold_out: 5 " in text
     assert "split_seed: 1" in text
     assert read_recipe(Path("classify.yaml")).section("data").value["test"].value == "test.csv"
     trained = weft("train", "classify.yaml", "training.max_updates=2")

@@ -22,10 +22,14 @@ def command() -> None:
 )
 @click.option("--text", help="Of a table for classify: the column with the texts.")
 @click.option("--label", help="Of a table for classify: the column with the classes.")
+@click.option(
+    "--labels",
+    type=click.Choice(["marked", "first", "coarse"]),
+    help="Of lines: __label__x (marked), the first word is the class, or that word up to its colon (coarse).",
+)
+@click.option("--encoding", help="Of the files, such as latin-1.")
 @click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
-def check(
-    files: tuple[Path, ...], task: str | None, text: str | None, label: str | None, everything: bool
-) -> int:
+def check(files: tuple[Path, ...], task: str | None, everything: bool, **form: str | None) -> int:
     """Report everything that is wrong with FILES (train.en train.de, .tsv, ...), with file and line.
 
     \b
@@ -40,10 +44,11 @@ def check(
     from weft.errors import ConfigError
     from weft.tasks.task import Task
 
-    columns = {name: value for name, value in (("text", text), ("label", label)) if value is not None}
+    columns = {name: value for name, value in form.items() if value is not None}
     named = task or ("classify" if columns else _told(files, rooms.parts(weft.tasks, Task)))
     if columns and named != "classify":
-        raise ConfigError(f"--text and --label name columns for classify, not for {named}; leave them out")
+        told = " and ".join(f"--{name}" for name in columns)
+        raise ConfigError(f"{told}: for classify alone, and these files are for {named}; leave it out")
     report = rooms.find(weft.tasks, Task, named).check(files, **columns)  # type: ignore[attr-defined]
     click.echo(report.summary)
     if task is None and report.num_errors:

@@ -1,20 +1,28 @@
-"""Texts with a label: `__label__x text` lines as fastText has them, or two columns of a TSV or CSV file.
+"""Texts with a label: `__label__x text` lines as fastText has them, lines that begin with their class as
+published sets have them, or two columns of a TSV or CSV file.
 
 Read next: sides.py, where the raw lines come from.
 """
 
+import codecs
 import csv
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from weft.data.commas import check_commas
 from weft.data.files import COMPRESSED
 from weft.data.lines import wrong_bytes
 from weft.data.sides import Finding, raw_lines
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
+from weft.shapes import check_choice
 
 MARK = "__label__"
+Labels = Literal["marked", "first", "coarse"]
+"""How a line names its class: __label__x, its first word, or its first word up to the colon."""
+
+FIRST = "data.labels: first, or coarse for NUM of NUM:dist (--labels)"
+LATIN = "; published sets are often Latin-1: data.encoding: latin-1 (--encoding)"
 RECIPE = "in the recipe (data.text, data.label)"
 OPTIONS = "with --text and --label"
 
@@ -38,15 +46,36 @@ class LabelledText:
         path: ends in .tsv or .csv (also compressed), else it has `__label__x text` lines.
         text, label: the columns of a table with a first line that names them; a TSV file of two columns
             may do without names: label TAB text.
+        labels: of lines: "marked" is `__label__x text`, "first" takes the first word as the class, as in
+            `0 a dull film`, and "coarse" that word up to its colon, as NUM in `NUM:dist How far is it ?`.
+        encoding: of the file, such as latin-1.
         named: where a user names the columns, for the error.
 
     Raises:
         DataError: the file is missing, or a column is.
+        ConfigError: no such form or encoding.
+
+    Example:
+        >>> from pathlib import Path
+        >>> Path("q.label").write_bytes("NUM:dist How far ?".encode())
+        18
+        >>> [(one.label, one.text) for one in LabelledText("q.label", labels="coarse")]
+        [('NUM', 'How far ?')]
     """
 
     def __init__(
-        self, path: str | Path, *, text: str = "text", label: str = "label", named: str = RECIPE
+        self,
+        path: str | Path,
+        *,
+        text: str = "text",
+        label: str = "label",
+        labels: Labels = "marked",
+        encoding: str = "utf-8",
+        named: str = RECIPE,
     ) -> None:
+        check_choice("labels", labels, Labels)
+        check_encoding(encoding)
+        self.labels, self.encoding = labels, encoding
         self.path = Path(path)
         self.text, self.label = text, label
         self.kind = kind_of(self.path)
@@ -144,15 +173,33 @@ class LabelledText:
             if isinstance(line, Finding):
                 yield line
                 continue
-            wrong = wrong_bytes(line)
-            yield self._wrong(number, "bytes", wrong) if wrong else line.decode("utf-8")
+            wrong = wrong_bytes(line) if self._is_utf8 else None
+            if wrong:
+                known = "" if "NUL" in wrong or "UTF-16" in wrong else LATIN
+                yield self._wrong(number, "bytes", wrong + known)
+            else:
+                yield line.decode(self.encoding, "strict" if self._is_utf8 else "replace")
+
+    @property
+    def _is_utf8(self) -> bool:
+        return codecs.lookup(self.encoding).name == "utf-8"
 
     def _marked(self, number: int, line: str) -> Labelled | Finding:
         first, _, rest = line.strip().partition(" ")
+        if self.labels != "marked":
+            label = first.partition(":")[0] if self.labels == "coarse" else first
+            if label and rest.strip():
+                return Labelled(number, label, rest.strip(), {})
+            what = f"expected a class and a text with a space between, got {line[:30]!r}; remove the line"
+            return self._wrong(number, "unlabelled", what)
         label = first.removeprefix(MARK)
         if not first.startswith(MARK) or not label:
-            what = f"{line[:30]!r} has no label; begin the line with {MARK}NAME and a space, or give a .tsv"
-            return self._wrong(number, "unlabelled", f"{what} or .csv file")
+            what = (
+                f"{line[:30]!r} has no label; begin the line with {MARK}NAME and a space, give a .tsv or .csv"
+            )
+            return self._wrong(
+                number, "unlabelled", f"{what} file, or say that the first word is the class: {FIRST}"
+            )
         if rest.lstrip().startswith(MARK):
             what = "two labels came, one is needed; keep one or remove the line"
             return self._wrong(number, "unlabelled", what)
@@ -160,6 +207,23 @@ class LabelledText:
 
     def _wrong(self, number: int, kind: str, what: str) -> Finding:
         return Finding(str(self.path), number, kind, what)
+
+
+def check_encoding(name: str) -> None:
+    """See that Python knows an encoding, and that it keeps line ends as they are.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    try:
+        plain = "a\n".encode(name) == b"a\n"
+    except (LookupError, UnicodeError, ValueError, TypeError):
+        plain = False
+    if not plain:
+        raise ConfigError(
+            f"encoding: expected one such as utf-8, latin-1 or cp1250, got {name[:40]!r}; convert other "
+            "files with iconv"
+        )
 
 
 def kind_of(path: Path) -> str:

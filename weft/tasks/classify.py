@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
-from weft.data.labelled import MARK, LabelledText, kind_of
+from weft.data.labelled import MARK, kind_of
 from weft.data.lines import read_lines
 from weft.data.report import Report
 from weft.data.vectors import read_vectors
@@ -34,6 +34,7 @@ from weft.tasks.labels.data import LabelData
 from weft.tasks.labels.evaluation import LabelEvaluation, evaluate
 from weft.tasks.labels.model import LabelModel
 from weft.tasks.labels.reader import Reader
+from weft.tasks.labels.splits import small_validation
 from weft.tasks.pairs.batch import pad
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 
@@ -114,6 +115,8 @@ class Classify(Task):
         train = list(self.data.texts("train"))
         self._train = [one.text for one in train], [one.label for one in train]
         valid = list(self.data.texts("valid"))
+        if few := small_validation(len(valid), len(train), cut=self.data.hold_out > 0):
+            progress(few, 0, 0)
         self._valid = [one.text for one in valid], [one.label for one in valid]
         self.data.check_classes("train", self._train[1])
         self.data.check_classes("valid", self._valid[1])
@@ -230,7 +233,7 @@ class Classify(Task):
     def _asked(self, source: Path | BinaryIO) -> Iterator[tuple[int, str]]:
         """Each text, and its line."""
         if isinstance(source, Path) and kind_of(source) != "lines":
-            table = LabelledText(source, text=self.data.text, label=self.data.text)
+            table = self.data.read(source, label=self.data.text)
             yield from ((one.number, one.text) for one in table)
             return
         for number, line in enumerate(read_lines(source), 1):
@@ -275,6 +278,6 @@ class Classify(Task):
         return evaluate(self.predictor(model, members), texts_, labels, title=title, train=train)
 
     @classmethod
-    def check(cls, files: Sequence[Path], *, text: str = "text", label: str = "label") -> Report:
-        """Labelled texts, of a table the columns of these names: see labels/check.py."""
-        return check_labels(files, text=text, label=label)
+    def check(cls, files: Sequence[Path], **form: Any) -> Report:
+        """Labelled texts, in the form that check_labels is told: see labels/check.py."""
+        return check_labels(files, **form)

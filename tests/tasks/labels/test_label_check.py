@@ -25,7 +25,8 @@ WANT = [
     "4: the text is empty; remove the line",
     "5: 3 columns, need 2; mend or remove the line",
     "6: the label is empty; give one or remove the line",
-    "8: not UTF-8 (byte 0xe9, the 4. of the line); convert the file (iconv -t utf-8) or remove the line",
+    "8: not UTF-8 (byte 0xe9, the 4. of the line); convert the file (iconv -t utf-8) or remove the line"
+    "; published sets are often Latin-1: data.encoding: latin-1 (--encoding)",
 ]
 
 
@@ -83,7 +84,7 @@ def test_columns_of_other_names_are_named(tmp_path: Path) -> None:
     missing = weft("data", "check", table, "--text", "review")
     assert "r.csv:1: no column is called 'label'" in missing.out and "with --text and --label" in missing.out
     said = refused(weft("data", "check", table, "--label", "stars", "--task", "language"))
-    assert "--text and --label name columns for classify, not for language" in said
+    assert "--label: for classify alone" in said and "for language" in said
     recipe = tmp_path / "r.yaml"
     begun = weft("init", "classify", "--train", table, "--text", "review", "--label", "stars", "-o", recipe)
     assert f"data check {table} --task classify --text review --label stars" in begun.out

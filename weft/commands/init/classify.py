@@ -1,8 +1,12 @@
 """weft init classify: look at labelled texts and write a commented recipe for them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from weft.data.labelled import Labels
 
 
 @click.command("classify", short_help="A classifier for texts.")
@@ -16,6 +20,14 @@ import click
 @click.option("--text", default="text", show_default=True, help="Column of a table that holds the text.")
 @click.option("--label", default="label", show_default=True, help="Column of a table that holds the class.")
 @click.option(
+    "--labels",
+    type=click.Choice(["marked", "first", "coarse"]),
+    default="marked",
+    show_default=True,
+    help="Of lines: __label__x (marked), the first word is the class, or that word up to its colon (coarse).",
+)
+@click.option("--encoding", default="utf-8", show_default=True, help="Of the files, such as latin-1.")
+@click.option(
     "--output", "-o", type=click.Path(path_type=Path), help="Recipe to write; classify.yaml by default."
 )
 def command(
@@ -24,18 +36,26 @@ def command(
     test: Path | None,
     text: str,
     label: str,
+    labels: "Labels",
+    encoding: str,
     output: Path | None,
 ) -> None:
     """A classifier for texts.
 
     \b
     weft init classify --train reviews.tsv --label stars
+    weft init classify --train train_5500.label --labels coarse --encoding latin-1
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.tasks.labels.recipe import recipe
 
     output = outputs.fresh(output or Path("classify.yaml"))
-    text_ = recipe(train, valid, test, text=text, label=label)
-    named = (("--text", text, "text"), ("--label", label, "label"))
+    text_ = recipe(train, valid, test, text=text, label=label, labels=labels, encoding=encoding)
+    named = (
+        ("--text", text, "text"),
+        ("--label", label, "label"),
+        ("--labels", labels, "marked"),
+        ("--encoding", encoding, "utf-8"),
+    )
     columns = [word for option, name, usual in named if name != usual for word in (option, name)]
     outputs.begin(output, text_, ["data", "check", str(train), "--task", "classify", *columns])

@@ -6,6 +6,7 @@ Read next: ../../data/labelled.py, whose forms are checked.
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from weft.data.labelled import OPTIONS, LabelledText
 from weft.data.report import COMMON, Report
@@ -36,12 +37,12 @@ class _Found:
             self.findings.append(finding)
 
 
-def check_labels(files: Sequence[Path], *, text: str = "text", label: str = "label") -> Report:
+def check_labels(files: Sequence[Path], **form: Any) -> Report:
     """Look at `__label__x text` lines, .tsv or .csv with a column of labels and one of texts.
 
     Args:
         files: to look at; one named train is what the others are held against, else the first.
-        text, label: names of these columns.
+        form: what LabelledText is told, such as the names of the columns.
     """
     found, lines = _Found(), {}
     known: dict[str, int] = {}
@@ -50,7 +51,7 @@ def check_labels(files: Sequence[Path], *, text: str = "text", label: str = "lab
     for path in sorted(files, key=lambda path: path != first):
         counts: Counter[str] = Counter()
         try:
-            texts = LabelledText(path, text=text, label=label, named=OPTIONS)
+            texts = LabelledText(path, named=OPTIONS, **form)
         except DataError as error:  # of the first line, without which no other can be read
             wrong = placed(str(path), error)
             found.add(wrong._replace(kind="columns") if wrong.line else wrong)

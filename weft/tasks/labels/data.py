@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from weft.data import corpora
-from weft.data.labelled import Labelled, LabelledText
+from weft.data.labelled import Labelled, LabelledText, check_encoding
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.tasks.labels.splits import check_classes, check_parts, parts
@@ -31,14 +31,15 @@ class WordSettings:
     """How text becomes tokens; learnt on the training texts alone.
 
     Args:
-        kind: words, subwords (bpe, unigram) or characters.
+        kind: words, what stands between spaces (of texts that are tokenised already), subwords (bpe, unigram)
+            or characters.
         size: tokens, the four special ones counted; null takes every word or character there is.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
         lowercase: everything in small letters.
     """
 
-    kind: Literal["word", "bpe", "unigram", "character"] = "word"
+    kind: Literal["word", "space", "bpe", "unigram", "character"] = "word"
     size: int | None = 10000
     min_count: int = 1
     form: Literal["nfc", "nfkc", "none"] = "nfc"
@@ -59,10 +60,13 @@ class LabelData:
     """Where labelled texts come from.
 
     Args:
-        train, valid, test: files with `__label__x text` lines, .tsv or .csv; also compressed.
+        train, valid, test: files with `__label__x text` lines (or see labels), .tsv or .csv; also compressed.
         folder: where they are; the current one by default.
         corpus: an embedded corpus instead of files: in which of its languages is a sentence?
         text, label: columns of a table.
+        labels: of lines: marked (`__label__x text`), first (the first word is the class, `0 text`) or coarse
+            (up to its colon: NUM of `NUM:dist How far ...`).
+        encoding: of the files, such as latin-1.
         split_column: a column of the training file that says train, valid (val, dev) or test.
         folds, fold: cross-validation inside the training file: folds: 10, fold: 3 tests on the fourth tenth.
         hold_out: 10 keeps a tenth of the remaining training texts out for validation, instead of `valid`.
@@ -81,6 +85,8 @@ class LabelData:
     corpus: str | None = None
     text: str = "text"
     label: str = "label"
+    labels: Literal["marked", "first", "coarse"] = "marked"
+    encoding: str = "utf-8"
     split_column: str | None = None
     folds: int = 0
     fold: int = 0
@@ -101,6 +107,7 @@ class LabelData:
             )
         if self.split_column is not None and (self.folds or self.valid or self.test):
             raise ConfigError("split_column: it says which text is for what; leave out valid, test and folds")
+        check_encoding(self.encoding)
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
         check_parts(
@@ -143,7 +150,7 @@ class LabelData:
         if self.corpus is not None:
             corpora.languages(self.corpus)
             return
-        found = LabelledText(self._file(split), text=self.text, label=self.label)
+        found = self.read(self._file(split))
         if self.split_column is not None:
             first = next(iter(found), None)
             if first is not None and self.split_column not in first.cells:
@@ -202,7 +209,13 @@ class LabelData:
 
     def at(self, path: Path) -> Iterator[Labelled]:
         """The texts of another file."""
-        return iter(LabelledText(path, text=self.text, label=self.label))
+        return iter(self.read(path))
+
+    def read(self, path: Path, *, label: str | None = None) -> LabelledText:
+        """A file in the form of this recipe's; of a table with another column as the label."""
+        return LabelledText(
+            path, text=self.text, label=label or self.label, labels=self.labels, encoding=self.encoding
+        )
 
     def describe(self, split: Split) -> str:
         """For signatures, such as "train.tsv fold 3 of 10"."""

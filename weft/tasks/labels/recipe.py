@@ -3,8 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from weft.data.labelled import OPTIONS, LabelledText, kind_of
+from weft.data.labelled import OPTIONS, LabelledText, Labels, kind_of
 from weft.errors import DataError
+from weft.tasks.labels.splits import held_out
 from weft.tasks.pairs.recipe import VALID_NAMES, quoted
 
 FEW = 1000
@@ -20,12 +21,21 @@ def beside(train: Path, names: tuple[str, ...]) -> Path | None:
     return None
 
 
-def recipe(train: Path, valid: Path | None, test: Path | None, *, text: str, label: str) -> str:
+def recipe(
+    train: Path,
+    valid: Path | None,
+    test: Path | None,
+    *,
+    text: str,
+    label: str,
+    labels: Labels = "marked",
+    encoding: str = "utf-8",
+) -> str:
     """A commented recipe.
 
     Args:
         train, valid, test: labelled texts; the last two are looked for beside the first if None.
-        text, label: columns of a table.
+        text, label: columns of a table; labels, encoding: see LabelledText.
 
     Raises:
         DataError: files are missing or damaged, or hold one class only.
@@ -33,7 +43,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, text: str, lab
     valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     counts: Counter[str] = Counter()
     words = longest = 0
-    for one in LabelledText(train, text=text, label=label, named=OPTIONS):
+    for one in LabelledText(train, text=text, label=label, labels=labels, encoding=encoding, named=OPTIONS):
         counts[one.label] += 1
         length = len(one.text.split())
         words, longest = words + length, max(longest, length)
@@ -45,10 +55,14 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, text: str, lab
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
     shown += ", ..." if len(counts) > 6 else ""
     columns = f"\n  text: {quoted(text)}\n  label: {quoted(label)}" if kind_of(train) != "lines" else ""
+    columns += f"\n  labels: {labels}" if labels != "marked" else ""
+    columns += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:
-        chosen = """  hold_out: 10                      # a tenth of the training texts chooses the checkpoint
+        every = held_out(total)
+        kept = total // every
+        chosen = f"""  hold_out: {every:<2}                      # {kept:,} texts choose the checkpoint
   split_seed: 1                     # shuffled first, every class in proportion"""
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
     network = """  # also: bag, ngram, self_attention, transformer, convolution; cell lstm, elman, ...
@@ -72,7 +86,7 @@ data:
 {tested}
   # folds: 10                         cross-validation instead of test: fold 0 to 9, a run each
   # fold: 0
-  vocabulary: {{kind: word, size: {size}, lowercase: true}}   # also character, bpe, unigram
+  vocabulary: {{kind: word, size: {size}, lowercase: true}}   # also space, character, bpe, unigram
   max_length: 400                   # tokens that are read of a text
 model:
 {linear if few else network}

@@ -12,6 +12,9 @@ from weft.data.split import rank
 from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
 
+ENOUGH = 1068
+"""Texts whose accuracy is known to three points, 95 % of the time."""
+
 
 def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
     """The split of each example.
@@ -99,6 +102,43 @@ def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | No
     raise DataError(
         f"{part}: expected two classes or more, got {len(labels):,} examples that are all {labels[0]!r}; "
         f"{remedy}"
+    )
+
+
+def held_out(total: int) -> int:
+    """The hold_out that keeps ENOUGH of so many texts, at most a fifth and at least a tenth of them.
+
+    Example:
+        >>> held_out(900), held_out(6920), held_out(50_000)
+        (5, 6, 10)
+    """
+    return min(10, max(5, total // ENOUGH))
+
+
+def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
+    """What is said of a validation part that is too small to choose a checkpoint; None of one that is not.
+
+    The accuracy of n texts is known to 1.96 sqrt(p (1 - p) / n), which is largest for p = 1/2.
+
+    Args:
+        valid, train: how many texts.
+        cut: whether the part is cut off the training file by `hold_out`.
+
+    Example:
+        >>> small_validation(1068, 5000, cut=True) is None
+        True
+        >>> str(small_validation(173, 6747, cut=True))[:66]
+        'validation texts: 173, so their accuracy is known to ±7.5 points; '
+    """
+    if valid >= ENOUGH:
+        return None
+    points = 100 * 1.96 * 0.5 / max(1, valid) ** 0.5
+    every = held_out(valid + train)
+    more = (valid + train) // every
+    hint = f"data.hold_out: {every} would keep {more:,}; " if cut and more > valid else ""
+    return (
+        f"validation texts: {valid:,}, so their accuracy is known to ±{points:.1f} points; {ENOUGH:,} would "
+        f"make it ±3; {hint}training.metric: loss varies less than accuracy"
     )
 
 
