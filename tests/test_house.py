@@ -49,9 +49,9 @@ ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the one of `
 ALLOWED["commands"] = GROUND | SIDE | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
-ALLOWED |= {"machine": set()}
-ALLOWED["commands"] = ALLOWED["commands"] | {"machine"}
-ALLOWED["cli"] = ALLOWED["cli"] | {"machine"}
+ALLOWED |= {"machine": set(), "parent": set()}
+ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "parent"}
+ALLOWED["cli"] = ALLOWED["cli"] | {"machine", "parent"}
 ALLOWED |= {
     "errors": set(),
     "tree": {"errors"},

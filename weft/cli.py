@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import click
 
-from weft import __version__, machine
+from weft import __version__, machine, parent
 from weft.commands.lazy import Lazy
 from weft.errors import WeftError
 
@@ -85,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     # It must stand before torch starts its threads: those that spin slow a shared machine tenfold.
     machine.settle()
+    parent.end_with_parent()
     sys.exit(_run(arguments))
 
 

@@ -2,7 +2,8 @@
 
 If one ends, the others end with it: at once where it failed, after a few seconds where it was asked to stop.
 Signals reach all of them. The first one's words are shown; those of another only where it is the one that
-failed. Across machines torchrun does the same.
+failed. If this process is killed, they end by themselves (../parent.py). Across machines torchrun does the
+same.
 """
 
 import os
@@ -19,6 +20,7 @@ from typing import IO
 import click
 
 from weft.machine import cores
+from weft.parent import LAUNCHED
 
 LOST = 75
 """The exit code of a process that a command of ours started and that has lost the others; it says nothing."""
@@ -41,7 +43,7 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
     """
     base = dict(os.environ) | {
         "WORLD_SIZE": str(count),
-        "WEFT_LAUNCHED": "1",
+        LAUNCHED: str(os.getpid()),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(_free_port()),
         "OMP_NUM_THREADS": str(max(1, int(os.environ.get("OMP_NUM_THREADS") or cores()) // count)),

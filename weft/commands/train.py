@@ -54,6 +54,7 @@ def command(
     from weft.commands.launch import LOST, launch
     from weft.config import read_recipe
     from weft.errors import ConfigError
+    from weft.parent import LAUNCHED
     from weft.run import begin, check
     from weft.train.loop import train
     from weft.train.processes import Lost
@@ -74,7 +75,7 @@ def command(
     try:
         outcome = train(begun.task, run, begun.settings)
     except Lost:
-        if "WEFT_LAUNCHED" in os.environ:  # who started this one says why
+        if LAUNCHED in os.environ:  # who started this one says why
             return LOST
         raise
     if not first:
