@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from weft.nn.drop_in import GRU, LSTM, RNN
     from weft.nn.drop_in_cells import GRUCell, LSTMCell, RNNCell
+    from weft.nn.drop_in_torch import as_torch
 
-__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "as_torch"]
 
 
 def __getattr__(name: str) -> Any:
@@ -26,4 +27,8 @@ def __getattr__(name: str) -> Any:
         from weft.nn import drop_in_cells
 
         return getattr(drop_in_cells, name)
+    if name == "as_torch":
+        from weft.nn.drop_in_torch import as_torch
+
+        return as_torch
     raise AttributeError(f"module 'weft.nn' has no attribute {name!r}")

@@ -9,9 +9,10 @@ from typing import Any
 from torch import Tensor, nn
 
 from weft.nn.drop_in_input import InputShapeError, as_configuration, check_dtype
+from weft.nn.drop_in_torch import Known
 
 
-class RNNCell(nn.RNNCell):
+class RNNCell(Known, nn.RNNCell):
     """torch.nn.RNNCell: h' = g(W_ih x + b_ih + W_hh h + b_hh).
 
     Args:
@@ -41,7 +42,7 @@ class RNNCell(nn.RNNCell):
         return super().forward(input, hx)
 
 
-class LSTMCell(nn.LSTMCell):
+class LSTMCell(Known, nn.LSTMCell):
     """torch.nn.LSTMCell.
 
     Args:
@@ -66,7 +67,7 @@ class LSTMCell(nn.LSTMCell):
         return super().forward(input, hx)
 
 
-class GRUCell(nn.GRUCell):
+class GRUCell(Known, nn.GRUCell):
     """torch.nn.GRUCell.
 
     Args:

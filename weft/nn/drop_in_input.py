@@ -16,6 +16,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
+from weft.nn.padding import looked_at
 
 Nan = Literal["refuse", "pass"]
 
@@ -147,9 +148,7 @@ def refuse_nan(name: str, read: Read, state: Any) -> None:
             weights have grown too large, which the training loop's own guard reports.
     """
     h = state[0] if isinstance(state, tuple) else state
-    if h.device.type != "cpu" or torch.compiler.is_compiling() or torch.jit.is_tracing():
-        return
-    if not bool(h.detach().sum().isnan()):
+    if h.device.type != "cpu" or not looked_at(h) or not bool(h.detach().sum().isnan()):
         return
     x = read.x if read.packed is None else pad_packed_sequence(read.packed, batch_first=True)[0]
     bad = x.detach().isnan().any(-1)

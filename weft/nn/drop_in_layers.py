@@ -12,8 +12,10 @@ from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks
 from weft.nn.drop_in_input import Nan, Read, read_input, refuse_nan, written
+from weft.nn.drop_in_torch import Known, left_eager
 from weft.nn.kernels.dropout import dropout
 from weft.nn.kernels.layer import skips_padding
+from weft.nn.padding import looked_at
 from weft.nn.ragged import plan, run_pieces
 from weft.shapes import check_choice
 
@@ -21,7 +23,7 @@ Join = Literal["concatenate", "mean", "sum"]
 State = tuple[Tensor, ...]
 
 
-class DropIn(nn.RNNBase):
+class DropIn(Known, nn.RNNBase):
     """What the three have in common: `forward`, and the settings that torch.nn does not have.
 
     A subclass says what one layer computes. The settings are keyword-only:
@@ -34,9 +36,10 @@ class DropIn(nn.RNNBase):
             none, which costs nothing), or "pass" it on as torch does.
     """
 
-    join: Join
-    residual: bool
-    nan: Nan
+    # what holds for a torch.nn module whose __class__ was set to one of these
+    join: Join = "concatenate"
+    residual: bool = False
+    nan: Nan = "refuse"
 
     @abstractmethod
     def layer(
@@ -44,6 +47,7 @@ class DropIn(nn.RNNBase):
     ) -> tuple[Tensor, State]:
         """One layer and direction over x [B, T, D]; weights W_ih, W_hh, b_ih, b_hh."""
 
+    @left_eager
     def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
         """As torch.nn's.
 
@@ -61,6 +65,10 @@ class DropIn(nn.RNNBase):
             output, state = super().forward(input, hx)
         else:
             y, finals = self._layers(read)
+            if (
+                y.requires_grad and not self.bidirectional
+            ):  # one direction gives a view that must not be changed
+                y = y.clone()
             output, state = written(read, y, finals)
         if self.nan == "refuse":
             refuse_nan(type(self).__name__, read, state)
@@ -68,7 +76,7 @@ class DropIn(nn.RNNBase):
 
     def flatten_parameters(self) -> None:
         """As torch's; with a join of its own there is nothing that cuDNN could take as one."""
-        if self.__dict__.get("join", "concatenate") == "concatenate":
+        if self.join == "concatenate":
             super().flatten_parameters()
 
     def extra_repr(self) -> str:
@@ -91,11 +99,9 @@ class DropIn(nn.RNNBase):
     def _torchs_own(self, input: Tensor | PackedSequence) -> bool:
         if self.residual or (self.bidirectional and self.join != "concatenate"):
             return False
-        if torch.compiler.is_compiling() or torch.jit.is_tracing():
-            return True
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
-        if x.device.type != "cpu" or self.proj_size:
+        if x.device.type != "cpu" or self.proj_size or not looked_at(x):
             return True
         return packed and not torch.is_grad_enabled()
 

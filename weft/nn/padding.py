@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ShapeError
+from weft.nn.kernels import choice
 
 HARMLESS = 1e18  # no product of a padded position with a weight overflows below this norm of all of x
 
@@ -118,10 +119,8 @@ def harmless(x: Tensor, mask: Tensor | None) -> Tensor:
 
 def looked_at(tensor: Tensor) -> bool:
     """Whether the numbers of a tensor may decide what runs: it is plain, and nothing traces it."""
-    active = getattr(torch._C, "_are_functorch_transforms_active", None)
     plain = type(tensor) in (Tensor, nn.Parameter) and tensor.device.type != "meta"
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing() or active is None or bool(active())
-    return plain and not traced
+    return plain and not choice.traced()
 
 
 def _zeroed(x: Tensor, mask: Tensor) -> Tensor:

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from torch import Tensor
-from torch.nn.utils.parametrizations import orthogonal
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
 
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
@@ -16,10 +17,10 @@ Begin = Literal["orthogonal", "rotations"]
 class Orthogonal(Cell):
     """Elman's h_t = g(W_xh x_t + W_hh h_{t-1} + b_h) with W_hh^T W_hh = I all through training.
 
-    W_hh = Q (I + A/2) (I - A/2)^-1 with A = X - X^T: torch.nn.utils.parametrizations.orthogonal trains X
-    and keeps the start Q. To start only from an orthogonal matrix and leave it free, take the Elman cell:
-    it does. Made once for a whole sequence, but anew at every step of a loop: in a decoder let attention
-    enter late.
+    W_hh = Q (I + A/2) (I - A/2)^-1 with A = X - X^T and a lower triangular X, which is trained; Q is the
+    start. It is made in float32 at least, once for a whole sequence but anew at every step of a loop: in a
+    decoder let attention enter late. To start only from an orthogonal matrix and leave it free, take the
+    Elman cell: it does.
 
     Args:
         in_size: D, features of the input.
@@ -46,7 +47,7 @@ class Orthogonal(Cell):
         check_choice("weights", weights, Begin)
         self.cell = Elman(in_size, size, activation=activation, weights=weights)
         # [384, 384] with its gradient took 10 ms of a core by Cayley's map, 107 by the matrix exponential
-        orthogonal(self.cell, "weight_h", orthogonal_map="cayley")
+        parametrize.register_parametrization(self.cell, "weight_h", _Cayley())
 
     @property
     def weight_h(self) -> Tensor:
@@ -65,3 +66,31 @@ class Orthogonal(Cell):
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps, by the Elman cell, which makes the matrix once."""
         return self.cell(x, state, mask)
+
+
+class _Cayley(nn.Module):
+    """torch.nn.utils.parametrizations.orthogonal by Cayley's map, but for weights in half precision, too."""
+
+    base: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("base", None)
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = torch.promote_types(x.dtype, torch.float32)  # no solver is narrower
+        lower = x.to(wide).tril()
+        skew = lower - lower.mT
+        eye = torch.eye(len(x), dtype=wide, device=x.device)
+        turn = torch.linalg.solve(torch.add(eye, skew, alpha=-0.5), torch.add(eye, skew, alpha=0.5))
+        return (self.base.to(wide) @ turn).to(x.dtype)
+
+    def right_inverse(self, matrix: Tensor) -> Tensor:
+        """X for a start at an orthogonal matrix; of another one, the nearest by QR."""
+        wide = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
+        eye = torch.eye(len(wide), dtype=wide.dtype, device=wide.device)
+        if not torch.allclose(wide.mT @ wide, eye, atol=1e-4):
+            q, r = torch.linalg.qr(wide)
+            matrix = (q * r.diagonal().sign()).to(matrix.dtype)
+        self.base = matrix.detach().clone()
+        return -torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)

@@ -58,12 +58,13 @@ class Unitary(Cell):
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One step of the equation."""
-        real, imaginary = linear(x, self.weight_x).to(self.bias.dtype).chunk(2, -1)
-        turned = self.turned(torch.complex(*(part.to(self.bias.dtype) for part in state)))
+        wide = torch.promote_types(self.bias.dtype, torch.float32)  # nothing complex is narrower
+        real, imaginary = linear(x, self.weight_x).to(wide).chunk(2, -1)
+        turned = self.turned(torch.complex(*(part.to(wide) for part in state)))
         real, imaginary = real + turned.real, imaginary + turned.imag
         length = (real.square() + imaginary.square() + EPSILON).sqrt()
         scale = torch.relu(length + self.bias) / length
-        state = (real * scale, imaginary * scale)
+        state = ((real * scale).to(self.bias.dtype), (imaginary * scale).to(self.bias.dtype))
         y = self.shown(state)
         if watching():
             record("hidden", y)
@@ -71,7 +72,8 @@ class Unitary(Cell):
 
     def turned(self, h: Tensor) -> Tensor:
         """W h for complex h [B, H]."""
-        first, second, third = torch.polar(torch.ones_like(self.angles), self.angles)
+        angles = self.angles.to(h.real.dtype)
+        first, second, third = torch.polar(torch.ones_like(angles), angles)
         h = torch.fft.fft(first * h, norm="ortho")
         h = self._mirrored(h, 0)[:, self.permutation]
         h = torch.fft.ifft(second * h, norm="ortho")
@@ -79,6 +81,7 @@ class Unitary(Cell):
 
     def _mirrored(self, h: Tensor, which: int) -> Tensor:
         """h - 2 v (v* h) / |v|^2."""
-        v = torch.complex(self.mirrors[which, 0], self.mirrors[which, 1])
+        mirror = self.mirrors[which].to(h.real.dtype)
+        v = torch.complex(mirror[0], mirror[1])
         along = (h * v.conj()).sum(-1, keepdim=True)
-        return h - along * v * (2 / self.mirrors[which].square().sum())
+        return h - along * v * (2 / mirror.square().sum())

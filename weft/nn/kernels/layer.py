@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from weft import native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice, compiled, fused, steps, written
+from weft.nn.padding import looked_at
 
 PROBE = 2e8  # multiplications of a probe's piece, some milliseconds
 STEPS = (16, 64)  # what is done once a call, packing weights for one, must not weigh more than in a long one
@@ -58,7 +59,7 @@ def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | 
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
     ways = _ways(cell, given, operation, compiled_too=asked != "torch")
     asked = "auto" if asked == "torch" else asked
-    if asked == "steps":
+    if asked == "steps" or not len(given.x):  # without rows there is nothing to measure
         return steps.run(cell, *given)
     if asked == "triton":
         return fused.run(cell, *given)
@@ -105,7 +106,7 @@ def suits_native(cell: str, given: Given) -> str:
 def _ways(cell: str, given: Given, operation: Way | None, *, compiled_too: bool) -> dict[str, Way]:
     """Those that can compute this; where two are level, the first is taken."""
     ways: dict[str, Way] = {} if operation is None else {"operation": operation}
-    if choice.traced() or (operation and given.x.device.type != "cpu"):  # cuDNN's is not to be beaten
+    if not looked_at(given.x) or (operation and given.x.device.type != "cpu"):  # cuDNN's is not to be beaten
         return ways or {"steps": partial(steps.run, cell)}
     if compiled_too and not suits_native(cell, given):
         others = {} if _mostly_padding(given.mask) else ways

@@ -1,0 +1,183 @@
+"""What torch's own tools make of the drop-ins: compile, script, quantisation, fake tensors, migration."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+import weft.nn
+from tests.laws.members import close, normal
+from weft.errors import ConfigError
+from weft.nn import as_torch
+from weft.nn.cells.orthogonal import Orthogonal
+from weft.nn.cells.unitary import Unitary
+
+every_kind = pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+READ, SIZE, STEPS, ROWS = 3, 5, 7, 2
+
+
+class Net(nn.Module):
+    """A drop-in between two products, as models have it."""
+
+    def __init__(self, recurrent: nn.Module) -> None:
+        super().__init__()
+        self.before = nn.Linear(READ, READ)
+        self.recurrent = recurrent
+        self.after = nn.Linear(SIZE, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.after(self.recurrent(self.before(x))[0])
+
+
+def leaves(output: Any) -> list[Tensor]:
+    y, state = output
+    return [y, *(state if isinstance(state, tuple) else (state,))]
+
+
+def compiled(net: Net, x: Tensor, training: bool) -> tuple[tuple[Tensor, ...], list[str]]:
+    """Outputs and gradients of a compiled model, and the operations of its graphs."""
+    operations: list[str] = []
+
+    def keep(graph: torch.fx.GraphModule, inputs: Any) -> Any:
+        operations.extend(str(node.target) for node in graph.graph.nodes if node.op.startswith("call"))
+        return graph
+
+    torch._dynamo.reset()
+    net.train(training).zero_grad()
+    with torch.set_grad_enabled(training):
+        y = torch.compile(net, backend=keep)(x)
+        if training:
+            y.square().sum().backward()
+    return (y, *(p.grad for p in net.parameters() if p.grad is not None)), operations
+
+
+@every_kind
+@pytest.mark.parametrize("training", [False, True])
+def test_compile_leaves_a_drop_in_eager_as_it_leaves_torchs(kind: str, training: bool) -> None:
+    torch.manual_seed(1)
+    ours = Net(getattr(weft.nn, kind)(READ, SIZE))
+    x = normal(STEPS, ROWS, READ, dtype=torch.float32)
+    theirs = as_torch(ours)
+    (got, operations), (want, expected) = compiled(ours, x, training), compiled(theirs, x, training)
+    close(got, want, 1e-5)
+    assert operations == expected and len(operations) <= 2  # the products at most; nothing of 7 steps
+
+
+@every_kind
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+def test_script_takes_torchs_own_module(kind: str) -> None:
+    module = getattr(weft.nn, kind)(READ, SIZE, num_layers=2, bidirectional=True)
+    net = Net(module)
+    net.after = nn.Linear(2 * SIZE, 1)
+    x = normal(STEPS, ROWS, READ, dtype=torch.float32)
+    want = net(x)
+    close(torch.jit.script(copy.deepcopy(net))(x), want, 1e-5)
+    with pytest.raises(ConfigError, match="expected residual=False and join='concatenate'"):
+        torch.jit.script(Net(getattr(weft.nn, kind)(READ, READ, num_layers=2, residual=True)))
+
+
+@pytest.mark.parametrize("kind", ["RNNCell", "LSTMCell", "GRUCell"])
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+def test_a_single_step_scripts_too(kind: str) -> None:
+    cell, x = getattr(weft.nn, kind)(READ, SIZE), normal(ROWS, READ, dtype=torch.float32)
+    close(torch.jit.script(cell)(x), cell(x), 1e-6)
+    assert type(as_torch(cell)) is getattr(nn, kind)
+    assert all(part.shape == (0, SIZE) for part in _tuple(cell(x[:0])))
+
+
+def _tuple(state: Any) -> tuple[Tensor, ...]:
+    return state if isinstance(state, tuple) else (state,)
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated.*")
+def test_quantisation_says_that_it_leaves_a_drop_in_and_as_torch_is_quantised() -> None:
+    net = Net(weft.nn.LSTM(READ, SIZE))
+    quantised = torch.ao.quantization.quantize_dynamic
+    with pytest.warns(UserWarning, match=r"weft.nn.LSTM stays in floating point: .* weft.nn.as_torch"):
+        left = quantised(net, {nn.LSTM, nn.Linear})
+    assert type(left.recurrent) is weft.nn.LSTM
+    served = quantised(as_torch(net), {nn.LSTM, nn.Linear})
+    assert type(served.recurrent) is torch.ao.nn.quantized.dynamic.LSTM
+    x = normal(STEPS, ROWS, READ, dtype=torch.float32)
+    close(served(x), net(x), 0.05)  # int8 weights
+
+
+@every_kind
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("settings", [{}, {"residual": True}, {"join": "sum"}], ids=str)
+def test_a_batch_without_rows(kind: str, first: bool, settings: dict[str, Any]) -> None:
+    module = getattr(weft.nn, kind)(
+        SIZE, SIZE, num_layers=2, batch_first=first, bidirectional="join" in settings, **settings
+    )
+    x = torch.zeros((0, STEPS, SIZE) if first else (STEPS, 0, SIZE), requires_grad=True)
+    y, *finals = leaves(module(x))
+    assert y.shape == x.shape and all(final.shape[1] == 0 for final in finals)
+    y.sum().backward()
+    assert all(not parameter.grad.any() for parameter in module.parameters())
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "settings", [{}, {"bidirectional": True}, {"num_layers": 2, "residual": True}], ids=str
+)
+def test_fake_tensors_go_through(kind: str, settings: dict[str, Any]) -> None:
+    size = READ if "residual" in settings else SIZE
+    with FakeTensorMode():
+        module = getattr(weft.nn, kind)(READ, size, **settings)
+        y, *_ = leaves(module(torch.zeros(STEPS, ROWS, READ)))
+        assert y.shape == (STEPS, ROWS, size * (1 + module.bidirectional))
+        y.sum().backward()
+
+
+@every_kind
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("first", [False, True])
+def test_outputs_may_be_changed_in_place(kind: str, bidirectional: bool, first: bool) -> None:
+    module = getattr(weft.nn, kind)(READ, SIZE, bidirectional=bidirectional, batch_first=first)
+    x = normal(STEPS, ROWS, READ, dtype=torch.float32)
+    found = []
+    for in_place in (True, False):
+        given = x.clone().requires_grad_()
+        y, h, *_ = leaves(module(given))
+        y, h = (y.mul_(2.0).add_(1.0), h.mul_(3.0)) if in_place else (2.0 * y + 1.0, 3.0 * h)
+        found.append((y, h, *torch.autograd.grad(y.square().sum() + h.sum(), (given, *module.parameters()))))
+    close(found[0], found[1], 1e-5)
+    with torch.no_grad():
+        y, h, *_ = leaves(module(x))
+        before = h.clone()
+        y.zero_()
+        assert torch.equal(h, before)
+
+
+@every_kind
+def test_a_module_of_torch_becomes_a_drop_in(kind: str) -> None:
+    theirs, ours = getattr(nn, kind), getattr(weft.nn, kind)
+    x = normal(STEPS, ROWS, READ, dtype=torch.float32)
+    module = theirs(READ, SIZE, bidirectional=True)
+    want = leaves(module(x))
+    other = ours.__new__(ours)
+    other.__setstate__(copy.copy(module.__getstate__()))
+    module.__class__ = ours
+    for one in (module, other, pickle.loads(pickle.dumps(module))):
+        close(tuple(leaves(one(x))), tuple(want), 1e-5)
+        assert repr(one) == f"{kind}(3, 5, bidirectional=True)"
+
+
+@pytest.mark.parametrize("kind", [Orthogonal, Unitary])
+def test_weights_in_bfloat16_are_served(kind: Any) -> None:
+    cell, low = kind(READ, 31), None
+    low = copy.deepcopy(cell).bfloat16()
+    x = normal(ROWS, STEPS, READ, dtype=torch.float32)
+    want, _ = cell(x, cell.start(x))
+    y, state = low(x.bfloat16(), low.start(x.bfloat16()))
+    assert y.dtype == state[0].dtype == torch.bfloat16
+    assert (y.float() - want).norm() < 0.1 * want.norm()  # 8 bits
+    y.float().sum().backward()
+    assert all(p.grad.isfinite().all() and p.grad.any() for p in low.parameters())
+    if kind is Orthogonal:
+        turned = low.weight_h.float()
+        assert (turned @ turned.T - torch.eye(31)).abs().max() < 0.02
