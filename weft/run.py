@@ -14,6 +14,7 @@ import importlib.util
 import platform
 import sys
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +81,9 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
         parts[section] = build(table, target, plugins=plugins)
         plain[section] = resolved(table, target, plugins=plugins)
     settings = parts.pop("training")
+    if "loss" not in kind.better and "metric" not in (recipe.section("training", optional=True).value or {}):
+        settings = replace(settings, metric=next(iter(kind.better)))
+        plain["training"]["metric"] = settings.metric
     if settings.metric not in kind.better:
         metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
         raise metric.refuse(f"{settings.metric!r} came, this task is scored by {', '.join(kind.better)}")

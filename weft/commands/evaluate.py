@@ -38,6 +38,7 @@ COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "dev
     type=click.Path(path_type=Path),
     help="Draw the scores, such as BLEU by source length (.png or .svg).",
 )
+@click.option("--series", help="Of forecasts: the series that --plot shows a window of.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 @click.option(
     "--set",

@@ -27,6 +27,7 @@ FORMATS = ("svg", "png", "csv", "json")
     is_flag=True,
     help="Also score the test split by source length (translation); it takes longer.",
 )
+@click.option("--series", help="Of a forecaster: the series to look at; the first by default.")
 @click.option(
     "--set",
     "changes",
@@ -60,7 +61,7 @@ def command(**given: Any) -> None:
     outputs.check(output)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    subject = subject_of(opened, given["text"])
+    subject = subject_of(opened, given["text"], given["series"])
     views = views_of(subject)
     if given["evaluate"]:
         views = sorted([*views, score(opened)], key=lambda view: view.order)

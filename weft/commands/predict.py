@@ -48,7 +48,7 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
     "--plot",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Draw each answer, such as where it looked: DIR/1.png and .svg, ...",
+    help="Draw each answer, such as where it looked: DIR/1.png and .svg, ...; forecasts: DIR/SERIES.png.",
 )
 @click.option("--plot-limit", type=int, default=20, show_default=True, help="Lines that are drawn at most.")
 @click.option(
@@ -61,6 +61,9 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
 @click.option("--coco", is_flag=True, help="Of captions: write COCO's results, [{image_id, caption}, ...].")
 @click.option("--source", help="Of a model of many languages: the one that is read, if its prompt names it.")
 @click.option("--target", help="Of a model of many languages: the one to write.")
+@click.option(
+    "--series", multiple=True, help="Of forecasts: a series by its name (repeatable); all by default."
+)
 @click.option(
     "--future",
     type=click.Path(path_type=Path),

@@ -71,6 +71,7 @@ class Windows:
         self._filled: list[np.ndarray] = []  # [T] the same, the last value repeated where missing
         self._known: list[np.ndarray] = []  # [T, G]
         self._ends: list[tuple[int, int, int]] = []
+        self._times: list[np.ndarray] = []  # [T]
         self._seen: list[np.ndarray] = []  # [T, C] scaled, without holes; the same array for all columns
         means, stds = [], []
         every_end = [_ends(series, split) for series in table.series]
@@ -99,6 +100,7 @@ class Windows:
                 self._known.append(known)
                 self._seen.append(seen)
                 self._ends.append(ends)
+                self._times.append(series.times)
                 means.append(float(scale.mean[column]))
                 stds.append(float(scale.std[column]))
         self.scale = Scale(np.array(means), np.array(stds))
@@ -121,6 +123,16 @@ class Windows:
             self._known[n][start - self.lookback : start + self.horizon] for n, start in windows.tolist()
         ]
         return np.stack(past), np.stack(future), np.stack(known)
+
+    def times(self, window: Sequence[int]) -> np.ndarray:
+        """[L + H] of one window: series, first row of its future."""
+        number, start = window
+        return self._times[number][start - self.lookback : start + self.horizon]
+
+    def training_values(self, number: int) -> np.ndarray:
+        """[T] the training part of a series, in the units of the data."""
+        values = self._values[number][: self._ends[number][0]]
+        return values * self.scale.std[number] + self.scale.mean[number]  # type: ignore[no-any-return]
 
     def seen(self, windows: np.ndarray) -> np.ndarray:
         """The pasts [B, L, C] of the channels beside, without holes; C is 0 where none are seen."""

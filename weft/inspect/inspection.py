@@ -13,6 +13,7 @@ from typing import Any, Literal
 import weft.inspect.subjects
 import weft.inspect.views
 from weft import __version__, rooms
+from weft.errors import ConfigError
 from weft.inspect.page.html import Head, page
 from weft.inspect.subjects.subject import Kind, Subject, checked
 from weft.inspect.views.view import View
@@ -21,16 +22,27 @@ from weft.run import Opened
 Format = Literal["svg", "png", "csv", "json"]
 
 
-def subject_of(opened: Opened, text: str | None) -> Subject:
+def subject_of(opened: Opened, text: str | None, series: str | None = None) -> Subject:
     """What a run makes of a text; of an example of its own where it is None.
+
+    Args:
+        opened: the run.
+        text: or the path of a file, for a task that reads files.
+        series: of a table of several, the one to look at.
 
     Raises:
         DataError: the text is empty, too long, or nothing that the model can read.
+        ConfigError: a series is named where there are none.
     """
     kind: Any = rooms.get(weft.inspect.subjects, Kind, opened.name)
     if kind is None:  # a task that nobody wrote a subject for: the run's own views are left
         return Subject(opened=opened, text="" if text is None else checked(text), answer="")
-    return kind().read(opened, text)  # type: ignore[no-any-return]
+    one = kind()
+    if series is not None:
+        if not one.has_series:
+            raise ConfigError(f"--series: a run of the task {opened.name} reads no series; leave it out")
+        one.series = series
+    return one.read(opened, text)  # type: ignore[no-any-return]
 
 
 def views_of(subject: Subject) -> list[View]:

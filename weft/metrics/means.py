@@ -8,8 +8,8 @@ import numpy as np
 from weft.metrics.metric import Metric
 from weft.metrics.scored import Scored, of_rows
 
-Form = Literal["mean", "perplexity"]
-"""The ratio of the sums itself, or e to it."""
+Form = Literal["mean", "root", "percent", "perplexity"]
+"""The ratio of the sums itself, its root, a hundred times it, or e to it."""
 
 
 class _Ratio(Metric):
@@ -28,9 +28,11 @@ class _Ratio(Metric):
     def value(self, totals: np.ndarray) -> np.ndarray:
         """[..., 2] to [...]."""
         mean = totals[..., 0] / np.maximum(totals[..., 1], 1e-300)
+        if self.form == "root":
+            return np.sqrt(mean)  # type: ignore[no-any-return]
         # e^709 is the largest float64
         found: np.ndarray = np.exp(np.minimum(mean, 700.0)) if self.form == "perplexity" else mean
-        return found
+        return 100 * found if self.form == "percent" else found
 
     def signature(self) -> str:
         """As given."""

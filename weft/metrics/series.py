@@ -4,13 +4,16 @@ All of them see windows in the scale of the training part. The ridge regression 
 series, on windows whose last value is taken off (Toner & Darlow 2024 find such a line hard to beat).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 Parts = Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]
 """Pasts [B, L] and futures [B, H], batch by batch, as often as it is called."""
+
+Baselines = Mapping[str, Callable[[np.ndarray], np.ndarray]]
+"""Pasts [B, L] to forecasts [B, H], by name."""
 
 PENALTIES = (1e-1, 1e1, 1e2, 1e3, 1e4, 1e5)
 

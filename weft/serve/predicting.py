@@ -16,7 +16,6 @@ import numpy as np
 from weft.data.audio import read_wav
 from weft.data.images import data_uri
 from weft.errors import WeftError
-from weft.nn.heads.point import Point
 from weft.serve.answers import translator
 from weft.serve.batcher import Left, Stopped, Work
 from weft.serve.edits import NOTHING, Edits, without
@@ -231,7 +230,7 @@ def _forecasts(run: Served, items: Sequence[list[float] | str], limits: Limits, 
             raise Refusal(400, "inputs: a series without any number came; leave it out")
         if any(np.nanmax(np.abs(one.values)) >= LARGEST for one in table.series):
             raise Refusal(400, "inputs: numbers of a size below 1e30 are needed in every place")
-        banded = not isinstance(predictor.model.head, Point)
+        banded = predictor.model.has_quantiles
         text = "\n".join(answer.text for answer in predictor.rows(table, quantiles=banded))
         found.append([_row(row) for row in csv.DictReader(io.StringIO(text))])
     return found

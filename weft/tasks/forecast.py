@@ -23,12 +23,15 @@ from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.tasks.series.about import about, scales_of
+from weft.tasks.series.baseline import Baseline, fit
+from weft.tasks.series.calibration import Calibrated
 from weft.tasks.series.check import check
 from weft.tasks.series.data import SeriesData, received
-from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squared, tensors
+from weft.tasks.series.evaluation import ForecastEvaluation, evaluate, mean_squared
 from weft.tasks.series.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.series.plan import WindowPlan
 from weft.tasks.series.predictor import Horizon, SeriesForecaster, check_columns
+from weft.tasks.series.tensors import tensors
 from weft.tasks.series.together import Together, see_that_it_joins
 from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation, samples_of
 
@@ -47,8 +50,8 @@ class ForecastTask(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {
-        "predict": ("scores", "plot", "ensemble", "future"),
-        "evaluate": ("ensemble",),
+        "predict": ("scores", "plot", "ensemble", "future", "series"),
+        "evaluate": ("ensemble", "series"),
     }
     keeps: ClassVar[Sequence[str]] = ("series.json",)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."
@@ -61,6 +64,8 @@ class ForecastTask(Task):
         self.windows: Windows
         self.about_series: dict[str, Any]
         self._train_windows: np.ndarray  # [N, 2]
+        self._base: Baseline | None = None
+        self._calibrated: Calibrated | None = None
 
     @property
     def loss_unit(self) -> str:
@@ -123,6 +128,9 @@ class ForecastTask(Task):
         progress(f"{names:,} series, {len(train):,} training and {len(valid):,} validation windows", 0, 0)
         for note in table.notes:
             progress(note, 0, 0)
+        if self.parts.base == "linear":
+            self._base = fit(self.windows, self.data.season_of(table))
+            progress(f"it begins with {self._base.name}", 0, 0)
 
     def _settle(self) -> None:
         """From now on tables must come at the frequency of the training."""
@@ -143,7 +151,11 @@ class ForecastTask(Task):
     def model(self) -> Forecast:
         """A new model for these series."""
         seen = len(self.about_series.get("channels", {}).get("names", ()))
-        return self._built(len(self.about_series["names"]), self.about_series["known"], seen)
+        model = self._built(len(self.about_series["names"]), self.about_series["known"], seen)
+        if self._base is not None:
+            weight, spread = (torch.from_numpy(part).float() for part in self._base[1:])
+            model.begin_with(weight, spread)
+        return model
 
     def plan(self, seed: int) -> WindowPlan:
         """All training windows in a new order each epoch, or as many as an epoch shall have."""
@@ -175,7 +187,20 @@ class ForecastTask(Task):
         Raises:
             ConfigError: a member is another kind of run, or does not forecast the same.
         """
-        return SeriesForecaster(self._together(model, members), self.data, self.about_series, self.decoding)
+        return SeriesForecaster(self._at_work(model, members), self.data, self.about_series, self.decoding)
+
+    def _at_work(self, model: nn.Module, members: Sequence[Any]) -> Forecast | Together | Calibrated:
+        """With the members of an ensemble, calibrated where that is asked for."""
+        together = self._together(model, members)
+        if not self.decoding.conformal:
+            return together
+        if self._calibrated is None or self._calibrated.model is not together:
+            try:
+                windows = self.data.windows(self.data.table(), scales_of(self.about_series))
+            except DataError as error:
+                raise DataError(f"decoding.conformal: the run's validation data is needed; {error}") from None
+            self._calibrated = Calibrated(together, windows)
+        return self._calibrated
 
     def _together(self, model: nn.Module, members: Sequence[Any]) -> Forecast | Together:
         assert isinstance(model, Forecast)
@@ -202,11 +227,12 @@ class ForecastTask(Task):
             table = self.data.future(options["future"], table)
         predictor = self.predictor(model, options.get("ensemble", ()))
         for member in options.get("ensemble", ()) if options.get("scores") else ():
-            if not member.model.has_quantiles:
+            if not self.decoding.conformal and not member.model.has_quantiles:
                 raise ConfigError(
                     f"--ensemble {member.path}: a point forecast has no quantiles; leave it out, or --scores"
                 )
-        yield from predictor.rows(table, bool(options.get("scores")))
+        scores, only = bool(options.get("scores")), options.get("series", ())
+        yield from predictor.rows(table, scores, bands=bool(options.get("plot")), only=only)
 
     def file(self, answers: Sequence[str], output: Path) -> bytes:
         """CSV, or Parquet where the ending says so; see Task.file."""
@@ -223,7 +249,7 @@ class ForecastTask(Task):
     ) -> ForecastEvaluation:
         """Errors over all windows of a split, beside repeat, seasonal and ridge; see Task.evaluate."""
         members = options.get("ensemble", ())
-        together = self._together(model, members)
+        together = self._at_work(model, members)
         for member in members if data is None else ():
             if member.task.data.split != self.data.split:
                 raise ConfigError(
@@ -236,7 +262,9 @@ class ForecastTask(Task):
         windows = self.data.windows(table, scales_of(self.about_series))
         title = f"{data or self.data.name}, {split}"
         title += f", {1 + len(members)} runs together" if members else ""
-        return evaluate(together, windows, PARTS[split], title=title, season=self.data.season_of(table))
+        title += ", quantiles calibrated on the validation part" if self.decoding.conformal else ""
+        season, series = self.data.season_of(table), options.get("series")
+        return evaluate(together, windows, PARTS[split], title=title, season=season, series=series)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
@@ -247,18 +275,20 @@ class ForecastTask(Task):
         return self.parts.build(self.data.lookback, self.data.horizon, known, series, seen)
 
     def _samples(self, model: Forecast, chosen: np.ndarray) -> list[Sample]:
+        """In the units of the data."""
         shown = chosen[samples_of(len(chosen))]
         past, future = tensors(self.windows, shown, next(model.parameters()).device)
-        best = model.best(past).cpu().numpy()
+        best = model.best(past).double().cpu().numpy()
+        scale = self.windows.scale
 
-        def told(values: np.ndarray) -> str:
-            return " ".join(f"{value:.2f}" for value in values[:8])
+        def told(values: np.ndarray, number: int) -> str:
+            return " ".join(f"{value:.4g}" for value in values[:8] * scale.std[number] + scale.mean[number])
 
         return [
             Sample(
-                f"{self.windows.names[int(n)]} after {told(past.values[row, -4:].cpu().numpy())}",
-                told(future[row]),
-                told(best[row]),
+                f"{self.windows.names[n]} after {told(past.values[row, -4:].double().cpu().numpy(), n)}",
+                told(future[row], n),
+                told(best[row], n),
             )
-            for row, n in enumerate(shown[:, 0])
+            for row, n in enumerate(shown[:, 0].tolist())
         ]

@@ -147,7 +147,10 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
 
         step = partial(update, task, model, optimiser, criterion=criterion)
         score = partial(validate, task, model, settings, processes, interrupts)
-        saved, clock = position.update, Clock(position, settings, first=processes.first)
+        saved, clock = (
+            position.update or -settings.validate_start,
+            Clock(position, settings, first=processes.first),
+        )
         # Sharded, a measure would have to be one of all processes.
         watched = settings if processes.first and not sharded else replace(settings, monitors=False)
         monitors, split = Monitors(task, model, watched, report), False

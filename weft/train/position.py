@@ -61,6 +61,8 @@ class Position:
 
     def validates(self, settings: Settings) -> bool:
         """Whether a validation stands here."""
+        if not self.update:
+            return settings.validate_start
         if settings.validate_every:
             return self.update > 0 and self.update % settings.validate_every == 0
         return self.epoch > 0 and self.index == 0

@@ -40,8 +40,11 @@ class Settings:
         precision: bfloat16 is autocast, weights stay float32; auto takes it where the device is fast at it.
         device: cpu, cuda (also cuda:1) or auto, which takes a GPU where there is one.
         validate_every: updates between validations; 0 for one at the end of each epoch.
+        validate_start: validate and save before the first update too, so that what a model begins as is kept
+            where nothing better is learnt.
         save_every: updates between saves; a save stands before each validation in any case.
-        metric: the score that chooses the best checkpoint.
+        metric: the score that chooses the best checkpoint; for a task without a validation loss, the first of
+            its scores by default.
         keep_best: checkpoints kept for their score; the newest two stay in any case.
         patience: validations in a row without a new best score after which training ends; 0 for never.
         average: checkpoints whose mean is tried as the final model, and taken if its score is better;
@@ -86,6 +89,7 @@ class Settings:
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: str = "auto"
     validate_every: int = 0
+    validate_start: bool = False
     save_every: int = 1000
     metric: str = "loss"
     keep_best: int = 3

@@ -14,6 +14,18 @@ weft.ticks = (low, high, log) => {
   return found;
 };
 
+// Dates: seconds since 1970 at round steps, as days or with the clock.
+weft.dates = (low, high) => {
+  const steps = [1, 60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, ...[1, 2, 7, 14, 30, 91, 182, 365, 730, 1826, 3652, 7305, 18262].map(days => days * 86400)];
+  const step = steps.find(one => (high - low) / one <= 6) || (high - low) / 5, found = [];
+  for (let x = Math.ceil(low / step) * step; x <= high; x += step) found.push(x);
+  return found;
+};
+weft.date = (x, span) => {
+  const text = new Date(x * 1000).toISOString();
+  return span > 5 * 86400 ? text.slice(0, 10) : text.slice(5, 16).replace('T', ' ');
+};
+
 weft.blocks.lines = (box, data) => {
   const outer = weft.element('figure', {style: 'margin:10px 0 4px'});
   box.append(outer);
@@ -49,7 +61,7 @@ weft.blocks.lines = (box, data) => {
         const shown = name.length > 14 ? name.slice(0, 13) + '…' : name;
         svg.append(weft.svg('text', {transform: `translate(${px(n) + 4},${top + inner + 12}) rotate(-55)`, 'text-anchor': 'end'}, shown));
       });
-    } else weft.ticks(x0, x1, false).forEach(x => svg.append(weft.svg('text', {x: px(x), y: top + inner + 16, 'text-anchor': 'middle', class: 'faint'}, short(x))));
+    } else (data.dates ? weft.dates(x0, x1) : weft.ticks(x0, x1, false)).forEach(x => svg.append(weft.svg('text', {x: px(x), y: top + inner + 16, 'text-anchor': 'middle', class: 'faint'}, data.dates ? weft.date(x, x1 - x0) : short(x))));
     if (data.x) svg.append(weft.svg('text', {x: left + (width - left - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'faint'}, data.x));
     const inside = weft.svg('svg', {x: 0, y: top - 4, width, height: inner + 8, viewBox: `0 ${top - 4} ${width} ${inner + 8}`});
     svg.append(inside); // clips what leaves the chart
@@ -72,7 +84,7 @@ weft.blocks.lines = (box, data) => {
     const tell = event => {
       const x = all[at];
       cursor.setAttribute('x1', px(x)); cursor.setAttribute('x2', px(x)); cursor.setAttribute('visibility', 'visible');
-      const name = labelled ? `${Number(x) + 1}: ${data.labels[x] ?? ''}` : `${data.x}: ${short(x)}`;
+      const name = labelled ? `${Number(x) + 1}: ${data.labels[x] ?? ''}` : data.dates ? new Date(x * 1000).toISOString().slice(0, 19).replace('T', ' ').replace(' 00:00:00', '') : `${data.x}: ${short(x)}`;
       const said = data.series.map(one => { const n = one.x.indexOf(x); return n < 0 ? null : `${one.name}: ${weft.number(one.y[n])}`; }).filter(Boolean);
       weft.tip(event, [name, ...said].join('\n'));
     };

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from weft.inspect.colours import BARS, FAINT, GRID, INK
+from weft.inspect.looks.forecast import mark_dates
 from weft.inspect.reports.report import ReportPicture
 from weft.tasks.series.evaluation import LEVELS, ForecastEvaluation
 
@@ -34,17 +35,19 @@ class ForecastReport(ReportPicture):
         above.set_ylabel("mean squared error (scaled)", color=INK)
         above.set_ylim(bottom=0)
         above.set_title(evaluation.title, color=INK, fontsize=10, parse_math=False)
-        past, future, best, quantiles = evaluation.example
-        below.plot(np.arange(-len(past), 0), past, color=INK, linewidth=1, label="past")
-        ahead = np.arange(-1, len(future))  # from the last value of the past on, so that no line has a gap
-        came, said = (np.concatenate([past[-1:], each]) for each in (future, best))
+        one = evaluation.example
+        below.plot(one.past_times, one.past, color=INK, linewidth=1, label="past")
+        # from the last value of the past on, so that no line has a gap
+        ahead = np.concatenate([one.past_times[-1:], one.times])
+        came, said = (np.concatenate([one.past[-1:], each]) for each in (one.came, one.best))
         below.plot(ahead, came, color=INK, linewidth=1, linestyle=":", label="what came")
         below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
-        if quantiles is not None:
-            low, high = (np.concatenate([past[-1:], quantiles[:, at]]) for at in (0, -1))
+        if one.quantiles is not None:
+            low, high = (np.concatenate([one.past[-1:], one.quantiles[:, at]]) for at in (0, -1))
             band = f"quantiles {LEVELS[0]:g} to {LEVELS[-1]:g}"
             below.fill_between(ahead, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=band)
-        below.set_xlabel("steps from the origin of one window", color=INK)
+        below.set_xlabel(f"one window of {one.name}", color=INK, parse_math=False)
+        mark_dates(below, one.times[-1] - one.past_times[0])
         for axes in (above, below):
             axes.grid(color=GRID, linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)

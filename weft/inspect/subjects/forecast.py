@@ -1,21 +1,27 @@
 """The newest rows of a series and what comes after them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
 from weft.errors import ConfigError, DataError
 from weft.inspect.subjects.subject import Kind, Subject
 from weft.run import Opened
-from weft.tasks.series.evaluation import tensors
 from weft.tasks.series.model import SeriesBatch
+from weft.tasks.series.tensors import tensors
 from weft.tasks.task import Answer
 
 
 class ForecastSubject(Kind):
-    """The text is a file of series; without one the recipe's own series are taken."""
+    """The text is a file of series; without one the recipe's own series are taken.
+
+    What comes after the last row is forecast; where that needs covariates that the table does not have, its
+    last rows are, beside what came.
+    """
+
+    has_series: ClassVar[bool] = True
 
     def read(self, opened: Opened, text: str | None) -> Subject:
         """See Kind."""
@@ -26,7 +32,9 @@ class ForecastSubject(Kind):
         task, device = opened.task, next(opened.model.parameters()).device
         table = task.data.table(None if text is None else Path(text))
         windows = task.data.windows(table)
-        last = windows.of(2)[-1:] if len(windows.of(2)) else windows.of(1)[-1:]
+        every = windows.of(2) if len(windows.of(2)) else windows.of(1)
+        number = _number(windows.names, self.series)
+        last = every[every[:, 0] == number][-1:]
         if not len(last):
             raise DataError(f"{text or task.data.name}: no window fits into the series; give longer ones")
         past, _ = tensors(windows, last, device)
@@ -34,9 +42,11 @@ class ForecastSubject(Kind):
             best = opened.model.best(past)  # type: ignore[operator]
         forecaster = task.predictor(opened.model)
         try:
-            look = _first(forecaster.rows(table, True))
-        except ConfigError:  # a head that gives a point and no quantiles
-            look = _first(forecaster.rows(table, False))
+            look = _first(forecaster.rows(table, False, bands=True, only=[windows.names[number]]))
+        except DataError:
+            if not task.data.known:
+                raise
+            look = forecaster.look_back(table, windows.names[number])  # nothing is known ahead
         mask = torch.ones_like(best, dtype=torch.bool)
         return Subject(
             opened=opened,
@@ -47,6 +57,17 @@ class ForecastSubject(Kind):
             batch=SeriesBatch(past, best, mask, int(mask.sum())),
             forecast=look,
         )
+
+
+def _number(names: Sequence[str], wanted: str | None) -> int:
+    """Which series is looked at.
+
+    Raises:
+        ConfigError: there is none of the name.
+    """
+    if wanted is not None and wanted not in names:
+        raise ConfigError(f"--series: {wanted!r} is not in the table; it has {', '.join(names)[:300]}")
+    return names.index(wanted) if wanted else 0
 
 
 def _first(answers: Iterable[Answer]) -> Any:

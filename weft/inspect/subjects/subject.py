@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -127,7 +127,15 @@ class Subject:
 
 
 class Kind(ABC):
-    """How an input of one task becomes a subject."""
+    """How an input of one task becomes a subject.
+
+    Attributes:
+        has_series: whether an input has several series, of which one is looked at.
+        series: its name; the first where None.
+    """
+
+    has_series: ClassVar[bool] = False
+    series: str | None = None
 
     @abstractmethod
     def read(self, opened: Opened, text: str | None) -> Subject:

@@ -31,16 +31,25 @@ class ForecastView(View):
         return None if subject.forecast is None else cls(subject.forecast)
 
     def blocks(self) -> list[Block]:
-        """Past, forecast, quantiles."""
+        """Past, forecast, quantiles, over dates where the series has them."""
         look = self.look
+        dated = look.times.dtype.kind == "M"
         past, ahead = np.arange(-len(look.past) + 1, 1), np.arange(1, len(look.best) + 1)
+        if dated:
+            past, ahead = (
+                times.astype("datetime64[s]").astype(np.int64) for times in (look.past_times, look.times)
+            )
         lines = [series("measured", past, look.past), series("forecast", ahead, look.best)]
+        if look.came is not None:
+            lines.append(series("what came", ahead, look.came, dashed=True))
         if look.quantiles is not None:
             for n, level in enumerate(look.levels):
                 lines.append(
                     series(f"{level:.0%} quantile", ahead, look.quantiles[:, n], dashed=True, faint=True)
                 )
-        return [chart(look.name or "series", "steps from now", "value", lines)]
+        return [
+            chart(look.name or "series", "time" if dated else "steps from now", "value", lines, dates=dated)
+        ]
 
     def table(self) -> Iterable[Sequence[object]]:
         """A row for each time."""

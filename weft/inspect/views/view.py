@@ -107,8 +107,12 @@ def chart(
     log: bool = False,
     labels: Sequence[str] = (),
     top: float | None = None,
+    dates: bool = False,
 ) -> Block:
-    """A block of lines; labels name the whole numbers of x, and what is above `top` is out of the picture."""
+    """A block of lines; labels name the whole numbers of x, and what is above `top` is out of the picture.
+
+    With `dates` x are seconds since 1970, and are shown as dates.
+    """
     return {
         "kind": "lines",
         "title": title,
@@ -118,6 +122,7 @@ def chart(
         "labels": list(labels),
         "series": list(lines),
         "top": top,
+        "dates": dates,
     }
 
 

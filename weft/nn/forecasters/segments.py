@@ -1,5 +1,6 @@
 """A recurrent network over segments instead of points, every segment of the future at once (SegRNN)."""
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -13,6 +14,8 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.tree import fan
 
+LONGEST = 48  # steps of a segment that nobody chose
+
 
 class SegmentForecaster(Forecaster):
     """The past in segments of w values, each projected to a vector; a cell reads them; then from its last
@@ -20,7 +23,7 @@ class SegmentForecaster(Forecaster):
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.
-        segment: w; must divide lookback and horizon.
+        segment: w; must divide lookback and horizon. 0 takes the longest that does, LONGEST at most.
         hidden: size of the cell.
         cell: the recurrence.
         size: D, features of each step.
@@ -41,13 +44,15 @@ class SegmentForecaster(Forecaster):
         num_series: int = 1,
         seen_size: int = 0,
         *,
-        segment: int = 48,
+        segment: int = 0,
         hidden: int = 256,
         cell: Callable[[int, int], Cell] = GRU,
         size: int = 1,
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
+        both = math.gcd(lookback, horizon)
+        segment = segment or max(w for w in range(1, min(both, LONGEST) + 1) if both % w == 0)
         if lookback % segment or horizon % segment:
             raise ConfigError(
                 f"segment: {segment} came, it must divide lookback {lookback} and horizon {horizon}"

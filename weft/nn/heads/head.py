@@ -6,7 +6,10 @@ Read next: categorical.py, classes; normal.py, numbers.
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import torch
 from torch import Tensor, nn
+
+from weft.nn.kernels.linear import Linear
 
 
 class Loss(NamedTuple):
@@ -57,6 +60,12 @@ class RealHead(Head):
     """
 
     has_quantiles: ClassVar[bool] = True
+    weight: Linear
+
+    def begin_standard(self) -> None:
+        """Begin with 0, or with the standard normal distribution, whatever h is."""
+        with torch.no_grad():
+            self.weight.weight.zero_()
 
     @abstractmethod
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:

@@ -33,6 +33,12 @@ class Normal(RealHead):
         self.least = least
         self.weight = Linear(in_size, 2)
 
+    def begin_standard(self) -> None:
+        """See RealHead.begin_standard."""
+        super().begin_standard()
+        with torch.no_grad():
+            self.weight.bias.copy_(torch.tensor([0.0, math.log(math.expm1(1 - self.least))]))
+
     def forward(self, h: Tensor) -> Bell:
         """[.., D] to mean and standard deviation, in at least float32."""
         both = self.weight(h)

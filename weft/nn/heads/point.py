@@ -36,6 +36,12 @@ class Point(RealHead):
         self.error = error
         self.weight = Linear(in_size, 1)
 
+    def begin_standard(self) -> None:
+        """See RealHead.begin_standard."""
+        super().begin_standard()
+        with torch.no_grad():
+            self.weight.bias.zero_()
+
     def forward(self, h: Tensor) -> Tensor:
         """[.., D] to [..]."""
         y: Tensor = self.weight(h)[..., 0]

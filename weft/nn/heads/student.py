@@ -36,6 +36,13 @@ class Student(RealHead):
         self.least = least
         self.weight = Linear(in_size, 3)
 
+    def begin_standard(self) -> None:
+        """See RealHead.begin_standard."""
+        super().begin_standard()
+        with torch.no_grad():
+            # ν = 30 is all but Gaussian; softplus(28) is 28
+            self.weight.bias.copy_(torch.tensor([0.0, math.log(math.expm1(1 - self.least)), 28.0]))
+
     def forward(self, h: Tensor) -> Tailed:
         """[.., D] to degrees of freedom, mean and scale, in at least float32."""
         three = self.weight(h)

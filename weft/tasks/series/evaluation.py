@@ -1,21 +1,26 @@
 """How good forecasts are, beside forecasts that need no model, and where they are wrong."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from weft.data.windows import Windows
+from weft.errors import ConfigError
+from weft.metrics.forecasts import blocks_of, gathered
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, as_json, report
-from weft.metrics.series import Errors, Ridge, Sums, pinball, repeated, seasonal
-from weft.nn.forecasters.forecaster import Past
+from weft.metrics.series import Baselines, Errors, Parts, Ridge, Sums, pinball, repeated, seasonal
+from weft.tasks.series.calibration import Calibrated
 from weft.tasks.series.model import Forecast
+from weft.tasks.series.predictor import Look
+from weft.tasks.series.tensors import ROWS, tensors
 from weft.tasks.series.together import Together
+from weft.tasks.series.units import InUnits, in_units
 
-ROWS = 512  # windows at once
+Scorable = Forecast | Together | Calibrated
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -28,7 +33,8 @@ class ForecastEvaluation(NamedTuple):
     baselines: dict[str, Errors]
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
-    example: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]  # past, future, forecast, quantiles
+    units: InUnits
+    example: Look  # a window of the middle, and what came
 
     @property
     def outputs(self) -> list[str]:
@@ -37,12 +43,7 @@ class ForecastEvaluation(NamedTuple):
 
     def text(self) -> str:
         """For a reader."""
-        lines = [self.title, *report(self.scored)]
-        if self.coverage is not None:
-            lines.append(
-                f"  {100 * self.coverage:.1f} % of the values lie between the quantiles {LEVELS[0]} and "
-                f"{LEVELS[-1]}; expected {100 * (LEVELS[-1] - LEVELS[0]):.0f} %"
-            )
+        lines = [self.title, *report(self.scored), *self.units.lines()]
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -58,20 +59,12 @@ class ForecastEvaluation(NamedTuple):
             "windows": self.windows,
             "coverage": self.coverage,
             "baselines": {name: plain(errors) for name, errors in self.baselines.items()},
+            "series": self.units.series,
         }
         return json.dumps(whole, indent=1) + "\n"
 
 
-def tensors(windows: Windows, chosen: np.ndarray, device: torch.device) -> tuple[Past, np.ndarray]:
-    """What a model reads of some windows, and their futures [B, H] with NaN where missing."""
-    past, future, known = windows.take(chosen)
-    which = torch.from_numpy(chosen[:, 0].copy())
-    seen = torch.from_numpy(windows.seen(chosen)).float()
-    parts = torch.from_numpy(past).float(), torch.from_numpy(known).float(), which, seen
-    return Past(*(part.to(device) for part in parts)), future
-
-
-def mean_squared(model: Forecast | Together, windows: Windows, chosen: np.ndarray) -> Errors:
+def mean_squared(model: Scorable, windows: Windows, chosen: np.ndarray) -> Errors:
     """Errors of a model over some windows."""
     device = next(model.parameters()).device
     sums = Sums(windows.horizon)
@@ -83,7 +76,7 @@ def mean_squared(model: Forecast | Together, windows: Windows, chosen: np.ndarra
 
 
 def evaluate(
-    model: Forecast | Together, windows: Windows, part: int, *, title: str, season: int
+    model: Scorable, windows: Windows, part: int, *, title: str, season: int, series: str | None = None
 ) -> ForecastEvaluation:
     """Score a model and the baselines on all windows of a part, from every origin.
 
@@ -96,11 +89,18 @@ def evaluate(
         part: 1 validation, 2 test.
         title: which data.
         season: rows of a season.
+        series: of the window that is drawn; the one in the middle where None.
+
+    Raises:
+        ConfigError: there is no such series.
 
     Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
         from a stationary sequence" (blocks that do not overlap).
     """
+    if series is not None and series not in windows.names:
+        raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
     chosen, device = windows.of(part), next(model.parameters()).device
+    shown = chosen if series is None else chosen[chosen[:, 0] == windows.names.index(series)]
     levels, sure = torch.tensor(LEVELS, device=device), model.has_quantiles
     sums, rows = Sums(windows.horizon), []
     for at in range(0, len(chosen), ROWS):
@@ -110,12 +110,13 @@ def evaluate(
             q = model.quantiles(past, levels).double().cpu().numpy() if sure else None
         sums.add(best, future)
         rows.append(_each(best, q, future))
-    errors, lowest = sums.errors(), baselines(windows, chosen, season)
+    plain = without_model(windows, season)
+    errors, lowest = sums.errors(), baselines(windows, chosen, plain)
     each = np.concatenate(rows)  # [N, 5] squared, absolute, pinball, inside, values
-    blocks = _blocks(chosen, windows.horizon)
-    summed = np.stack([np.bincount(blocks, column) for column in each.T], 1)
+    blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
+    summed = gathered(each, blocks.numbers)
     signature = f"scaled by the training part|windows:{len(chosen)}|values:{errors.values}|none dropped"
-    signature += f"|blocks of {windows.horizon} origins"
+    signature += f"|{blocks.about}"
     scores = []
     for column, (name, own) in enumerate((("MSE", "squared"), ("MAE", "absolute"), ("pinball", ""))):
         if own or sure:
@@ -124,14 +125,16 @@ def evaluate(
             # a forecast without quantiles has the absolute error as its pinball loss at every level
             beside = {key: float(getattr(one, own or "absolute")) for key, one in lowest.items()}
             scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside))
+    units = in_units(model, windows, chosen, blocks=blocks, season=season, baselines=plain, levels=LEVELS)
     return ForecastEvaluation(
         f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
-        scores,
+        [*scores, *units.scored],
         errors,
         lowest,
         len(chosen),
         float(each[:, 3].sum() / max(1.0, each[:, 4].sum())) if sure else None,
-        _example(model, windows, chosen[len(chosen) // 2][None], device, sure),
+        units,
+        _example(model, windows, shown[len(shown) // 2]),
     )
 
 
@@ -146,43 +149,49 @@ def _each(best: np.ndarray, quantiles: np.ndarray | None, future: np.ndarray) ->
     return np.stack([np.square(error).sum(1), np.abs(error).sum(1), loss, inside, counts], 1)
 
 
-def _blocks(chosen: np.ndarray, horizon: int) -> np.ndarray:
-    """[N] the number of each window's block: so many origins of one series, one after the other."""
-    pairs = np.stack([chosen[:, 0], chosen[:, 1] // max(1, horizon)], 1)
-    return np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)  # type: ignore[no-any-return]
-
-
-def baselines(windows: Windows, chosen: np.ndarray, season: int) -> dict[str, Errors]:
+def without_model(windows: Windows, season: int) -> Baselines:
     """Last value repeated, last season repeated, closed-form ridge regression."""
-
-    def parts(which: np.ndarray) -> Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]:
-        def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for at in range(0, len(which), 4 * ROWS):
-                past, future, _ = windows.take(which[at : at + 4 * ROWS])
-                yield past, future
-
-        return batches
-
-    valid = windows.of(1)
-    train = windows.of(0)
-    ridge = Ridge(parts(train), parts(valid if len(valid) else train))
-    named = {
+    valid, train = windows.of(1), windows.of(0)
+    ridge = Ridge(_parts(windows, train), _parts(windows, valid if len(valid) else train))
+    return {
         "last value repeated": lambda past: repeated(past, windows.horizon),
         f"last season ({season}) repeated": lambda past: seasonal(past, windows.horizon, season),
         f"ridge regression (penalty {ridge.penalty:g})": ridge.forecast,
     }
+
+
+def baselines(windows: Windows, chosen: np.ndarray, named: Baselines) -> dict[str, Errors]:
+    """The errors of forecasts that need no model."""
     sums = {name: Sums(windows.horizon) for name in named}
-    for past, future in parts(chosen)():
+    for past, future in _parts(windows, chosen)():
         for name, forecast in named.items():
             sums[name].add(forecast(past), future)
     return {name: one.errors() for name, one in sums.items()}
 
 
-def _example(
-    model: Forecast | Together, windows: Windows, chosen: np.ndarray, device: torch.device, sure: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
-    past, future = tensors(windows, chosen, device)
+def _parts(windows: Windows, which: np.ndarray) -> Parts:
+    def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for at in range(0, len(which), 4 * ROWS):
+            past, future, _ = windows.take(which[at : at + 4 * ROWS])
+            yield past, future
+
+    return batches
+
+
+def _example(model: Scorable, windows: Windows, window: np.ndarray) -> Look:
+    """A window [2] and its forecast, in the units of the data."""
+    device = next(model.parameters()).device
+    past, future = tensors(windows, window[None], device)
+    number = int(window[0])
+    mean, std = (float(side[number]) for side in windows.scale)
     with torch.no_grad():
-        best = model.best(past)[0].cpu().numpy()
-        q = model.quantiles(past, torch.tensor(LEVELS, device=device))[0].cpu().numpy() if sure else None
-    return past.values[0].cpu().numpy(), future[0], best, q
+        best = model.best(past)[0].double().cpu().numpy() * std + mean
+        q = None
+        if model.has_quantiles:
+            levels = torch.tensor(LEVELS, device=device)
+            q = model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
+    times = windows.times(window.tolist())
+    before = past.values[0].double().cpu().numpy() * std + mean
+    split = windows.lookback
+    came = future[0] * std + mean
+    return Look(windows.names[number], times[:split], before, times[split:], best, q, LEVELS, came)

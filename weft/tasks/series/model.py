@@ -15,6 +15,7 @@ from weft.nn.heads.point import Point
 from weft.randomness import for_rows, open_generator
 
 Normalise = Literal["last", "mean", "mean_std", "none"]
+Base = Literal["none", "linear"]
 
 
 class SeriesBatch(NamedTuple):
@@ -44,13 +45,41 @@ class Forecast(nn.Module):
         forecaster: the past to features of the future.
         head: features to numbers.
         normalise: what is taken off a window and put back: its last value, its mean, mean and scale, nothing.
+        base: [L, H] of a forecaster in closed form whose errors are learnt; None to learn the values.
     """
 
-    def __init__(self, forecaster: Forecaster, head: RealHead, *, normalise: Normalise) -> None:
+    base_weight: Tensor | None
+    base_spread: Tensor
+
+    def __init__(
+        self,
+        forecaster: Forecaster,
+        head: RealHead,
+        *,
+        normalise: Normalise,
+        base: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__()
         self.forecaster = forecaster
         self.head = head
         self.normalise = normalise
+        lookback, horizon = base or (0, 0)
+        self.register_buffer("base_weight", torch.zeros(lookback + 1, horizon) if base else None)
+        self.register_buffer("base_spread", torch.ones(horizon) if base else None)
+        if base:
+            head.begin_standard()
+
+    def begin_with(self, weight: Tensor, spread: Tensor) -> None:
+        """Begin as a forecaster in closed form (baseline.py).
+
+        Args:
+            weight: [L + 1, H] for windows without their last value, the constant last.
+            spread: [H] how far off it is at each step ahead.
+        """
+        assert self.base_weight is not None
+        with torch.no_grad():
+            self.base_weight.copy_(weight)
+            self.base_spread.copy_(spread)
 
     @property
     def has_quantiles(self) -> bool:
@@ -76,14 +105,23 @@ class Forecast(nn.Module):
     def features(
         self, past: Past, future: Tensor | None = None, true: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """h [B, H, D] in the levels of the windows, and these levels."""
+        """h [B, H, D], and what is added to the head's numbers and multiplied, [B or 1, 1 or H] each."""
         level, scale = self.level(past)
         leveled = past._replace(values=(past.values - level) / scale)
         if past.seen.shape[2]:  # each channel is brought to its own level
             middle, spread = self._level(past.seen)
             leveled = leveled._replace(seen=(past.seen - middle) / spread)
+        if self.base_weight is not None:
+            level, scale = self._base(past.values, self.base_weight)
         fed = None if future is None else (future - level) / scale
         return self.forecaster(leveled, self._say, fed, true), level, scale
+
+    def _base(self, values: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """The forecast in closed form [B, H], and how far off it is [1, H]."""
+        last = values[:, -1:]
+        with torch.autocast(values.device.type, enabled=False):
+            forecast = (values - last).float() @ weight[:-1] + weight[-1] + last
+        return forecast, self.base_spread[None]
 
     def loss(self, batch: SeriesBatch, *, feeding: float = 1.0, per_sequence: bool = False) -> Loss:
         """The head's loss of the measured values, in the levels of their windows.
@@ -126,11 +164,14 @@ class ForecastModel:
         forecaster: a part of nn/forecasters.
         head: a head for numbers: point, normal, student or quantile.
         normalise: what is taken off each window: last (its last value), mean, mean_std, none.
+        base: linear begins with the best of ridge regression, last season, last value and their mixtures, in
+            closed form, and learns what it leaves; none learns the values themselves.
     """
 
     forecaster: Callable[..., Forecaster] = SegmentForecaster
     head: Callable[..., Head] = Point
     normalise: Normalise = "last"
+    base: Base = "none"
 
     def build(
         self, lookback: int, horizon: int, known_size: int, num_series: int, seen_size: int = 0
@@ -144,4 +185,5 @@ class ForecastModel:
         head = self.head(forecaster.size)
         if not isinstance(head, RealHead):
             raise ConfigError("head: point, normal, student or quantile is needed, a forecast is a number")
-        return Forecast(forecaster, head, normalise=self.normalise)
+        base = (lookback, horizon) if self.base == "linear" else None
+        return Forecast(forecaster, head, normalise=self.normalise, base=base)

@@ -1,7 +1,5 @@
 """A trained forecaster at work: the next rows of series, as numbers and as quantiles."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,10 +14,14 @@ from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
 from weft.errors import ConfigError, DataError
 from weft.nn.forecasters.forecaster import Past
 from weft.tasks.series.about import scales_of
+from weft.tasks.series.calibration import Calibrated
 from weft.tasks.series.data import SeriesData
 from weft.tasks.series.model import Forecast
 from weft.tasks.series.together import Together
+from weft.tasks.series.written import line, shown_times
 from weft.tasks.task import Answer
+
+Forecaster = Forecast | Together | Calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,9 +30,12 @@ class Horizon:
 
     Args:
         levels: of the quantiles that --scores adds.
+        conformal: calibrate the quantiles on the validation part of the training data, which must be there
+            (calibration.py); a point forecaster has quantiles then.
     """
 
     levels: tuple[float, ...] = (0.1, 0.5, 0.9)
+    conformal: bool = False
 
     def __post_init__(self) -> None:
         if not self.levels or not all(0 < one < 1 for one in self.levels):
@@ -47,6 +52,7 @@ class Look(NamedTuple):
     best: np.ndarray
     quantiles: np.ndarray | None  # [H, Q]
     levels: tuple[float, ...]
+    came: np.ndarray | None = None  # what was measured then, where that is known
 
 
 class SeriesForecaster:
@@ -59,9 +65,7 @@ class SeriesForecaster:
         decoding: which quantiles.
     """
 
-    def __init__(
-        self, model: Forecast | Together, data: SeriesData, about: dict[str, Any], decoding: Horizon
-    ) -> None:
+    def __init__(self, model: Forecaster, data: SeriesData, about: dict[str, Any], decoding: Horizon) -> None:
         self.model = model
         self.data = data
         self.about = about
@@ -101,39 +105,78 @@ class SeriesForecaster:
         look = self._look(series, 0, name or self.about["names"][0], False)
         return [float(value) for value in look.best]
 
-    def rows(self, table: Table, quantiles: bool) -> Iterator[Answer]:
+    def rows(
+        self, table: Table, quantiles: bool, *, bands: bool = False, only: Sequence[str] = ()
+    ) -> Iterator[Answer]:
         """Lines of a CSV: its header, then the next rows of each series.
 
         Args:
             table: with the columns that the model was trained on; covariates that are known ahead stand in
                 rows at the end without a value, or were put beside by SeriesData.future.
             quantiles: whether quantiles are written too.
+            bands: whether what is drawn has quantiles where the model has some, written or not.
+            only: names of the series to forecast; all where empty.
 
         Raises:
+            ConfigError: a series that is not there; quantiles of a model without.
             DataError: a past that is too short; a covariate that is known ahead and is not given.
         """
         check_columns(table, self.about)
         if quantiles and not self.model.has_quantiles:
             raise ConfigError(
-                "a point forecast has no quantiles; train with the head normal, student or quantile"
+                "a point forecast has no quantiles; calibrate it with --set conformal=true, or train with "
+                "the head normal, student or quantile"
             )
-        for series in table.series:  # what cannot be answered is refused before anything is written
-            self._check_past(series, series.name)
-            self._ahead(series, series.name)
+        asked = self._asked(table, only)
+        for series, _, name in asked:  # what cannot be answered is refused before anything is written
+            self._check_past(series, name)
+            self._ahead(series, name)
         extra = [f"q{level:g}" for level in self.decoding.levels] if quantiles else []
-        yield Answer(_line(["unique_id", "ds", "y", *extra]))
-        for series in table.series:
-            for column, name in enumerate(table.columns):
-                if self.data.targets and name not in self.data.targets:
-                    continue
-                shown = series.name or name
-                look = self._look(series, column, shown, quantiles)
-                times = _shown([*look.past_times, *look.times], table.zone)[len(look.past_times) :]
-                for row, time in enumerate(times):
-                    found = [] if look.quantiles is None else look.quantiles[row]
-                    numbers = [f"{value:.6g}" for value in (look.best[row], *found)]
-                    last = row + 1 == len(times)
-                    yield Answer(_line([shown, time, *numbers]), look if last else None)
+        yield Answer(line(["unique_id", "ds", "y", *extra]))
+        for series, column, name in asked:
+            look = self._look(series, column, name, quantiles or (bands and self.model.has_quantiles))
+            times = shown_times([*look.past_times, *look.times], table.zone)[len(look.past_times) :]
+            for row, time in enumerate(times):
+                found = look.quantiles[row] if look.quantiles is not None and quantiles else []
+                numbers = [f"{value:.6g}" for value in (look.best[row], *found)]
+                last = row + 1 == len(times)
+                yield Answer(line([name, time, *numbers]), look if last else None)
+
+    def look_back(self, table: Table, name: str | None = None) -> Look:
+        """A forecast of the last rows of a series, which are there, from those before them.
+
+        Args:
+            table: with `lookback` and `horizon` rows at least.
+            name: of the series; the first where None.
+        """
+        series, column, shown = self._asked(table, [name] if name else [])[0]
+        horizon = self.data.horizon
+        if len(series.times) < self.data.lookback + horizon:
+            self._check_past(series._replace(times=series.times[:-horizon]), shown)
+        cut = len(series.times) - horizon
+        past = series._replace(
+            times=series.times[:cut],
+            values=series.values[:cut],
+            known=series.known[:cut],
+            past=series.past[:cut],
+            ahead=series.known[cut:],
+        )
+        look = self._look(past, column, shown, self.model.has_quantiles)
+        return look._replace(came=series.values[cut:, column])
+
+    def _asked(self, table: Table, only: Sequence[str]) -> list[tuple[Series, int, str]]:
+        """The series to forecast, each with its column and its name."""
+        found = [
+            (series, column, series.name or name)
+            for series in table.series
+            for column, name in enumerate(table.columns)
+            if not self.data.targets or name in self.data.targets
+        ]
+        names = [name for _, _, name in found]
+        missing = [name for name in only if name not in names]
+        if missing:
+            raise ConfigError(f"series {missing[0]!r} is not in the table; it has {', '.join(names)[:300]}")
+        return [one for one in found if not only or one[2] in only]
 
     def _look(self, series: Series, column: int, name: str, quantiles: bool) -> Look:
         lookback, horizon = self.data.lookback, self.data.horizon
@@ -243,16 +286,3 @@ def check_columns(table: Table, about: dict[str, Any]) -> None:
             f"the columns {', '.join(table.columns)} came, the model reads {', '.join(names)}; give a table "
             "with these, in this order"
         )
-
-
-def _line(cells: Sequence[str]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)  # which also says what has to be quoted
-    return text.getvalue().removesuffix("\n")
-
-
-def _shown(times: Sequence[Any], zone: str) -> list[str]:
-    """Times as a table has them, all in one way: days where each of them is one, else with the clock."""
-    texts = [str(time).replace("T", " ") for time in times]
-    days = all(text.endswith(" 00:00:00") for text in texts)
-    return [text.removesuffix(" 00:00:00") if days and not zone else text + zone for text in texts]

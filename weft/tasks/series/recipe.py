@@ -74,11 +74,13 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
         f"  forecaster: {{use: segments, segment: {segment}, hidden: 128, dropout: 0.2}}",
         "  head: quantile               # point, normal, student or quantile",
         "  normalise: last              # each window without its last value",
+        "  base: linear                 # begin as ridge regression and learn what it leaves",
         "training:",
         f"  optimiser: {{use: adam, lr: {0.001 if windows > MANY else 0.005}}}",
         "  schedule: {use: cosine}",
         f"  max_epochs: {plan.epochs}",
         f"  patience: {max(5, plan.epochs // 4)}                 # epochs without a better validation",
+        "  validate_start: true         # keep that beginning where nothing better is learnt",
         "  metric: mse",
     ]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,90 @@
+"""A forecaster that begins in closed form, and stays what it began as where nothing better is learnt."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.commands.shell import weft
+from weft.data.series import Series, Table
+from weft.data.windows import Windows
+from weft.nn.forecasters.forecaster import Past
+from weft.nn.forecasters.linear import LinearForecaster
+from weft.nn.heads.head import RealHead
+from weft.nn.heads.normal import Normal
+from weft.nn.heads.point import Point
+from weft.nn.heads.quantile import Quantile
+from weft.nn.heads.student import Student
+from weft.tasks.series.baseline import fit, moments
+from weft.tasks.series.model import Forecast
+
+
+def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> Windows:
+    none = np.zeros((len(values), 0))
+    series = Series("", np.arange(len(values)), values[:, None], none, none, none[:0], "")
+    table = Table([series], ("y",), (), (), False)
+    return Windows(table, split=(0.6, 0.2, 0.2), lookback=lookback, horizon=horizon, calendar=False)
+
+
+def test_errors_from_moments_are_those_of_the_forecasts() -> None:
+    found = windows(np.random.default_rng(2).normal(size=131).cumsum())
+    weight = np.random.default_rng(3).normal(size=(8, 5))
+    past, future, _ = found.take(found.of(1))
+    x = np.concatenate([past - past[:, -1:], np.ones((len(past), 1))], 1)
+    want = np.square(x @ weight + past[:, -1:] - future).mean(0)
+    np.testing.assert_allclose(moments(found, 1).errors(weight), want)
+
+
+def test_it_is_the_season_of_a_series_that_only_repeats_and_the_last_value_of_a_walk() -> None:
+    season = np.tile(np.random.default_rng(4).normal(size=3), 60)
+    found = fit(windows(season, 7, 5), 3)
+    past, future, _ = windows(season, 7, 5).take(np.array([[0, 150]]))
+    x = np.append(past[0] - past[0, -1], 1)
+    np.testing.assert_allclose(x @ found.weight + past[0, -1], future[0], atol=0.02)
+    walk = fit(windows(np.random.default_rng(5).normal(size=61).cumsum(), 19, 5), 1)
+    assert np.abs(walk.weight[:-1]).max() < 0.2 and (walk.spread > 0).all()
+
+
+@pytest.mark.parametrize("head", [Point, Normal, Student, partial(Quantile, levels=(0.1, 0.5, 0.9))])
+def test_before_the_first_update_it_is_the_closed_form_with_the_spread_of_its_errors(head: type) -> None:
+    built = head(4)
+    assert isinstance(built, RealHead)
+    model = Forecast(LinearForecaster(7, 5), built, normalise="last", base=(7, 5))
+    weight, spread = torch.randn(8, 5), torch.rand(5) + 0.5
+    model.begin_with(weight, spread)
+    values = torch.randn(3, 7)
+    past = Past(values, torch.zeros(3, 12, 0), torch.zeros(3, dtype=torch.long), torch.zeros(3, 7, 0))
+    x = torch.cat([values - values[:, -1:], torch.ones(3, 1)], 1)
+    want = x @ weight + values[:, -1:]
+    torch.testing.assert_close(model.best(past), want)
+    if built.has_quantiles:
+        high = model.quantiles(past, torch.tensor([0.9]))[..., 0]
+        normal = torch.special.ndtri(torch.tensor(0.9))
+        torch.testing.assert_close(high - want, (spread * normal).expand(3, 5), rtol=0.03, atol=0)
+    again = Forecast(LinearForecaster(7, 5), head(4), normalise="last", base=(7, 5))
+    again.load_state_dict(model.state_dict())
+    torch.testing.assert_close(again.best(past), want)
+
+
+def test_a_run_that_learns_nothing_better_stays_what_it_began_as(tmp_path: Path) -> None:
+    walk = np.random.default_rng(6).normal(size=300).cumsum()
+    lines = [f"{np.datetime64('2023-01-01') + row},{value:.4f}" for row, value in enumerate(walk)]
+    (tmp_path / "x.csv").write_text("date,y\n" + "\n".join(lines) + "\n")
+    (tmp_path / "x.yaml").write_text(
+        f"task: forecast\ndata: {{file: {tmp_path / 'x.csv'}, lookback: 14, horizon: 7, season: 1}}\n"
+        "model: {forecaster: linear, base: linear, head: quantile}\n"
+        "training: {max_updates: 12, validate_every: 4, validate_start: true, optimiser: {use: sgd, lr: 3}}\n"
+    )
+    answer = weft("train", tmp_path / "x.yaml", "--run", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    assert "it begins with last value" in answer.err and "validation after update 0" in answer.err
+    assert "is update 0" in answer.out
+    answer = weft("evaluate", tmp_path / "run", "--json", tmp_path / "x.json")
+    assert answer.code == 0, answer.err
+    found = json.loads((tmp_path / "x.json").read_text())
+    still = found["scores"]["MSE"]["baselines"]["last value repeated"]
+    assert found["scores"]["MSE"]["value"] == pytest.approx(still, rel=1e-4)
+    assert 60 < found["scores"]["coverage"]["value"] < 97

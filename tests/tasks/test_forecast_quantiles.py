@@ -1,0 +1,108 @@
+"""Bands of forecasts: calibrated, scored in units, drawn with dates and by the name of the series."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands.shell import refused, weft
+from weft.tasks.series.calibration import conformal
+
+
+def two(path: Path) -> Path:
+    """Noise of standard deviation 3 around 100, and of 0.1 around 5, a day a row."""
+    rng = np.random.default_rng(11)
+    days = np.datetime64("2023-01-01") + np.arange(311)
+    rows = [
+        f"{day},{100 + 3 * a:.4f},{5 + 0.1 * b:.4f}"
+        for day, (a, b) in zip(days, rng.normal(size=(311, 2)), strict=True)
+    ]
+    path.write_text("date,shop 7/Zagreb,other\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A point forecaster, from a recipe that says no more than it must."""
+    folder = tmp_path_factory.mktemp("bands")
+    (folder / "x.yaml").write_text(
+        f"task: forecast\ndata: {{file: {two(folder / 'x.csv')}, lookback: 14, horizon: 3}}\n"
+        "model: {forecaster: linear, base: linear}\ntraining: {max_updates: 3, validate_start: true}\n"
+    )
+    answer = weft("train", folder / "x.yaml", "--run", folder / "run")
+    assert answer.code == 0, answer.err
+    assert "it begins with" in answer.err
+    assert "shop 7/Zagreb after 10" in answer.err or "shop 7/Zagreb after 9" in answer.err  # in units
+    return folder / "run"
+
+
+def test_the_offsets_leave_their_share_below() -> None:
+    errors = np.random.default_rng(1).normal(size=(999, 2, 1)) * np.array([1.0, 5.0])[:, None]
+    levels = (0.1, 0.5, 0.9)
+    offsets = conformal(errors.repeat(3, 2), levels)
+    for at, level in enumerate(levels):
+        np.testing.assert_allclose((errors[..., 0] <= offsets[:, at]).mean(0), level, atol=0.0015)
+    errors[5:] = np.nan
+    few = conformal(errors.repeat(3, 2), levels)
+    np.testing.assert_array_equal(few[:, 2], errors[:5, :, 0].max(0))  # 0.9 of 6 is more than 5
+
+
+def test_a_point_forecaster_has_calibrated_quantiles_on_request(run: Path, tmp_path: Path) -> None:
+    assert "--set conformal=true" in refused(weft("predict", run, run.parent / "x.csv", "--scores"))
+    answer = weft("predict", run, run.parent / "x.csv", "--scores", "--set", "conformal=true")
+    assert answer.code == 0, answer.err
+    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    widths = [float(row["q0.9"]) - float(row["q0.1"]) for row in rows]
+    assert all(4 < width < 12 for width in widths[:3]) and all(0.1 < width < 0.5 for width in widths[3:])
+    answer = weft("evaluate", run, "--set", "conformal=true", "--json", tmp_path / "x.json")
+    assert answer.code == 0, answer.err
+    found = json.loads((tmp_path / "x.json").read_text())
+    coverage = found["scores"]["coverage"]
+    assert 65 < coverage["value"] < 95 and coverage["low"] < coverage["value"] < coverage["high"]
+    assert "calibrated on the validation part" in answer.out
+    shop, other = found["series"]["shop 7/Zagreb"], found["series"]["other"]
+    assert 2 < shop["MAE in units"] < 4 and 0.05 < other["MAE in units"] < 0.15  # 0.8 deviations and more
+    assert "other: MAE in units" in answer.out
+    assert "ridge" in " ".join(found["scores"]["MASE"]["baselines"])
+
+
+def test_calibration_needs_the_data_of_the_training(run: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "x.csv"
+    (run.parent / "x.csv").rename(moved)
+    try:
+        said = refused(weft("predict", run, moved, "--scores", "--set", "conformal=true"))
+    finally:
+        moved.rename(run.parent / "x.csv")
+    assert "decoding.conformal" in said and "x.csv" in said
+
+
+def test_pictures_have_the_names_of_the_series_and_one_may_be_chosen(run: Path, tmp_path: Path) -> None:
+    table, where = run.parent / "x.csv", tmp_path / "all"
+    answer = weft("predict", run, table, "--plot", where, "--set", "conformal=true")
+    assert answer.code == 0, answer.err
+    names = {path.name for path in where.iterdir()}
+    assert names == {"shop-7-Zagreb.png", "shop-7-Zagreb.svg", "other.png", "other.svg"}
+    assert "80 % band" in (where / "other.svg").read_text("utf-8")
+    answer = weft("predict", run, table, "--series", "other", "--plot", tmp_path / "one")
+    assert len(answer.lines) == 4 and {path.stem for path in (tmp_path / "one").iterdir()} == {"other"}
+    assert "series 'none' is not in the table" in refused(weft("predict", run, table, "--series", "none"))
+
+
+def test_inspect_and_evaluate_show_the_series_that_is_named_over_dates(run: Path, tmp_path: Path) -> None:
+    views = tmp_path / "views"
+    where = ("--output", tmp_path / "x.html", "--views", views, "--format", "json", "--format", "csv")
+    answer = weft("inspect", run, "--series", "other", *where)
+    assert answer.code == 0, answer.err
+    (block,) = json.loads((views / "forecast.json").read_text())["blocks"]
+    assert block["title"] == "other" and block["dates"]
+    last = (np.datetime64("2023-01-01") + 310).astype("datetime64[s]").astype(int)
+    assert block["series"][0]["x"][-1] == last and block["series"][1]["x"][0] == last + 86400
+    assert "--series: 'none' is not in" in refused(weft("inspect", run, "--series", "none"))
+    plot = tmp_path / "scores.svg"
+    answer = weft("evaluate", run, "--series", "other", "--plot", plot)
+    assert answer.code == 0, answer.err
+    assert "one window of other" in plot.read_text("utf-8") and "2023-10" in plot.read_text("utf-8")
+    assert "--series: 'none' is not in" in refused(weft("evaluate", run, "--series", "none"))

@@ -1,0 +1,154 @@
+"""Errors of forecasts in the units of the data, and without units, each with an interval over blocks of time.
+
+Neighbouring windows share most of their values, so whole blocks of them are drawn anew, not windows.
+Read next: series.py, errors in the scale of the training part; bootstrap.py, the intervals.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.metrics.means import Form, mean_of, ratio
+from weft.metrics.scored import Scored
+from weft.metrics.series import pinball
+
+SUMS = ("values", "absolute", "squared", "symmetric", "scaled", "scaled values", "pinball", "inside")
+"""Of each window, summed over its steps; statistics are rows of these."""
+
+FEWEST = 5  # blocks of an interval
+
+
+def sums(
+    best: np.ndarray,
+    came: np.ndarray,
+    scale: np.ndarray,
+    quantiles: np.ndarray | None = None,
+    levels: Sequence[float] = (),
+) -> np.ndarray:
+    """[B, 8] the SUMS of windows.
+
+    Args:
+        best: [B, H] forecasts, in units.
+        came: [B, H] what was measured, NaN where nothing was.
+        scale: [B] the error of the naive forecast on the training part (naive_error), or NaN.
+        quantiles: [B, H, Q].
+        levels: [Q].
+    """
+    error = np.abs(best - came)
+    size = np.abs(best) + np.abs(came)
+    symmetric = np.divide(2 * error, size, out=np.zeros_like(error), where=size > 0)
+    scaled = error / scale[:, None]
+    loss, inside = np.zeros(len(best)), np.zeros(len(best))
+    if quantiles is not None:
+        loss = np.nansum(pinball(quantiles, came, levels), 1)
+        inside = ((came >= quantiles[..., 0]) & (came <= quantiles[..., -1])).sum(1)
+    columns = [
+        np.isfinite(came).sum(1),
+        np.nansum(error, 1),
+        np.nansum(np.square(error), 1),
+        np.nansum(np.where(np.isfinite(came), symmetric, 0), 1),
+        np.nansum(scaled, 1),
+        np.isfinite(scaled).sum(1),
+        loss,
+        inside,
+    ]
+    return np.stack(columns, 1).astype(np.float64)
+
+
+def naive_error(train: np.ndarray, season: int) -> float:
+    """The mean absolute error of repeating the last season in a training part [T]: the unit of MASE.
+
+    NaN where no value can be compared, or none ever changes.
+
+    Source: Hyndman and Koehler 2006.
+
+    Example:
+        >>> naive_error(np.array([1.0, 5.0, 2.0, 7.0]), 2)
+        1.5
+    """
+    steps = np.abs(train[season:] - train[:-season])
+    steps = steps[np.isfinite(steps)]
+    return float(steps.mean()) if len(steps) and steps.any() else float("nan")
+
+
+def scores(
+    statistics: np.ndarray,
+    baselines: Mapping[str, np.ndarray],
+    *,
+    season: int,
+    levels: Sequence[float],
+    about: str,
+) -> list[Scored]:
+    """MAE, RMSE, sMAPE and MASE; with levels also the pinball loss and the coverage of the outer ones.
+
+    Args:
+        statistics: [blocks, 8]; of fewer than FEWEST there is no interval.
+        baselines: [8] of each baseline over all blocks.
+        season: of MASE.
+        levels: of the quantiles; none for a point forecast.
+        about: the signature.
+    """
+    named = ",".join(map(str, levels))
+    wanted: list[tuple[str, str, str, Form, str]] = [
+        ("MAE in units", "absolute", "values", "mean", "unit:data"),
+        ("RMSE in units", "squared", "values", "root", "unit:data"),
+        ("sMAPE", "symmetric", "values", "percent", "unit:%"),
+        ("MASE", "scaled", "scaled values", "mean", f"season:{season}"),
+    ]
+    if levels:
+        share = f"{levels[0]}..{levels[-1]}|expected:{100 * (levels[-1] - levels[0]):.0f}"
+        wanted += [
+            ("pinball in units", "pinball", "values", "mean", f"unit:data|levels:{named}"),
+            ("coverage", "inside", "values", "percent", f"unit:%|between:{share}"),
+        ]
+    found = []
+    for name, over, under, form, said in wanted:
+        above, below = SUMS.index(over), SUMS.index(under)
+        if not statistics[:, below].any():  # MASE of series that never change
+            continue
+        higher = name == "coverage"
+        metric = ratio(name, f"{said}|{about}", higher_is_better=higher, form=form)
+        # a forecast without quantiles has the absolute error as its pinball loss at every level
+        own = SUMS.index("absolute") if over == "pinball" else above
+        values = (
+            {} if higher else {key: float(metric.value(one[[own, below]])) for key, one in baselines.items()}
+        )
+        one = mean_of(metric, statistics[:, above], statistics[:, below], baselines=values)
+        if len(statistics) < FEWEST:
+            one = one._replace(score=metric.summary(statistics[:, [above, below]]))
+        found.append(one)
+    return found
+
+
+class Blocks(NamedTuple):
+    """Windows that are drawn together.
+
+    Fields:
+        numbers: [N] of each window.
+        about: how they were made, for signatures.
+    """
+
+    numbers: np.ndarray
+    about: str
+
+
+def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
+    """Blocks of as many origins, one after the other, as the horizon has steps.
+
+    Args:
+        chosen: [N, 2] windows: series, first row of the future.
+        horizon: H.
+        apart: whether each series has blocks of its own; else those of one time are together.
+
+    Source: Carlstein 1986 (blocks that do not overlap).
+    """
+    times = (chosen[:, 1] - chosen[:, 1].min()) // max(1, horizon)
+    keys = np.stack([chosen[:, 0] if apart else np.zeros_like(times), times], 1)
+    numbers = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    return Blocks(numbers, f"blocks of {horizon} origins" + (" of a series" if apart else ""))
+
+
+def gathered(statistics: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Rows [N, K] summed over those with the same number."""
+    return np.stack([np.bincount(numbers, column) for column in statistics.T], 1)
