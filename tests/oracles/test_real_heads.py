@@ -1,5 +1,6 @@
 """Heads for numbers against SciPy-free formulas: torch.distributions and NumPy."""
 
+import math
 from statistics import NormalDist
 
 import numpy as np
@@ -83,3 +84,21 @@ def test_a_new_head_begins_with_the_quantiles_of_the_standard_normal() -> None:
     head = Quantile(3)
     wanted = [NormalDist().inv_cdf(level) for level in head.levels]
     assert head(torch.zeros(1, 3))[0].tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_mean_of_its_own_has_the_squared_error_beside_the_pinball_loss() -> None:
+    """Of skewed values: the single number goes to their mean, the quantiles stay where they were."""
+    torch.manual_seed(3)
+    values = torch.distributions.Exponential(1.0).sample((4000,))[:, None]
+    h, mask = torch.ones(4000, 1, 2), torch.ones(4000, 1, dtype=torch.bool)
+    both, median = Quantile(2, levels=(0.1, 0.5, 0.9), best="mean"), Quantile(2, levels=(0.1, 0.5, 0.9))
+    for head in (both, median):
+        optimiser = torch.optim.Adam(head.parameters(), 0.05)
+        for _ in range(300):
+            optimiser.zero_grad()
+            loss = head.loss(h, values, mask)
+            (loss.total / loss.count).backward()
+            optimiser.step()
+    assert both.best(h, mask)[0].item() == pytest.approx(1.0, abs=0.05)
+    assert median.best(h, mask)[0].item() == pytest.approx(math.log(2), abs=0.05)
+    torch.testing.assert_close(both(h)[0], median(h)[0], atol=0.05, rtol=0)

@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 from statistics import NormalDist
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -11,8 +12,11 @@ from torch.nn import functional
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.kernels.linear import Linear
+from weft.shapes import check_choice
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
+
+Single = Literal["median", "mean"]
 
 
 class Quantile(RealHead):
@@ -23,45 +27,59 @@ class Quantile(RealHead):
 
     Args:
         in_size: D, features of h.
-        levels: rising, each between 0 and 1; 0.5 must be among them (it is the best single number).
+        levels: rising, each between 0 and 1; 0.5 must be among them.
+        best: the single number: the median, or a mean of its own, learnt by its squared error beside them.
 
     Raises:
-        ConfigError: levels that do not rise, or without 0.5.
+        ConfigError: levels that do not rise, or without 0.5; another word for the single number.
 
     Source: Koenker & Bassett 1978; Wen et al. 2017 (MQ-RNN).
     """
 
-    def __init__(self, in_size: int, *, levels: tuple[float, ...] = LEVELS) -> None:
+    def __init__(self, in_size: int, *, levels: tuple[float, ...] = LEVELS, best: Single = "median") -> None:
         super().__init__()
+        check_choice("best", best, Single)
         if list(levels) != sorted(set(levels)) or not all(0 < one < 1 for one in levels):
             raise ConfigError(f"levels: {list(levels)} came, rising numbers between 0 and 1 are needed")
         if 0.5 not in levels:
             raise ConfigError(f"levels: {list(levels)} came, 0.5 (the median) must be among them")
-        self.levels = levels
-        self.weight = Linear(in_size, len(levels))
+        self.levels, self.single = levels, best
+        mean = [0.0] if best == "mean" else []
+        self.weight = Linear(in_size, len(levels) + len(mean))
         begin = [NormalDist().inv_cdf(level) for level in levels]
         gaps = [right - left for left, right in pairwise(begin)]
         with torch.no_grad():
-            self.weight.bias.copy_(torch.tensor([begin[0], *(math.log(math.expm1(gap)) for gap in gaps)]))
+            between = [math.log(math.expm1(gap)) for gap in gaps]
+            self.weight.bias.copy_(torch.tensor([begin[0], *between, *mean]))
 
     def forward(self, h: Tensor) -> Tensor:
         """[.., D] to [.., Q] rising, in at least float32."""
+        return self._both(h)[0]
+
+    def _both(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Quantiles [.., Q], and the single number [..]."""
         all_ = self.weight(h)
         all_ = all_.to(torch.promote_types(all_.dtype, torch.float32))
-        steps = torch.cat([all_[..., :1], functional.softplus(all_[..., 1:])], -1)
-        return steps.cumsum(-1)
+        count = len(self.levels)
+        q = torch.cat([all_[..., :1], functional.softplus(all_[..., 1:count])], -1).cumsum(-1)
+        return q, all_[..., count] if self.single == "mean" else q[..., self.levels.index(0.5)]
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
-        """Pinball loss, 2 Σ_k max(τ_k e_k, (τ_k - 1) e_k) / Q with e = y - q: |e| for the median alone."""
-        q = self(h[mask])
+        """Pinball loss, 2 Σ_k max(τ_k e_k, (τ_k - 1) e_k) / Q with e = y - q: |e| for the median alone.
+
+        With a mean of its own its squared error is added.
+        """
+        q, single = self._both(h[mask])
         levels = torch.tensor(self.levels, dtype=q.dtype, device=q.device)
         error = target[mask].to(q.dtype)[..., None] - q
         total = torch.maximum(levels * error, (levels - 1) * error).sum() * (2 / len(self.levels))
+        if self.single == "mean":
+            total = total + (single - target[mask].to(q.dtype)).square().sum()
         return Loss(total, mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
-        """The median."""
-        return self(h)[..., self.levels.index(0.5)]  # type: ignore[no-any-return]
+        """The median, or the mean."""
+        return self._both(h)[1]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
         """See RealHead.quantiles; between those that were learnt a straight line, outside none.
