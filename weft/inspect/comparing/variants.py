@@ -163,6 +163,7 @@ def _score(row: Sequence[dict[str, Any] | None]) -> Cell:
     items = fmean((one["high"] - one["low"]) / 2 for one in known)
     half = math.hypot(items, NORMAL * stdev(values) / math.sqrt(len(values)))
     low, high = value - half, value + half
+    low = max(low, 0.0) if min(values) >= 0 else low  # such a score has no values below 0
     return Cell(value, low, high, f"{value:{form}} ± {stdev(values):{form}} [{low:{form}}, {high:{form}}]")
 
 
