@@ -25,7 +25,9 @@ def test_it_answers_lines_tables_and_marked_lines_alike(run: Path) -> None:
     wanted = [label for label, _ in texts]
     plain = weft("predict", run, stdin="".join(f"{text}\n" for _, text in texts).encode())
     assert plain.lines == wanted
-    assert weft("predict", run, test).lines == wanted
+    rows = test.read_text().replace('"', "").splitlines()
+    table = [f"{rows[0]},predicted", *(f"{row},{label}" for row, label in zip(rows[1:], wanted, strict=True))]
+    assert weft("predict", run, test).lines == table
     marked = "".join(f"__label__{label} {text}\n" for label, text in texts)
     assert weft("predict", run, stdin=marked.encode()).lines == wanted
     assert package.load(run).predict("this was great") == "good"

@@ -33,14 +33,15 @@ def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:
     gut = [f"das ist der gute Satz mit der Nummer {number}" for number in range(9)]
     bad = ["latin", b"nul \0", "lost \ufffd", "bell \x07", "sep\u2028", "", "", "same", "12 %"]
     write(tmp_path / "train.en", *good, *bad, "cat", "cat", "short", "one more")
-    bad = [b"caf\xe9", "Null", "weg", "Ton", "Trenner", "leer", "", "same", "12 %"]
+    bad = [b"caf\xe9", "N\u00fcll", "weg", "Ton", "Trenner", "leer", "", "same", "12 %"]
     write(tmp_path / "train.de", *gut, *bad, "Katze", "Katze", "lang " * 20)
     write(tmp_path / "test.en", "new", "cat", "one cat")
     write(tmp_path / "test.de", "neu", "Katze", "Katze")
-    convert = "convert the file (iconv -t utf-8) or remove the line"
+    convert = "other lines are UTF-8, so mend or remove the line"
     assert told(tmp_path, tmp_path / "test", tmp_path / "train") == [
         f"train.de:10: not UTF-8 (byte 0xe9, the 4. of the line); {convert}",
-        "train.en:11: a NUL byte, so this is no UTF-8 text; convert the file or remove the line",
+        "train.en:11: a NUL byte, so this is no UTF-8 text; convert the file (iconv -f "
+        "ENCODING -t UTF-8) or remove the line",
         "train.en:12: U+FFFD, a character that an earlier conversion lost; mend or remove the line",
         "train.en:13: U+0007 inside the line; remove it, or split the line there on every side",
         "train.en:14: U+2028 inside the line; remove it, or split the line there on every side",

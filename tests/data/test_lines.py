@@ -96,7 +96,7 @@ def test_a_stream_gives_lines_as_they_come() -> None:
         ),
         (
             "\u0101\u0101".encode("utf-16-le").join([b"\xff\xfe", b""]),
-            "file:1: UTF-16, not UTF-8; .*iconv -f utf-16",
+            "file:1: not UTF-8 .*iconv -f UTF-16 -t UTF-8",
         ),
         (b"ok\ncut \xe2\x82", r"file:2: not UTF-8 \(byte 0xe2, the 5."),
         (b"surrogate \xed\xa0\x80\n", "file:1: not UTF-8"),

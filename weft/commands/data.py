@@ -92,5 +92,9 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
             cells = {cell.strip(' "') for cell in re.split("[,;\t]", next(read_lines(file), ""))}
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
     by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))
+    if cells and not any(kind.columns and cells.issuperset(kind.columns) for kind in tasks.values()):
+        for name, kind in tasks.items():
+            if kind.knows(file):
+                return name
     by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes)
     return next(by_columns, next(by_ending, "translate"))

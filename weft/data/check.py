@@ -125,7 +125,7 @@ class _Look:
         """A line as text, and what is wrong with it by itself."""
         file = text.files[side]
         line = raw.decode("utf-8", errors="replace")
-        wrong = wrong_bytes(raw)
+        wrong = wrong_bytes(raw, file)
         found = _CONTROL.search(line)
         if wrong:
             self.add(Finding(file, number, "bytes", wrong))

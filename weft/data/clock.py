@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.data.dialect import Order, iso
 from weft.errors import DataError
 
 _SHORT = re.compile(r"(\d{4})(?:-(\d\d?))?$")  # 2024, 2024-01
@@ -75,7 +76,7 @@ def on_one_clock(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
     return shown - away, "+00:00"
 
 
-def read_times(path: object, rows: Sequence[tuple[int, Any]]) -> tuple[np.ndarray, str]:
+def read_times(path: object, rows: Sequence[tuple[int, Any]], order: Order = "day") -> tuple[np.ndarray, str]:
     """Rising times [T] of cells, each with its line, and their offset from UTC as it is written.
 
     Raises:
@@ -84,11 +85,11 @@ def read_times(path: object, rows: Sequence[tuple[int, Any]]) -> tuple[np.ndarra
     clocks = []
     for line, cell in rows:
         try:
-            clocks.append(parse(str(cell)))
+            clocks.append(parse(iso(str(cell), order)))
         except ValueError:
             raise DataError(
                 f"{path}:{line}: {str(cell)[:40]!r} is no time; write 2024-01-31, 2024-01-31 13:00, "
-                "2024-01 or 2024-Q1"
+                "31.01.2024, 2024-01 or 2024-Q1"
             ) from None
     try:
         times, zone = on_one_clock(clocks)

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.data.calendar import after
 from weft.data.clock import read_times
+from weft.data.dialect import order_of
 from weft.data.periods import shown
 from weft.data.series import Columns, Series, Table, column_of, numbers_of, read_rows, time_column
 from weft.errors import DataError
@@ -30,20 +31,21 @@ def read_future(path: str | Path, which: Columns, long: bool) -> dict[str, dict[
     header, rows = read_rows(path)
     place = time_column(path, header, which.time, rows)
     known = [column_of(path, header, name) for name in which.known]
-    named = column_of(path, header, "unique_id") if long else -1
+    named = column_of(path, header, which.id or "unique_id") if long else -1
     if any(len(row) != len(header) for _, row in rows):
         line = next(line for line, row in rows if len(row) != len(header))
         raise DataError(f"{path}:{line}: expected {len(header)} cells; correct or remove the line")
     groups: dict[str, list[tuple[int, list[Any]]]] = {}
     for line, row in rows:
         groups.setdefault(str(row[named]) if long else "", []).append((line, row))
+    order = order_of(path, [(line, row[place]) for line, row in rows if place >= 0], which.dates)
     found: dict[str, dict[Any, np.ndarray]] = {}
     for name, group in groups.items():
         numbers = numbers_of(path, group, known, header)
         if place < 0:
             found[name] = dict(enumerate(numbers))
             continue
-        times, _ = read_times(path, [(line, row[place]) for line, row in group])
+        times, _ = read_times(path, [(line, row[place]) for line, row in group], order)
         found[name] = dict(zip(times.tolist(), numbers, strict=True))
     return found
 

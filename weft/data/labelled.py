@@ -6,11 +6,12 @@ Read next: sides.py, where the raw lines come from.
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from weft.data.commas import check_commas
+from weft.data.dialect import mark_of
 from weft.data.files import COMPRESSED
 from weft.data.lines import wrong_bytes
 from weft.data.sides import Finding, raw_lines
@@ -22,7 +23,6 @@ Labels = Literal["marked", "first", "coarse"]
 """How a line names its class: __label__x, its first word, or its first word up to the colon."""
 
 FIRST = "data.labels: first, or coarse for NUM of NUM:dist (--labels)"
-LATIN = "; published sets are often Latin-1: data.encoding: latin-1 (--encoding)"
 RECIPE = "in the recipe (data.text, data.label)"
 OPTIONS = "with --text and --label"
 
@@ -79,6 +79,7 @@ class LabelledText:
         self.path = Path(path)
         self.text, self.label = text, label
         self.kind = kind_of(self.path)
+        self.mark = self._mark()
         self._names: list[str] = []
         self._header = 0
         first = next(self._split(), None)
@@ -86,8 +87,6 @@ class LabelledText:
             raise DataError(str(first))
         if self.kind == "lines" or first is None:
             return
-        if self.kind == "csv":
-            check_commas(path, first[1])
         names = [cell.strip() for cell in first[1]]
         missing = next((name for name in (text, label) if name not in names), None)
         if missing is None:
@@ -130,6 +129,21 @@ class LabelledText:
                     what = "the label is empty; give one or remove the line"
                     yield self._wrong(number, "unlabelled", what)
 
+    def _mark(self) -> str:
+        """Between the cells: of a .csv by its first line."""
+        first = next(self._lines(), "") if self.kind == "csv" else ""
+        return mark_of(first) if self.kind == "csv" and isinstance(first, str) else "\t"
+
+    @property
+    def headed(self) -> bool:
+        """Whether the first line names the columns."""
+        return self._header > 0
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of a table; none of lines."""
+        return self._names
+
     def _split(self) -> Iterator[tuple[int, list[str]] | Finding]:
         if self.kind == "csv":
             yield from self._records()
@@ -150,7 +164,7 @@ class LabelledText:
                     wrong.append(line)
                 yield "\n" if isinstance(line, Finding) else f"{line}\n"  # an empty one keeps the numbers
 
-        reader = csv.reader(usable(), strict=True)
+        reader = csv.reader(usable(), strict=True, delimiter=self.mark)
         while True:
             begun = reader.line_num + 1
             cells: list[str] | None = []
@@ -173,10 +187,9 @@ class LabelledText:
             if isinstance(line, Finding):
                 yield line
                 continue
-            wrong = wrong_bytes(line) if self._is_utf8 else None
+            wrong = wrong_bytes(line, str(self.path)) if self._is_utf8 else None
             if wrong:
-                known = "" if "NUL" in wrong or "UTF-16" in wrong else LATIN
-                yield self._wrong(number, "bytes", wrong + known)
+                yield self._wrong(number, "bytes", wrong + _option(wrong))
             else:
                 yield line.decode(self.encoding, "strict" if self._is_utf8 else "replace")
 
@@ -207,6 +220,16 @@ class LabelledText:
 
     def _wrong(self, number: int, kind: str, what: str) -> Finding:
         return Finding(str(self.path), number, kind, what)
+
+
+def _option(wrong: str) -> str:
+    """How a file is read in the encoding that a sentence about its bytes names."""
+    found = re.search(r"probably (WINDOWS|ISO)(\S+):", wrong)
+    if not found:
+        return ""
+    name = (found[1] + found[2]).lower()
+    name += " (or latin-1)" if name == "windows-1252" else ""
+    return f"; or read it as it is: data.encoding: {name}, --encoding on the command line"
 
 
 def check_encoding(name: str) -> None:

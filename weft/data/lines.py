@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from weft.data.encodings import advice
 from weft.data.files import file_bytes, stream_bytes
 from weft.errors import DataError
 
@@ -16,7 +17,6 @@ LONGEST = 16 * 2**20
 """Bytes of a line; more is a binary file, or one that does not end its lines with LF."""
 
 _BOM = b"\xef\xbb\xbf"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
@@ -71,17 +71,20 @@ def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
         yield first, b"".join(held)
 
 
-def wrong_bytes(line: bytes) -> str | None:
-    """Why a line is not UTF-8 text, and what to do; None where it is."""
+def wrong_bytes(line: bytes, file: str = "") -> str | None:
+    """Why a line is not UTF-8 text, and what to do; None where it is.
+
+    Args:
+        line: its bytes.
+        file: that it is of, whose encoding is guessed for the command that converts it.
+    """
     if b"\0" in line:
-        return "a NUL byte, so this is no UTF-8 text; convert the file or remove the line"
+        return f"a NUL byte, so this is no UTF-8 text; {advice(file, line)}"
     try:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
-        if line.startswith(_UTF16):
-            return "UTF-16, not UTF-8; convert the file: iconv -f utf-16 -t utf-8"
         where = f"byte 0x{line[error.start]:02x}, the {error.start + 1}. of the line"
-        return f"not UTF-8 ({where}); convert the file (iconv -t utf-8) or remove the line"
+        return f"not UTF-8 ({where}); {advice(file, line)}"
     return None
 
 
@@ -106,7 +109,7 @@ def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str]:
         if "\0" in text:
             # Line by line only now: looking at each is slower, and blames the right one.
             for number, line in enumerate(whole.removesuffix(b"\n").split(b"\n"), first):
-                wrong = wrong_bytes(line)
+                wrong = wrong_bytes(line, name)
                 if wrong:
                     raise DataError(f"{name}:{number}: {wrong}")
                 yield line.removesuffix(b"\r").decode("utf-8")

@@ -95,7 +95,7 @@ def check(paths: Sequence[Path]) -> Report:
                 for number, raw in enumerate(block.removesuffix(b"\n").split(b"\n"), first):
                     line = raw.removesuffix(b"\r").decode("utf-8", errors="replace")
                     words += bool(line.strip())
-                    wrong = wrong_bytes(raw)
+                    wrong = wrong_bytes(raw, str(path))
                     if wrong:
                         add(path, number, "bytes", wrong)
                     elif "\ufffd" in line:

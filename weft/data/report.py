@@ -3,6 +3,7 @@
 Every task names its kinds of findings in its own words. Read next: check.py, the findings of parallel text.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -73,5 +74,17 @@ class Report(NamedTuple):
         return "ready to train, with warnings: a training takes these files, but the findings cost quality"
 
     def ordered(self) -> list[Finding]:
-        """Errors first, each group in the order of the files."""
-        return sorted(self.findings, key=lambda one: one.kind not in ERRORS)
+        """Errors first, each group in the order of the files; of a file in another encoding one finding."""
+        ordered = sorted(self.findings, key=lambda one: one.kind not in ERRORS)
+        lines = Counter(one.file for one in ordered if one.kind == "bytes")
+        first: set[str] = set()
+        kept = []
+        for one in ordered:  # of a file in another encoding one finding says what to do
+            if one.kind == "bytes":
+                if one.file in first:
+                    continue
+                first.add(one.file)
+                more = lines[one.file] - 1
+                one = one._replace(text=one.text + (f" ({more:,} more such lines)" if more else ""))
+            kept.append(one)
+        return kept

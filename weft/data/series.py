@@ -9,13 +9,14 @@ sees of series.
 
 import csv
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from weft.data.clock import read_times
-from weft.data.commas import check_commas
+from weft.data.dialect import Order, mark_of, order_of, with_points
 from weft.data.lines import read_lines
 from weft.data.parquet import parquet_rows
 from weft.data.periods import laid, resampled, shown
@@ -49,6 +50,8 @@ class Columns(NamedTuple):
         past: covariates whose future is not known, such as the weather.
         frequency: a pandas alias; inferred where None.
         resample: how rows are gathered into periods (see GATHERED); they must be regular where None.
+        id: the name of the series that a row is of, where one column holds the values of many.
+        dates: whether dates begin with the day or the month; by the dates themselves where None.
     """
 
     time: str | None = None
@@ -57,6 +60,8 @@ class Columns(NamedTuple):
     past: Sequence[str] = ()
     frequency: str | None = None
     resample: str | None = None
+    id: str | None = None
+    dates: Order | None = None
 
 
 class Table(NamedTuple):
@@ -85,28 +90,37 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
     path = Path(path)
     header, rows = read_rows(path)
     lower = [name.lower() for name in header]
-    long = all(name in lower for name in LONG) and not which.targets
-    if long:
+    named = which.id is None and all(name in lower for name in LONG) and not which.targets
+    long = named or which.id is not None
+    group = column_of(path, header, which.id or "unique_id") if long else -1
+    if named:
         place = lower.index("ds")
         columns: tuple[str, ...] = ("y",)
     else:
         place = time_column(path, header, which.time, rows)
-        beside = {column_of(path, header, name) for name in (*which.known, *which.past)} | {place}
+        beside = {column_of(path, header, name) for name in (*which.known, *which.past)} | {place, group}
         columns = tuple(which.targets) or tuple(name for n, name in enumerate(header) if n not in beside)
+    if long and len(columns) != 1:
+        raise ConfigError(
+            f"{path}: expected one column of values beside the series' names ({which.id}), got "
+            f"{', '.join(columns)[:200]}; name it: data.targets (--target for weft init)"
+        )
     _check_apart(columns, which)
     groups: dict[str, list[tuple[int, list[Any]]]] = {}
     for line, row in rows:
         if len(row) != len(header):
             raise DataError(f"{path}:{line}: {len(row)} cells, need {len(header)}; mend or remove the line")
-        groups.setdefault(str(row[lower.index("unique_id")]) if long else "", []).append((line, row))
+        groups.setdefault(str(row[group]) if long else "", []).append((line, row))
     if not groups:
         raise DataError(f"{path}: no row of numbers; a header and rows are needed")
     kinds = [
         [column_of(path, header, name) for name in names] for names in (columns, which.known, which.past)
     ]
+    if place >= 0:
+        which = which._replace(dates=order_of(path, [(line, row[place]) for line, row in rows], which.dates))
     series, zones, notes = [], set(), []
-    for name, group in groups.items():
-        one, zone, note = _series(path, name, group, place, kinds, header, which)
+    for name, own in groups.items():
+        one, zone, note = _series(path, name, own, place, kinds, header, which)
         series.append(one)
         zones.add(zone)
         notes += [note] if note else []
@@ -120,15 +134,18 @@ def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
 
 
 def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
-    reader = csv.reader(line + "\n" for line in read_lines(path))
+    lines = read_lines(path)
+    head = next(lines, "")
+    mark = mark_of(head)
+    reader = csv.reader((line + "\n" for line in chain([head], lines)), delimiter=mark)
     try:
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: {error}; quote the cell or mend the line") from None
     if not rows:
         raise DataError(f"{path}: is empty; a header and rows are needed")
-    first = rows[0][1]
-    check_commas(path, first)
+    first = [str(cell) for cell in rows[0][1]]
+    rows = list(with_points(rows, mark))
     if all(_is_number(cell) for cell in first):
         return [str(n + 1) for n in range(len(first))], rows
     return [cell.strip() for cell in first], rows[1:]
@@ -180,7 +197,7 @@ def _series(
     _check_known(path, rows, table[:, ends[0] : ends[1]], measured, [header[n] for n in kinds[1]])
     times, zone, frequency, note = np.arange(len(rows)), "", "", ""
     if place >= 0:
-        times, zone = read_times(path, [(line, row[place]) for line, row in rows])
+        times, zone = read_times(path, [(line, row[place]) for line, row in rows], which.dates or "day")
         called = f"{path}: series {name!r}" if name else f"{path}"
         if which.resample is not None and which.frequency is not None:
             how = [which.resample] * int(ends[0]) + ["mean"] * int(ends[2] - ends[0])

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from weft.data.batching import Batches
+from weft.data.guess import holds_texts
 from weft.data.labelled import MARK, kind_of
 from weft.data.lines import read_lines
 from weft.data.report import Report
@@ -30,11 +31,13 @@ from weft.tasks.labels.batch import LabelBatch
 from weft.tasks.labels.begin import begin
 from weft.tasks.labels.check import check_labels
 from weft.tasks.labels.classifier import WINDOW, Classifier, Decided, order
+from weft.tasks.labels.columns import columns
 from weft.tasks.labels.data import LabelData
 from weft.tasks.labels.evaluation import LabelEvaluation, evaluate
 from weft.tasks.labels.model import LabelModel
 from weft.tasks.labels.reader import Reader
 from weft.tasks.labels.splits import small_validation
+from weft.tasks.labels.table import answered, headed
 from weft.tasks.pairs.batch import pad
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 
@@ -216,11 +219,15 @@ class Classify(Task):
     ) -> Iterator[Answer]:
         """A class a text: lines, with or without `__label__x` before them, or the text column of a table.
 
-        With scores: label TAB class=probability, the likeliest first.
+        A table with a header is written again, with the classes in a new last column. With scores: label TAB
+        class=probability, the likeliest first; of a table a column for each class.
         """
         if options.get("plot") and options.get("ensemble"):
             raise ConfigError("--plot: draws where one model looked; leave out --plot or --ensemble")
         classifier = self.predictor(model, options.get("ensemble", ()))
+        if isinstance(source, Path) and (table := headed(self.data, source)) is not None:
+            yield from answered(classifier, table, self.reader.classes if options.get("scores") else ())
+            return
         asked = self._asked(source)
         while window := list(islice(asked, WINDOW if isinstance(source, Path) else 1)):
             decided = each([text for _, text in window], classifier.classify)
@@ -278,6 +285,15 @@ class Classify(Task):
         return evaluate(self.predictor(model, members), texts_, labels, title=title, train=train)
 
     @classmethod
+    def knows(cls, table: Path) -> bool:
+        """A column of texts, and one of few classes beside it."""
+        return holds_texts(table)
+
+    @classmethod
     def check(cls, files: Sequence[Path], **form: Any) -> Report:
-        """Labelled texts, in the form that check_labels is told: see labels/check.py."""
-        return check_labels(files, **form)
+        """Labelled texts, in the form that check_labels is told, else guessed: see labels/check.py."""
+        text, label, note = form.pop("text", None), form.pop("label", None), ""
+        with suppress(DataError, ConfigError):  # the check names it
+            text, label, note = columns(files[0], text, label, form.get("encoding", "utf-8"))
+        report = check_labels(files, text=text or "text", label=label or "label", **form)
+        return report._replace(notes=(note,) if note else ())

@@ -139,6 +139,11 @@ class Task(ABC):
     untrained: Callable[[Path], Other]
     linewise: ClassVar[bool] = False
 
+    @classmethod
+    def knows(cls, table: Path) -> bool:
+        """Whether a .csv or .tsv looks like one of this task's by what is in its columns."""
+        return False
+
     @property
     def loss_unit(self) -> str:
         """What the training loss is a mean of, for pictures."""

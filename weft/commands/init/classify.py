@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     "--valid", type=click.Path(path_type=Path), help="Validation file; found beside the other if so named."
 )
 @click.option("--test", type=click.Path(path_type=Path), help="Test file, likewise.")
-@click.option("--text", default="text", show_default=True, help="Column of a table that holds the text.")
-@click.option("--label", default="label", show_default=True, help="Column of a table that holds the class.")
+@click.option("--text", help="Column of a table that holds the text; guessed, and printed, by default.")
+@click.option("--label", help="Column of a table that holds the class; guessed by default.")
 @click.option(
     "--labels",
     type=click.Choice(["marked", "first", "coarse"]),
@@ -34,8 +34,8 @@ def command(
     train: Path,
     valid: Path | None,
     test: Path | None,
-    text: str,
-    label: str,
+    text: str | None,
+    label: str | None,
     labels: "Labels",
     encoding: str,
     output: Path | None,
@@ -47,8 +47,12 @@ def command(
     weft init classify --train train_5500.label --labels coarse --encoding latin-1
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
+    from weft.tasks.labels.columns import columns
     from weft.tasks.labels.recipe import recipe
 
+    text, label, note = columns(train, text, label, encoding)
+    if note:
+        click.echo(note)
     output = outputs.fresh(output or Path("classify.yaml"))
     text_ = recipe(train, valid, test, text=text, label=label, labels=labels, encoding=encoding)
     named = (
@@ -57,5 +61,5 @@ def command(
         ("--labels", labels, "marked"),
         ("--encoding", encoding, "utf-8"),
     )
-    columns = [word for option, name, usual in named if name != usual for word in (option, name)]
-    outputs.begin(output, text_, ["data", "check", str(train), "--task", "classify", *columns])
+    options = [word for option, name, usual in named if name != usual for word in (option, name)]
+    outputs.begin(output, text_, ["data", "check", str(train), "--task", "classify", *options])

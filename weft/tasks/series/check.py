@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from weft.data.report import COMMON, Report
-from weft.data.series import read_series
+from weft.data.series import Columns, read_series
 from weft.data.sides import Finding, placed
 from weft.errors import ConfigError, DataError
+from weft.tasks.series.columns import guessed
 
 WORDS = COMMON | {
     "empty": "columns with missing values",
@@ -22,9 +23,12 @@ def check(files: Sequence[Path]) -> Report:
     """Files that cannot be read, and in those that can: holes, constant columns, irregular times."""
     findings: list[Finding] = []
     lines: dict[str, int] = {}
+    notes: list[str] = []
     for file in files:
         try:
-            table = read_series(file)
+            which, note = guessed(file, Columns(), check=True)
+            notes += [note] if note else []
+            table = read_series(file, which)
         except (DataError, ConfigError) as error:
             findings.append(placed(str(file), error))
             continue
@@ -42,4 +46,6 @@ def check(files: Sequence[Path]) -> Report:
                 elif np.ptp(values) == 0:
                     findings.append(Finding(str(file), 0, "same", f"column {name} never changes"))
         findings += [Finding(str(file), 0, "period", note.removeprefix(f"{file}: ")) for note in table.notes]
-    return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "rows")
+    return Report(
+        findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "rows", notes=tuple(notes)
+    )

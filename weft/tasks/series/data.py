@@ -21,10 +21,12 @@ class SeriesData:
     """Where series come from, and what is forecast from what.
 
     Args:
-        file: .csv or .parquet: wide (a column a series) or long (unique_id, ds, y).
+        file: .csv or .parquet: wide (a column a series) or long (unique_id, ds, y, or as id and targets say).
         generated: made-up series instead of a file: waves (two seasons, a trend and noise).
         folder: where the file is; the current one by default.
         time: the column of the times; found by its name where null.
+        id: the column that names the series of a row, in a long table with one column of values.
+        dates: whether dates begin with the day or the month (31.12.2024, 12/31/2024); null asks the dates.
         targets: columns to forecast; all in a wide table where empty.
         inputs: own forecasts a column from its own past; all from the pasts of all columns of a wide table.
         known: columns of covariates that are known ahead, such as holidays; a forecast must be given them.
@@ -46,6 +48,8 @@ class SeriesData:
     generated: str | None = None
     folder: Path = Path()
     time: str | None = None
+    id: str | None = None
+    dates: Literal["day", "month"] | None = None
     targets: tuple[str, ...] = ()
     inputs: Literal["own", "all"] = "own"
     known: tuple[str, ...] = ()
@@ -103,7 +107,9 @@ class SeriesData:
     def columns(self) -> Columns:
         """Which columns of a table are what."""
         targets = self.targets if self.inputs == "own" else ()
-        return Columns(self.time, targets, self.known, self.past, self.frequency, self.resample)
+        return Columns(
+            self.time, targets, self.known, self.past, self.frequency, self.resample, self.id, self.dates
+        )
 
     def windows(self, table: Table, scales: tuple[Scale, Scale] | None = None) -> Windows:
         """Of a table.

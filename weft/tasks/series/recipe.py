@@ -54,6 +54,8 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
         "data:",
         f"  file: {json.dumps(str(file), ensure_ascii=False)}",
     ]
+    for key, value in (("time", which.time), ("id", which.id), ("dates", which.dates)):
+        lines += [f"  {key}: {json.dumps(value, ensure_ascii=False)}"] if value else []
     lines += [f"  targets: {json.dumps(list(targets), ensure_ascii=False)}"] if targets else []
     for key, names, what in (
         ("known", known, "covariates that are known ahead: weft predict must be given them for the future"),

@@ -1,0 +1,204 @@
+"""Tables as people write them: marks between cells, decimal marks, dates, encodings, columns of any name."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.commands.shell import refused, weft
+from weft.data.dialect import iso, mark_of, order_of, with_points
+from weft.data.encodings import advice, guess
+from weft.data.guess import columns_of, series_of, texts_of
+from weft.data.labelled import LabelledText
+from weft.data.lines import read_lines
+from weft.data.series import Columns, read_series
+from weft.errors import ConfigError, DataError
+from weft.tasks.series.columns import guessed
+
+CROATIAN = "Đak šeće čaškom, žličica.\n"
+
+
+def rows(*cells: str) -> list[tuple[int, list[str]]]:
+    return [(line, [cell]) for line, cell in enumerate(cells, 2)]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_every_mark_gives_the_same_table(tmp_path: Path, mark: str) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("\n".join(["when,a,b", "2023-01-02,1.5,1", "2023-01-03,2.5,2"]).replace(",", mark) + "\n")
+    (series,) = read_series(file).series
+    assert series.values.tolist() == [[1.5, 1], [2.5, 2]]
+    file.write_text(f"label{mark}text\ngood{mark}fine really\n")
+    assert [(one.label, one.text) for one in LabelledText(file)] == [("good", "fine really")]
+
+
+def test_a_semicolon_beside_commas_is_part_of_a_name(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("day,a;b\n2023-01-02,1.5\n")
+    assert read_series(tmp_path / "x.csv").columns == ("a;b",)
+    (tmp_path / "y.csv").write_text("text,label\none; two,a\n")
+    assert next(iter(LabelledText(tmp_path / "y.csv"))).text == "one; two"
+    assert mark_of("one column") == ","
+
+
+@pytest.mark.parametrize(
+    ("cells", "mark", "numbers"),
+    [
+        (["1,5", "-2,25", "7"], ";", [1.5, -2.25, 7]),
+        (["1.234,5", "1.000", "1 234,5"], ";", [1234.5, 1000, 1234.5]),
+        (["1,500", "2,250"], ";", [1.5, 2.25]),
+        (["1,500", "0.5", "1,234,567.25"], ";", [1500, 0.5, 1234567.25]),
+        (["1,500", "2"], ",", [1500, 2]),
+        (["1.5", "1.250"], ";", [1.5, 1.25]),
+    ],
+)
+def test_numbers_have_points(cells: list[str], mark: str, numbers: list[float]) -> None:
+    assert [float(row[0]) for _, row in with_points(rows(*cells), mark)] == numbers
+
+
+def test_two_decimal_marks_are_left_to_be_named(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("day;a\n2023-01-02;1,55\n2023-01-03;1.5\n")
+    with pytest.raises(DataError, match=r"x.csv:2: '1,55' in column a is no number"):
+        read_series(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("cells", "order", "first"),
+    [
+        (["01.02.2024", "02.02.2024"], "day", "2024-02-01"),
+        (["31/01/2024", "01/02/2024"], "day", "2024-01-31"),
+        (["01/31/2024", "02/01/2024"], "month", "2024-01-31"),
+        (["01/02/2024", "02/01/2024"], "month", "2024-01-02"),  # day first would go back
+        (["11/12/24 13:05", "13/12/24 13:05"], "day", "2024-12-11 13:05"),
+        (["2024-02-01"], "day", "2024-02-01"),
+    ],
+)
+def test_the_order_of_day_and_month_is_told(cells: list[str], order: str, first: str) -> None:
+    found = order_of("x.csv", list(enumerate(cells, 2)))
+    assert (found, iso(cells[0], found)) == (order, first)
+
+
+def test_an_order_that_cannot_be_told_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("day,a\n01/01/2024,1\n01/02/2024,2\n01/03/2024,3\n")
+    with pytest.raises(DataError, match=r"x.csv:2: .*data.dates"):
+        read_series(file)
+    days = read_series(file, Columns(dates="month")).series[0].times
+    months = read_series(file, Columns(dates="day")).series[0].times
+    assert days[-1] == np.datetime64("2024-01-03") and months[-1] == np.datetime64("2024-03-01")
+
+
+def shops(file: Path) -> Path:
+    lines = [
+        f"{day:02}.01.2024;{shop};1.00{day % 10},5;{day % 2};x\n" for shop in "NS" for day in range(1, 29)
+    ]
+    file.write_text("Datum;Filiale;Umsatz;Feiertag;Notiz\n" + "".join(lines))
+    return file
+
+
+def test_columns_of_any_name_are_guessed_and_told(tmp_path: Path) -> None:
+    file = shops(tmp_path / "shops.csv")
+    found = series_of(columns_of(file))
+    assert found == ("Datum", "Filiale", ("Umsatz", "Feiertag"), ("Notiz",))
+    with pytest.raises(ConfigError, match="--target"):
+        guessed(file, Columns())
+    which, note = guessed(file, Columns(known=["Feiertag"]))
+    assert (which.time, which.id, which.targets) == ("Datum", "Filiale", ("Umsatz",)) and "'Notiz'" in note
+    table = read_series(file, which)
+    assert [one.name for one in table.series] == ["N", "S"] and table.long
+    assert table.series[0].values[:2, 0].tolist() == [1001.5, 1002.5]
+
+
+def test_init_writes_what_it_guessed_and_trains_on_it(tmp_path: Path) -> None:
+    file, recipe = shops(tmp_path / "shops.csv"), tmp_path / "x.yaml"
+    answer = weft("init", "forecast", "--file", file, "--horizon", 2, "--target", "Umsatz",
+                  "--known", "Feiertag", "-o", recipe)  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert "names of series 'Filiale'" in answer.lines[0]
+    assert 'id: "Filiale"' in recipe.read_text() and 'time: "Datum"' in recipe.read_text()
+    trained = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1")
+    assert trained.code == 0, trained.err
+    assert weft("data", "check", file).code == 0
+
+
+def test_several_known_columns_stand_in_one_option(tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("day,a,b,c\n" + "".join(f"2024-01-{n:02},{n % 5},{n % 2},0\n" for n in range(1, 31)))
+    asked = ("init", "forecast", "--file", file, "--horizon", 2, "-o", tmp_path / "x.yaml", "--known", "b, c")
+    assert weft(*asked).code == 0
+    assert 'known: ["b", "c"]' in (tmp_path / "x.yaml").read_text()
+
+
+def tickets(file: Path, encoding: str = "utf-8") -> Path:
+    kinds = {"billing": "refund", "tech": "crash"}
+    lines = [
+        f'{n};{n % 28 + 1}.1.2024;"please; the {word} of my žuti account";{kind}\n'
+        for n in range(30)
+        for kind, word in kinds.items()
+    ]
+    file.write_text("id;created;subject;queue\n" + "".join(lines), encoding=encoding)
+    return file
+
+
+def test_a_table_of_tickets_is_a_classifiers(tmp_path: Path) -> None:
+    file = tickets(tmp_path / "tickets.csv")
+    assert texts_of(columns_of(file)) == ("subject", "queue")
+    checked = weft("data", "check", file)
+    assert checked.lines[0].endswith(
+        "'subject' is read as the text and 'queue' as its class; --text and --label name others"
+    )
+    recipe = tmp_path / "x.yaml"
+    assert weft("init", "classify", "--train", file, "-o", recipe).code == 0
+    trained = weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=30")
+    assert trained.code == 0, trained.err
+    named = weft("init", "classify", "--train", file, "-o", tmp_path / "y.yaml", "--label", "created")
+    assert named.code == 0 and "label: created" in (tmp_path / "y.yaml").read_text()
+    answer = weft("predict", tmp_path / "run", file, "--scores")
+    assert answer.lines[0] == "id;created;subject;queue;predicted;predicted=billing;predicted=tech"
+    assert len(answer.lines) == 61
+    assert answer.lines[1].startswith('0;1.1.2024;"please; the refund of my žuti account";billing;')
+    weft("predict", tmp_path / "run", file, "--output", tmp_path / "out.csv")
+    (tmp_path / "out.csv").write_text((tmp_path / "out.csv").read_text().replace("predicted", "label"))
+    read = LabelledText(tmp_path / "out.csv", text="subject", label="label")
+    assert {one.label for one in read} <= {"billing", "tech"} and len(list(read)) == 60
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "name"),
+    [
+        (CROATIAN, "cp1250", "WINDOWS-1250"),
+        (CROATIAN, "iso8859-2", "ISO-8859-2"),
+        ("déjà vu, garçon\n", "latin-1", "WINDOWS-1252"),
+        ("schöne Grüße\n", "cp1252", "WINDOWS-1252"),
+        ("Привет, мир\n", "cp1251", "WINDOWS-1251"),
+        (CROATIAN, "utf-16", "UTF-16"),
+        ("plain text\n", "utf-16-le", "UTF-16LE"),
+        ("plain text\n", "utf-16-be", "UTF-16BE"),
+    ],
+)
+def test_the_encoding_is_named_with_the_command_that_converts(
+    tmp_path: Path, text: str, encoding: str, name: str
+) -> None:
+    file = tmp_path / "my file.csv"
+    file.write_bytes(text.encode(encoding) * 3)
+    assert guess(file.read_bytes()) == name
+    with pytest.raises(DataError) as caught:
+        list(read_lines(file))
+    assert str(caught.value).endswith(f"iconv -f {name} -t UTF-8 '{file}' > '{tmp_path}/my file.utf8.csv'")
+    assert file.read_bytes().decode(name).startswith(text)  # Python knows the names too
+
+
+def test_a_file_in_another_encoding_is_named_once(tmp_path: Path) -> None:
+    file = tmp_path / "x.txt"
+    file.write_bytes(CROATIAN.encode("cp1250") * 7)
+    answer = weft("data", "check", "--task", "language", file)
+    assert answer.code == 1 and answer.out.count("iconv") == 1
+    assert answer.lines[-1].endswith("(6 more such lines)")
+    said = refused(weft("init", "classify", "--train", tickets(tmp_path / "t.csv", "cp1250")))
+    assert "iconv -f WINDOWS-1250" in said
+
+
+def test_one_bad_line_among_good_ones_is_no_other_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "x.txt"
+    file.write_bytes(CROATIAN.encode() * 3 + b"caf\xe9\n")
+    assert "other lines are UTF-8" in advice(str(file), b"caf\xe9")
+    assert guess(b"\x00\x01\x02\x00\x00") is None
