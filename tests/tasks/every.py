@@ -239,7 +239,7 @@ KINDS = {
         _lines(["telo", "beding", ".", "gruno"], LENGTHS),
         _tagged,
     ),
-    "forecast": Kind(_series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast),
+    "forecast": Kind(_series, [], [0.1, 0.7, 1.9, 3.1, 4.4], _forecast, ("--split", "test")),
     "embeddings": Kind(
         make_words, ["training.max_epochs=0"], ["apple", "saw", "fig", "axe"], _near, ("--split", "test")
     ),
