@@ -28,7 +28,7 @@ define install
 @begun=$$(date +%s); (while sleep 20 >/dev/null 2>&1; do echo "  ... $$(($$(date +%s) - begun)) seconds"; done) & beat=$$!; \
     trap 'kill $$beat 2>/dev/null' EXIT; \
     { $(RUN) -m pip install --disable-pip-version-check $(1); echo $$? >$(VENV)/status; } 2>&1 | tee $(VENV)/setup.log \
-    | grep --line-buffered -E "^ *(Collecting|Building|Preparing|Installing coll|Successfully|ERROR|error|fatal)|Downloading .*[0-9] [MG]B" \
+    | grep --line-buffered -E "^ *(Collecting|Building|Preparing|Installing|Successfully|ERROR|error|fatal)|Downloading .*[0-9] [MG]B" \
     | awk '{ print "  " substr($$0, 1, 100); fflush() }' || true; \
     status=$$(cat $(VENV)/status); [ "$$status" = 0 ] || echo "pip failed; all it said is in $(VENV)/setup.log" >&2; exit $$status
 endef
@@ -110,8 +110,8 @@ $(VENV)/ready: $(NEEDS) | $(VENV)/made
 	@echo "Installing Weft and what it runs on into $(VENV), from constraints.txt."
 	@echo "torch is the large part: some 200 MB for the CPU, several GB with the CUDA libraries that Linux gets by"
 	@echo "default; for the CPU alone: make setup TORCH_INDEX=(address of the CPU wheels)"
-	@echo "Two to five minutes, the download of torch included; where there is a C++ compiler, the compiled cells"
-	@echo "take up to three minutes of CPU time of that."
+	@echo "It takes about three minutes of CPU time with a C++ compiler, for the compiled cells, more by the clock on"
+	@echo "a busy machine or a slow connection. What it is doing is shown below."
 	$(if $(TORCH_INDEX),$(call install,--index-url "$(TORCH_INDEX)" -c constraints.txt torch))
 	$(call install,-c constraints.txt -e "$(USERS)")
 	@touch $@

@@ -130,12 +130,54 @@ def test_two_runs_stand_side_by_side(page: Browser) -> None:
     assert page.run("document.querySelectorAll('.panel .target .word small').length") == 3
 
 
+def test_the_range_of_an_axis_holds_all_values_and_blows_nothing_up(page: Browser) -> None:
+    assert page.run("ticks([0.3, 4])") == [0, 1, 2, 3, 4]
+    assert page.run("ticks([98, 61])") == [60, 70, 80, 90, 100]
+    low, *_, high = page.run("ticks([2.001, 2.002])")
+    assert low < 2.001 and high > 2.002 and high - low >= 0.1  # a twentieth of 2.002
+    assert page.run("ticks([0, 0])")[0] < 0 < page.run("ticks([0, 0])")[-1]
+    assert page.run("ticks([-3, 1])") == [-3, -2, -1, 0, 1]
+
+
+def test_an_example_is_a_click_and_its_answer_can_be_copied(page: Browser) -> None:
+    choose(page, "toy")
+    page.wait("document.querySelectorAll('.example').length === 3")
+    text = page.run("document.querySelector('.example').title")
+    page.point(".example", click=True)
+    settled(page)
+    assert page.run("document.getElementById('text').value") == text
+    assert len(words(page)) >= 1
+    page.run("navigator.clipboard.writeText = (text) => { window.taken = text; return Promise.resolve(); }")
+    page.point(".copy", click=True)
+    page.wait("document.querySelector('.copy').textContent === 'Copied'")
+    assert page.run("window.taken").split() == words(page)
+    assert page.complaints() == []
+
+
+def test_languages_have_names(page: Browser) -> None:
+    said = page.run("['es', 'de', 'xx', 'no code'].map(language)")
+    assert said == ["Spanish (es)", "German (de)", "xx", "no code"]
+
+
+def test_a_text_file_is_opened_and_answered(page: Browser, tmp_path: Path) -> None:
+    choose(page, "toy")
+    assert page.run("document.getElementById('open').textContent") == "Open a text file"
+    (tmp_path / "mine.txt").write_text("alpha beta\n")
+    page.upload("#file", tmp_path / "mine.txt")
+    settled(page)
+    assert words(page) == ["uno", "due"]
+
+
 def test_a_text_is_gone_on_with_and_curves_are_drawn(page: Browser) -> None:
     choose(page, "prose")
     enter(page, "the cat")
     assert page.run("document.querySelectorAll('.prose').length") == 1
     choose(page, "young")
     page.wait("document.querySelectorAll('#curves svg path').length >= 3")
+    axis = "[...document.querySelector('#curves svg').querySelectorAll('text')].map((one) => one.textContent)"
+    *levels, first, last, across = page.run(axis)
+    assert len(levels) >= 3 and (levels, across) == (sorted(levels, key=float), "updates")
+    assert float(first) < float(last)
     assert "in training" in page.run("document.getElementById('prompt').textContent").lower()
 
 

@@ -19,7 +19,7 @@ from weft.serve.served import Served, find
 from weft.serve.watching import watch
 
 FILES = {"index.html": "text/html", "page.css": "text/css"}
-FILES |= dict.fromkeys(("page.js", "draw.js", "edits.js"), "text/javascript")
+FILES |= dict.fromkeys(("page.js", "draw.js", "edits.js", "curves.js"), "text/javascript")
 SAFE = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; media-src data:; "
     "frame-ancestors 'none'",
@@ -125,6 +125,7 @@ class Pages:
             about["targets"] = sorted({target for _, target in run.directions()})
             about["beam"] = getattr(getattr(run.opened.task, "decoding", None), "beam", 1)
             about["cells"] = cells_of(run)
+            about["examples"] = run.examples()
             about["parameters"] = sum(one.numel() for one in run.opened.model.parameters())
         return about
 

@@ -19,6 +19,10 @@ from weft.serve.limits import Refusal
 from weft.tree import State
 
 POINTS = 400  # of a curve, at most
+EXAMPLES = 3
+LONGEST = 300  # characters of an example
+TYPED = {"translate", "multilingual", "summarise", "language", "classify", "tag", "masked", "embeddings"}
+TYPED |= {"elmo", "draw"}  # kinds whose validation samples can be typed
 
 
 class Served:
@@ -98,6 +102,19 @@ class Served:
                 if jsonfile.is_number(value):
                     found.setdefault(name, []).append([event["update"], value])
         return {name: points[:: max(1, len(points) // POINTS)] for name, points in found.items()}
+
+    def examples(self) -> list[str]:
+        """A few inputs to try: those of the newest validation that can be typed."""
+        shown: Any = []
+        for event in jsonfile.events(self.path / "metrics.jsonl"):
+            shown = event["samples"] if event.get("event") == "validation" and "samples" in event else shown
+        if self.kind not in TYPED or not isinstance(shown, list):
+            return []
+        texts = [_table(one).get("source") for one in shown]
+        if self.kind == "multilingual":  # "en-de: a sentence"
+            texts = [text.partition(": ")[2] for text in texts if isinstance(text, str)]
+        found = [text for text in texts if isinstance(text, str) and 0 < len(text.strip()) <= LONGEST]
+        return list(dict.fromkeys(found))[:EXAMPLES]
 
 
 def _table(value: Any) -> dict[str, Any]:

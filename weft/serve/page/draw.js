@@ -77,7 +77,7 @@ const DRAW = {
     shown.textContent = found.length > 24 ? "" : numbers.textContent;
     shown.hidden = !shown.textContent;
     const before = past.slice(-4 * found.length);
-    panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the end of what came, blue: the forecast"));
+    panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the end of what came, blue: the forecast", "steps"));
     if (shown.hidden) panel.append(make("details", {}, make("summary", { textContent: `The ${found.length} numbers` }), numbers));
   },
   masked(panel, shown, found, one) {

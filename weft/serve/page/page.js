@@ -1,6 +1,6 @@
 "use strict";
 // The page of `weft serve`: asks /api/watch and /predict, shows what comes. No library, no other server.
-// Read next: draw.js, an answer on the page; edits.js, what a visitor changes in a model.
+// Read next: draw.js, an answer on the page; edits.js, what a visitor changes in a model; curves.js.
 
 const at = (id) => document.getElementById(id);
 const make = (name, from = {}, ...inside) => {
@@ -38,7 +38,7 @@ function choose() {
   const some = chosen();
   const targets = [...new Set(some.flatMap((one) => one.targets))];
   const kept = at("target").value;
-  at("target").replaceChildren(...targets.map((code) => new Option(code, code)));
+  at("target").replaceChildren(...targets.map((code) => new Option(language(code), code)));
   if (targets.includes(kept)) at("target").value = kept;
   at("target-label").hidden = targets.length < 2;
   at("beam-label").hidden = !targets.length;
@@ -53,10 +53,57 @@ function choose() {
     elmo: "A word, then two sentences that have it, a line each; or one sentence",
   }[task] || "Your text";
   const files = some.map((one) => READS_FILES[one.task]).find(Boolean);
-  at("file-label").hidden = !files;
-  at("file").accept = files || "";
+  at("open").textContent = files ? "Choose a file" : "Open a text file";
+  at("open").hidden = !some.length || task === "forecast";
+  at("file").accept = files || "text/*,.txt,.md,.csv,.tsv";
+  const examples = (some[0] && some[0].examples) || [];
+  at("examples").replaceChildren(...examples.map(example));
+  at("examples-row").hidden = !examples.length;
   at("text-label").hidden = Boolean(files) && some.every((one) => READS_FILES[one.task]);
   draw_curves();
+}
+
+// The name of a language beside its code; the code alone where the browser knows none.
+function language(code) {
+  try {
+    const name = new Intl.DisplayNames(["en"], { type: "language" }).of(code);
+    return name && name !== code ? `${name} (${code})` : code;
+  } catch { return code; }
+}
+
+function example(text) {
+  const shown = text.length > 60 ? `${text.slice(0, 59)}…` : text;
+  const button = make("button", { type: "button", className: "example", textContent: shown, title: text, dir: "auto" });
+  button.addEventListener("click", () => { at("text").value = text; ask(); });
+  return button;
+}
+
+function copier(text) {
+  const button = make("button", { type: "button", className: "copy", textContent: "Copy" });
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch { // only pages of https and of this machine may use the clipboard
+      const box = make("textarea", { value: text });
+      document.body.append(box);
+      box.select();
+      document.execCommand("copy");
+      box.remove();
+    }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  return button;
+}
+
+async function opened() {
+  const file = at("file").files[0];
+  if (!file) return;
+  at("filename").textContent = file.name;
+  if (chosen().some((one) => READS_FILES[one.task])) { ask(); return; }
+  at("text").value = (await file.text()).trim();
+  at("file").value = "";
+  ask();
 }
 
 // ---------------------------------------------------------------- asking
@@ -100,6 +147,8 @@ async function answer(one, panel, prefix, signal) {
     const found = await reply(one, { ...asked, ...(prefix ? { prefix } : {}), ...wanted(one) }, signal, told);
     shown.className = "answer";
     (DRAW[one.task] || DRAW.other)(panel, shown, found, one, asked.inputs);
+    const plain = found.text ?? shown.textContent;
+    if (plain) panel.append(copier(plain));
     panel.append(inside(one, asked));
     if (before) compare(panel, one, before, found);
     panel.append(workshop(one, asked));
@@ -164,35 +213,6 @@ async function* events(body) {
   }
 }
 
-// ---------------------------------------------------------------- curves
-
-function chart(lines, caption) {
-  const all = lines.flatMap(([, points]) => points);
-  const xs = all.map((p) => p[0]), ys = all.map((p) => p[1]);
-  const [left, right, low, high] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 100 40");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", caption);
-  for (const [name, points] of lines) {
-    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    path.setAttribute("class", name);
-    path.setAttribute("d", points.map(([x, y], n) => `${n ? "L" : "M"}${2 + (96 * (x - left)) / (right - left || 1)} ${38 - (36 * (y - low)) / (high - low || 1)}`).join(""));
-    svg.append(path);
-  }
-  return make("figure", {}, svg, make("figcaption", { textContent: `${caption}: ${low.toPrecision(4)} to ${high.toPrecision(4)}` }));
-}
-
-async function draw_curves() {
-  const some = chosen();
-  const found = await Promise.all(some.map(async (one) => (await fetch(`/api/curves?run=${encodeURIComponent(one.name)}`)).json()));
-  const charts = found.flatMap((each) => Object.entries(each.curves).filter(([, points]) => points.length > 1)
-    .map(([name, points]) => chart([["", points]], `${each.run}, ${name}, now ${points.at(-1)[1].toPrecision(4)} at update ${points.at(-1)[0]}`)));
-  at("training").hidden = !charts.length;
-  at("curves").replaceChildren(...charts);
-}
-
 at("ask").addEventListener("submit", (event) => { event.preventDefault(); ask(); });
 at("text").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); ask(); }
@@ -201,6 +221,7 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape" && 
 at("stop").addEventListener("click", () => asking && asking.abort());
 at("first").addEventListener("change", choose);
 at("second").addEventListener("change", choose);
-at("file").addEventListener("change", () => { if (at("file").files.length) ask(); });
+at("open").addEventListener("click", () => at("file").click());
+at("file").addEventListener("change", opened);
 setInterval(() => { if (chosen().some((one) => !one.ready)) list(); else if (!document.hidden) draw_curves(); }, 5000);
 list().then(() => say(`${runs.length} run${runs.length === 1 ? "" : "s"}`), () => say("the server does not answer", true));
