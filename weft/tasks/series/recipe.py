@@ -3,12 +3,24 @@
 import json
 from pathlib import Path
 
+import numpy as np
+
 from weft.data.series import Columns, read_series
 from weft.errors import DataError
 from weft.tasks.planned import planned
 from weft.tasks.series.data import SeriesData
 
 FEW, MANY = 2_000, 20_000  # training windows
+
+YEARS = 3
+"""Of training from which the calendar is an input: before, a month is a date that never comes again."""
+
+
+def years(times: np.ndarray) -> float:
+    """How long a series is; 0 where it has no dates."""
+    if times.dtype.kind != "M":
+        return 0.0
+    return float((times[-1] - times[0]) / np.timedelta64(365 * 86400, "s"))
 
 
 def recipe(file: Path, horizon: int, which: Columns) -> str:
@@ -64,13 +76,13 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
         lines += [f"  {key}: {json.dumps(list(names), ensure_ascii=False)}   # {what}"] if names else []
     lines += [f"  frequency: {json.dumps(which.frequency)}"] if which.frequency else []
     lines += [f"  resample: {which.resample}"] if which.resample else []
-    dated = table.series[0].times.dtype.kind == "M"
+    calendar = "true" if min(years(series.times) for series in table.series) * 0.7 >= YEARS else "false"
     lines += [
         f"  lookback: {lookback}                # rows that are read",
         f"  horizon: {horizon}                 # rows that are forecast",
         f"  season: {season}                  # of the baseline 'last season repeated'",
         "  split: [0.7, 0.1, 0.2]       # training, validation, test, one after the other",
-        f"  calendar: {'true' if dated else 'false'}               # hour, weekday, day and month as inputs",
+        f"  calendar: {calendar}               # hour, weekday, day and month as inputs",
         f"  batch_rows: {batch}               # windows a batch",
         "model:",
         f"  forecaster: {{use: segments, segment: {segment}, hidden: 128, dropout: 0.2}}",
