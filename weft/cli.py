@@ -16,6 +16,7 @@ import click
 from weft import __version__, machine, parent
 from weft.commands.lazy import Lazy
 from weft.errors import WeftError
+from weft.visible import shown
 
 COMMANDS = {
     "demo": "Train a small translator in minutes, score it, use it, look into it.",
@@ -86,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # It must stand before torch starts its threads: those that spin slow a shared machine tenfold.
     machine.settle()
     parent.end_with_parent()
-    sys.exit(_run(arguments))
+    with shown():
+        code = _run(arguments)
+    sys.exit(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -8,18 +8,20 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from weft.visible import visible
+
 _LONG = re.compile(r"\S{400,}")  # no word, and no name that a file system takes
 
 
 class WeftError(ValueError):
     """A mistake that the user can mend; its text is one sentence that says how.
 
-    What a damaged file put into it neither breaks the line nor fills the screen: line ends are shown as a
-    backslash and n, and of a word of 400 letters and more the first 100 are.
+    What a damaged file put into it neither breaks the line nor steers the terminal nor fills the screen: line
+    ends and control characters are shown as escapes, and of a word of 400 letters and more the first 100 are.
     """
 
     def __init__(self, text: str) -> None:
-        whole = text.replace("\r", "\\r").replace("\n", "\\n")
+        whole = visible(text.replace("\n", "\\n"))
         super().__init__(_LONG.sub(lambda word: word[0][:100] + "…", whole))
 
 

@@ -24,6 +24,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 serving.app,
                 log_level="warning",
+                use_colors=False,  # an escape is never written, see weft/visible.py
                 access_log=False,
                 server_header=False,
                 lifespan="off",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard
+from weft.visible import beneath, visible
 
 SECONDS_BETWEEN_DRAWINGS = 0.5
 SECONDS_BETWEEN_LINES = 10.0
@@ -58,7 +59,7 @@ class Bar(Report):
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
         from rich.table import Column
 
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(file=beneath(sys.stderr), highlight=False)
         self._bar_width = min(24, max(8, self._console.width // 6))
         # Drawn by hand: rich's own thread would take time from the training twice a second and more.
         self._bar = Progress(
@@ -77,11 +78,11 @@ class Bar(Report):
 
     def said(self, text: str) -> None:
         """Above the bar."""
-        self._console.print(text, markup=False, soft_wrap=True)
+        self._console.print(visible(text), markup=False, soft_wrap=True)
 
     def warned(self, text: str) -> None:
         """Above the bar, in yellow."""
-        self._console.print(f"warning: {text}", markup=False, style="yellow", soft_wrap=True)
+        self._console.print(visible(f"warning: {text}"), markup=False, style="yellow", soft_wrap=True)
 
     def started(self, update: int, validated: bool) -> None:
         """Bars of reading data go."""
@@ -131,8 +132,8 @@ class Bar(Report):
             return
         self._next = time.monotonic() + SECONDS_BETWEEN_DRAWINGS
         if what not in self._tasks:
-            self._tasks[what] = self._bar.add_task(what, total=total, told=told)
-        self._bar.update(self._tasks[what], completed=done, total=total, told=told)
+            self._tasks[what] = self._bar.add_task(visible(what), total=total, told=visible(told))
+        self._bar.update(self._tasks[what], completed=done, total=total, told=visible(told))
         self._bar.refresh()
 
 
