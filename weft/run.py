@@ -26,7 +26,7 @@ from weft import __version__, jsonfile, rooms
 from weft.config import Table, build, dump, read_recipe, resolved
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task
-from weft.train import devices, files, weights
+from weft.train import blueprint, devices, files, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.settings import Settings
 
@@ -39,6 +39,11 @@ KEPT = (("seed",), ("optimiser", "use"))
 
 WHERE = ("data", "folder")
 """Where the data lies may change: a project moves. Resuming sees whether as much of it is there."""
+
+
+class _Written(jsonfile.Form):
+    format: int
+    weft: str = "of unknown version"
 
 
 class Begun(NamedTuple):
@@ -209,8 +214,9 @@ def open_run(
             f"{path}: has no model.safetensors yet; let `weft train` reach a first validation"
         )
     begun.task.open(path)
-    model = begun.task.model()
-    weights.restore(model, weights.load(path / "model.safetensors"), str(path / "model.safetensors"))
+    stored, place = weights.load(path / "model.safetensors"), str(path / "model.safetensors")
+    model = blueprint.build_for(begun.task.model, stored, place)
+    weights.restore(model, stored, place)
     model = model.to(devices.choose(device)).eval().requires_grad_(False)
     return Opened(begun.task, model, path, recipe, str(recipe.value["task"].value))
 
@@ -223,7 +229,7 @@ def _untrained(path: Path, plugins: Collection[str]) -> Opened:
     recipe = read_recipe(path / "recipe.yaml")
     task = check(recipe, plugins=plugins).task
     task.open(path)
-    return Opened(task, task.model().eval(), path, recipe, str(recipe.value["task"].value))
+    return Opened(task, blueprint.build(task.model).eval(), path, recipe, str(recipe.value["task"].value))
 
 
 def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Any:
@@ -241,17 +247,11 @@ def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = (
 
 
 def _check_format(path: Path) -> None:
-    try:
-        about = jsonfile.read(path / "run.json")
-        written = about["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    remedy = "restore it from a copy, or train anew with another --run"
+    about = jsonfile.load(path / "run.json", _Written, remedy)
+    if about.format != FORMAT:
         raise CheckpointError(
-            f"{path / 'run.json'}: is missing or damaged ({error}); "
-            "restore it from a copy, or train anew with another --run"
-        ) from None
-    if written != FORMAT:
-        raise CheckpointError(
-            f"{path}: was written in format {written} by weft {about.get('weft')}, and weft {__version__} "
+            f"{path}: was written in format {about.format} by weft {about.weft}, and weft {__version__} "
             f"reads format {FORMAT}; use that version, or train anew with another --run"
         )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from weft import rooms
-from weft.config.kinds import Foreign, Settled, convert, is_contract, words
+from weft.config.kinds import Foreign, Settled, check_range, convert, is_contract, words
 from weft.config.table import Entry, PlacedError, Table, unknown
 from weft.errors import ConfigError
 
@@ -155,6 +155,8 @@ class _Builder:
         arguments, plain = {}, {}
         for name, (kind, default) in known.items():
             if name in table:
+                if target.__module__.startswith("weft."):
+                    check_range(table.value[name], kind)
                 try:
                     settled = convert(table.value[name], kind, self._make_part)
                 except Foreign:

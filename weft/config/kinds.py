@@ -118,6 +118,32 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     raise Foreign(f"{entry.name}: {kind} cannot come from a recipe")
 
 
+def check_range(entry: Entry, kind: Any) -> None:
+    """See that whole numbers, which count, are not negative, that there are sizes, and dropout is a share.
+
+    Raises:
+        ConfigError: at the number that does not fit.
+    """
+    plain = [one for one in get_args(kind) if one is not types.NoneType] if _is_union(kind) else [kind]
+    if len(plain) != 1:
+        return
+    value, wanted = entry.value, plain[0]
+    if wanted is int and isinstance(value, int) and not isinstance(value, bool) and value < 0:
+        raise entry.refuse(f"expected a whole number of at least 0, got {value}")
+    number = value if isinstance(value, int | float) else 0.0
+    if wanted is float and entry.name.endswith("dropout") and not 0 <= number < 1:
+        raise entry.refuse(f"expected a number from 0 to below 1, got {value}")
+    if get_origin(wanted) in _LISTS and get_args(wanted)[:1] == (int,) and isinstance(value, list):
+        for one in value:
+            check_range(one, int)
+        if not value and entry.name.endswith("sizes"):
+            raise entry.refuse("expected at least one size, got an empty list")
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) in (Union, types.UnionType)
+
+
 def _scalar(entry: Entry, kind: Any) -> Settled:
     counts = entry.name.rpartition(".")[2].startswith("num_")
     if counts and isinstance(entry.value, int) and entry.value > MOST:

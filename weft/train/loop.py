@@ -18,11 +18,11 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.regions import compile_regions
-from weft.train import carry, compiling, devices, files, seeds, sharding, weights
+from weft.train import blueprint, carry, compiling, devices, files, seeds, sharding, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, Moment, now
 from weft.train.divergence import Divergence
-from weft.train.feeding.feeding import check_parallel
+from weft.train.feeding.feeding import check_fits
 from weft.train.finish import finish, wanted
 from weft.train.guard import NonFinite
 from weft.train.history import History, finite
@@ -109,8 +109,8 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
                         task.prepare(run, report.progress)
                     processes.wait()
                 seeds.settle(seeds.derive(settings.seed, "weights"), device)
-                model = task.model().to(device).train()
-                check_parallel(settings.feeding, model)
+                model = blueprint.build(task.model).to(device).train()
+                check_fits(settings.feeding, model)
                 if (run / weights.START).exists():
                     weights.restore(model, weights.load(run / weights.START), str(run / weights.START))
                 blocks = compile_regions(model) if settings.compile else 0

@@ -38,13 +38,18 @@ def always_true(feeding: Feeding) -> bool:
     return feeding.probability(0, 0) >= 1 and feeding.probability(10**9, 10**6) >= 1
 
 
-def check_parallel(feeding: Feeding, model: Any) -> None:
-    """See that a model knows two passes, where they are asked for.
+def check_fits(feeding: Feeding, model: Any) -> None:
+    """See that a model can be fed its own tokens, and knows two passes, where they are asked for.
 
     Raises:
         ConfigError: it does not.
     """
-    if feeding.parallel and "parallel" not in inspect.signature(model.loss).parameters:
+    known = inspect.signature(model.loss).parameters
+    if not always_true(feeding) and "feeding" not in known:
+        raise ConfigError(
+            "training.feeding: expected a probability of 1 for a model that writes no tokens; leave it out"
+        )
+    if feeding.parallel and "parallel" not in known:
         raise ConfigError(
             "training.feeding.parallel: true came, and this model writes no tokens in parallel; leave it out"
         )

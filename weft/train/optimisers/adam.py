@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_settings, trainable
+from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_betas, check_settings, trainable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +28,7 @@ class Adam(Optimiser):
 
     def __post_init__(self) -> None:
         check_settings("adam", lr=self.lr, eps=self.eps, weight_decay=self.weight_decay)
+        check_betas("adam", self.betas)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """torch.optim.Adam over the trainable parameters."""

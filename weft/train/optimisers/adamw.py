@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_settings, decay_groups
+from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_betas, check_settings, decay_groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,7 @@ class AdamW(Optimiser):
 
     def __post_init__(self) -> None:
         check_settings("adamw", lr=self.lr, eps=self.eps, weight_decay=self.weight_decay)
+        check_betas("adamw", self.betas)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
         """torch.optim.AdamW with one group that decays and one that does not."""

@@ -61,6 +61,17 @@ def can_fuse(model: nn.Module) -> bool:
     return all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in trainable(model))
 
 
+def check_betas(name: str, betas: tuple[float, float]) -> None:
+    """Refuse a mean that never forgets, or has no memory that could be one.
+
+    Raises:
+        ConfigError: a number is not in [0, 1).
+    """
+    for number in betas:
+        if not 0 <= number < 1:
+            raise ConfigError(f"{name}: betas: expected two numbers from 0 to below 1, got {list(betas)}")
+
+
 def check_settings(name: str, **numbers: float) -> None:
     """Refuse a negative number.
 
