@@ -26,6 +26,7 @@ GROUND = {
     "rooms",
     "jsonfile",
     "native",
+    "visible",
 }
 SIDE = {"search", "metrics", "text", "data", "ngram"}
 ORDER = [
@@ -53,12 +54,13 @@ ALLOWED |= {"machine": set(), "parent": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "parent"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine", "parent"}
 ALLOWED |= {
-    "errors": set(),
+    "errors": {"visible"},
+    "visible": set(),
     "tree": {"errors"},
     "shapes": {"errors"},
     "probe": {"errors"},
     "randomness": set(),
-    "jsonfile": set(),
+    "jsonfile": {"errors"},
     "native": set(),
 }
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}, "recompute": {"probe", "randomness"}}

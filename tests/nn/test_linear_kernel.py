@@ -174,7 +174,7 @@ def test_a_resumed_run_keeps_the_kernels_of_its_checkpoint(tmp_path: Path) -> No
     assert train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path)).reason == "interrupted"
     saved = Checkpoints(tmp_path, print).newest()
     assert saved is not None
-    assert saved.state["about"]["kernels"] == {"linear large float32 threads=977": "onednn"}
+    assert saved.state.about.kernels == {"linear large float32 threads=977": "onednn"}
     choice.keep({})
     train(Task(), tmp_path, replace(BUSY), quiet(tmp_path))
     assert choice.taken() == {"linear large float32 threads=977": "onednn"}

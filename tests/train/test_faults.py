@@ -59,7 +59,7 @@ def test_a_full_disk_in_the_index_keeps_the_old_index_and_model(tmp_path: Path) 
             Fault(patch, at, no_space)
             with pytest.raises(CheckpointError, match="could not be written"):
                 checkpoints.write_index(history.add(2, {"loss": 1.0}))
-        assert checkpoints.index()["best"] == (1 if at < 5 else 2)
+        assert checkpoints.index().best == (1 if at < 5 else 2)
         assert checkpoints.published() == "1"
     checkpoints.write_index(history.add(2, {"loss": 1.0}))
     assert checkpoints.published() == "2"
@@ -104,7 +104,7 @@ for at in range(1, 1000):
     update, told = suite.newest(run)
     index = Checkpoints(run, warnings.append).index()
     weights.load(run / "model.safetensors")
-    found.append([code, update, len(told) + len(warnings), index["best"]])
+    found.append([code, update, len(told) + len(warnings), index.best])
     if code == 0:
         break
 limit = base / "limit"

@@ -11,10 +11,11 @@ import safetensors.torch
 import torch
 
 from tests.train.toy import Notes, Task, quiet, settings
+from weft import jsonfile
 from weft.errors import ConfigError, DataError
 from weft.train import averaging, devices, weights
 from weft.train.checkpoints import Checkpoints
-from weft.train.history import History
+from weft.train.history import History, Validated
 from weft.train.loop import train
 from weft.train.settings import Settings
 
@@ -52,7 +53,7 @@ def test_the_best_and_the_wait_for_it(
 def test_scores_go_through_a_file_as_they_are() -> None:
     made = history(0.1 + 0.2, NAN, math.inf)
     text = json.dumps(made.to_json(), allow_nan=False)
-    read = History("score", True).with_json(json.loads(text))
+    read = History("score", True).with_saved(jsonfile.decode(text, list[Validated]))
     assert read.score(read.entries[0]) == 0.1 + 0.2
     assert math.isnan(read.score(read.entries[1])) and math.isnan(read.score(read.entries[2]))
     assert [entry.update for entry in read.until(2).entries] == [1, 2]

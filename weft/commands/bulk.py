@@ -208,7 +208,7 @@ def _begin(parts: Path, about: dict[str, Any]) -> None:
     known = parts / "command.json"
     try:
         parts.mkdir(exist_ok=True)
-        then = jsonfile.read(known) if known.exists() else None
+        then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else None
         if then is None:
             temporary = parts / f".command-{os.getpid()}"
             files.write(temporary, files.to_json(about))

@@ -25,14 +25,12 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
         click.echo(f"  {name:<14}{count:>12,}")
     click.echo(f"  {'all':<14}{total:>12,}\n")
     index = Checkpoints(run, lambda text: click.echo(f"warning: {text}", err=True)).index()
-    for entry in index.get("validations", []):
-        scores = "  ".join(
-            f"{name} {value:.3f}" for name, value in entry["scores"].items() if value is not None
-        )
-        mark = "  <- best" if entry["update"] == index.get("best") else ""
-        click.echo(f"update {entry['update']:>8,}  {scores}{mark}")
-    if index.get("mean") and index["mean"]["taken"]:
-        click.echo(f"the model is the mean of updates {', '.join(map(str, index['mean']['of']))}")
+    for entry in index.validations:
+        scores = "  ".join(f"{name} {value:.3f}" for name, value in entry.scores.items() if value is not None)
+        mark = "  <- best" if entry.update == index.best else ""
+        click.echo(f"update {entry.update:>8,}  {scores}{mark}")
+    if index.mean is not None and index.mean.taken:
+        click.echo(f"the model is the mean of updates {', '.join(map(str, index.mean.of))}")
     kept = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
     click.echo(f"checkpoints: {', '.join(kept) or 'none'}\n")
     click.echo("recipe, every default written out")

@@ -15,10 +15,11 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
+from weft import jsonfile
 from weft.data.child import Child
 from weft.data.encoded import BATCH, Encoded, How, Line, encoded
 
@@ -35,6 +36,14 @@ PIECE = 2**15
 
 JOURNAL = 2**20
 """Lines after which what was written is flushed and noted; a build that is killed loses so many at most."""
+
+
+class Note(jsonfile.Form):
+    """A done.json: how far a build has come."""
+
+    key: str
+    report: dict[str, jsonfile.Count]
+    bytes: dict[str, jsonfile.Count]
 
 
 def cores() -> int:
@@ -141,12 +150,12 @@ def _taken_up(directory: Path, key: str) -> dict[str, int]:
         shutil.rmtree(path, ignore_errors=True)
     none = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0, "cut": 0}
     try:
-        note: dict[str, Any] = json.loads((directory / "done.json").read_text())
-        sizes = {name: int(note["bytes"][name]) for name in FILES}
-        report = {name: int(note["report"][name]) for name in none}
-        right = note["key"] == key
+        note = jsonfile.decode(jsonfile.read_bytes(directory / "done.json"), Note)
+        sizes = {name: note.bytes[name] for name in FILES}
+        report = {name: note.report[name] for name in none}
+        right = note.key == key
         right = right and all((directory / name).stat().st_size >= size for name, size in sizes.items())
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError):
         right = False
     if not right:
         for name in (*FILES, "done.json"):

@@ -19,6 +19,7 @@ from types import TracebackType
 
 import numpy as np
 
+from weft import jsonfile
 from weft.data.encoded import BATCH, Encoded, How, Line, encoded
 from weft.errors import DataError
 
@@ -83,9 +84,11 @@ class Child:
         if not said:
             self._mourn()
         if said == b"e":
-            number, sentence = json.loads((self._path / "error.json").read_text())
+            number, sentence = jsonfile.decode(
+                (self._path / "error.json").read_bytes(), tuple[int | None, str]
+            )
             raise OSError(number, sentence) if number else DataError(sentence)
-        report = json.loads((self._path / "report.json").read_text())
+        report = jsonfile.decode((self._path / "report.json").read_bytes(), dict[str, jsonfile.Count])
         parts = {name: (self._path / name).read_bytes() for name in PARTS}
         shutil.rmtree(self._path)
         return Encoded(parts, report)

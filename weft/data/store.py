@@ -46,6 +46,15 @@ def content_key(files: Iterable[str | Path], **settings: Any) -> str:
     return total.hexdigest()
 
 
+class SavedStore(jsonfile.Form):
+    """A store.json."""
+
+    version: int
+    key: str
+    report: dict[str, jsonfile.Count]
+    bytes: dict[str, jsonfile.Count]
+
+
 class TokenStore:
     """Pairs of token ids by example number, from `build` or `open`.
 
@@ -57,10 +66,10 @@ class TokenStore:
         key: what the store was built from.
     """
 
-    def __init__(self, directory: Path, meta: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, meta: SavedStore) -> None:
         self.directory = directory
-        self.key: str = meta["key"]
-        self.report: dict[str, int] = meta["report"]
+        self.key = meta.key
+        self.report: dict[str, int] = meta.report
         arrays = {name: _map(directory / name, *form) for name, form in FILES.items()}
         self.lengths = arrays["lengths"]
         self.numbers = arrays["numbers"]
@@ -88,18 +97,18 @@ class TokenStore:
         directory = Path(directory)
         remedy = "delete the directory and train again, it is built anew"
         try:
-            meta = jsonfile.read(directory / "store.json")
-            version, sizes = meta["version"], meta["bytes"]
+            meta = jsonfile.decode(jsonfile.read_bytes(directory / "store.json"), SavedStore)
             found = {name: (directory / name).stat().st_size for name in FILES}
         except OSError as error:
             raise DataError(f"{directory}: no token store ({error.strerror}: {error.filename})") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{directory}: store.json is damaged; {remedy}") from error
-        if version != VERSION:
-            raise DataError(f"{directory}: a token store of version {version}, need {VERSION}; {remedy}")
+        except ValueError as error:
+            raise DataError(f"{directory}: store.json is damaged ({error}); {remedy}") from error
+        if meta.version != VERSION:
+            raise DataError(f"{directory}: a token store of version {meta.version}, need {VERSION}; {remedy}")
         for name, size in found.items():
-            if size != sizes[name]:
-                raise DataError(f"{directory}: {name} has {size:,} bytes, need {sizes[name]:,}; {remedy}")
+            if size != meta.bytes.get(name, 0):
+                needed = meta.bytes.get(name, 0)
+                raise DataError(f"{directory}: {name} has {size:,} bytes, need {needed:,}; {remedy}")
         return cls(directory, meta)
 
     @classmethod

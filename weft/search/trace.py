@@ -7,7 +7,7 @@ model: the plain twin that the fast search must equal. Read next: beam.py.
 
 import json
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import torch
 from torch import Tensor
@@ -37,6 +37,34 @@ class Candidate(NamedTuple):
     score: float  # cumulative / norm(time)
     slot: int  # its place in the beam at this time, -1 if it has none
     fate: str
+
+
+class _Columns(jsonfile.Form):
+    source: list[jsonfile.Count]
+    time: list[jsonfile.Count]
+    parent: list[jsonfile.Count]
+    token: list[jsonfile.Count]
+    rank: list[jsonfile.Count]
+    logp: list[jsonfile.Real]
+    cumulative: list[jsonfile.Real]
+    score: list[jsonfile.Real]
+    slot: list[Annotated[int, jsonfile.Meta(ge=-1)]]
+    fate: list[str]
+
+
+class _Settings(jsonfile.Form):
+    eos: jsonfile.Count
+    width: jsonfile.Positive
+    nbest: jsonfile.Positive
+    length_penalty: jsonfile.Real
+    normalisation: Normalisation
+    enough: jsonfile.Count
+    limits: list[Annotated[int, jsonfile.Meta(ge=0, le=1_000_000)]]
+
+
+class _Saved(jsonfile.Form):
+    settings: _Settings
+    candidates: _Columns
 
 
 class Settings(NamedTuple):
@@ -157,11 +185,11 @@ class Trace:
         """The trace that `to_json` wrote."""
         trace = cls()
         try:
-            found = jsonfile.parse(text)
-            trace.settings = Settings(**found["settings"])
-            columns = [found["candidates"][name] for name in Candidate._fields]
+            saved = jsonfile.decode(text, _Saved)
+            trace.settings = Settings(**jsonfile.plain(saved.settings))
+            columns = [getattr(saved.candidates, name) for name in Candidate._fields]
             trace._candidates = [Candidate(*row) for row in zip(*columns, strict=True)]
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise DataError(
                 f"search trace: not what Trace.to_json writes ({error}); write it again"
             ) from error

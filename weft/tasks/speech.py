@@ -17,7 +17,7 @@ from weft import jsonfile
 from weft.data.audio import read_paths, read_wav
 from weft.data.batching import Batches
 from weft.data.report import Report
-from weft.errors import CheckpointError, DataError, ShapeError, within
+from weft.errors import DataError, ShapeError, within
 from weft.metrics.cer import Cer
 from weft.metrics.wer import Wer
 from weft.models import Generator
@@ -35,6 +35,12 @@ from weft.tasks.recordings.model import SpeechModel
 from weft.tasks.recordings.transcriber import Listening, Transcriber
 from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
+
+
+class SavedSpeech(jsonfile.Form):
+    """A speech.json."""
+
+    answer: str
 
 
 class Speech(Task):
@@ -118,12 +124,7 @@ class Speech(Task):
 
     def open(self, run: Path) -> None:
         """Read vocabulary and most frequent answer of the run."""
-        try:
-            self.answer = str(jsonfile.read(run / "speech.json")["answer"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{run / 'speech.json'}: is missing or damaged ({error}); train the run anew"
-            ) from None
+        self.answer = jsonfile.load(run / "speech.json", SavedSpeech, "train the run anew").answer
         self.vocabulary = Vocabulary.load(run / "tokenizer.json")
 
     def model(self) -> Generator:

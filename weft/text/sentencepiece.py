@@ -9,7 +9,6 @@ Source: Kudo and Richardson 2018; sentencepiece_model.proto.
 """
 
 import base64
-import json
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer, models
 
+from weft import jsonfile
 from weft.errors import CheckpointError, DataError
 from weft.text.bounds import guarded
 from weft.text.charsmap import Charsmap
@@ -152,11 +152,11 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
         CheckpointError: it is missing, damaged, or has more pieces than the model.
     """
     try:
-        numbers = json.loads(_bytes(path).decode("utf-8"))
-        names = {int(number): str(piece) for piece, number in numbers.items()}
-        if len(names) != len(numbers) or any(number < 0 for number in names):
-            raise ValueError("a number stands for two pieces, or is below 0")
-    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        numbers = jsonfile.decode(_bytes(path), dict[str, jsonfile.Count])
+        names = {number: piece for piece, number in numbers.items()}
+        if len(names) != len(numbers):
+            raise ValueError("a number stands for two pieces")
+    except ValueError as error:
         raise CheckpointError(
             f"{path}: is no table of pieces and numbers ({error}); fetch it again"
         ) from error

@@ -19,13 +19,14 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from weft import __version__, jsonfile
+from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.train import files, parts, weights
 from weft.train.history import History, plain
 from weft.train.parts import Part
 from weft.train.position import Position
-from weft.train.snapshot import CARRIED, FORMAT, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
+from weft.train.saved import FORMAT, Index, Made, SavedState, Written, WrongFormat, read_state
+from weft.train.snapshot import CARRIED, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
 
 NEWEST = 2
 """Checkpoints kept for being new: the last one, and one to fall back on should it be damaged."""
@@ -36,14 +37,14 @@ class Saved(NamedTuple):
 
     weights: dict[str, Tensor]
     optimiser: dict[str, Tensor]
-    state: dict[str, Any]
+    state: SavedState
     carried: dict[str, Tensor] | None = None  # None where no state is carried
     objective: dict[str, Tensor] | None = None  # None where the objective learns nothing for itself
 
     @property
     def position(self) -> Position:
         """Where training stood."""
-        return Position(**self.state["position"])
+        return self.state.position
 
 
 class Checkpoints:
@@ -98,13 +99,9 @@ class Checkpoints:
         """
         path = self.path(update)
         try:
-            sealed = jsonfile.read(path / parts.MANIFEST)
-            if not isinstance(sealed, dict):
-                raise ValueError("manifest.json is no table")
-            state = jsonfile.parse(parts.read(path, STATE, sealed))
-            if not isinstance(state, dict):
-                raise ValueError("state.json is no table")
-            count = parts.count_of(state)
+            sealed = jsonfile.decode(jsonfile.read_bytes(path / parts.MANIFEST), dict[str, parts.Seal])
+            state = read_state(parts.read(path, STATE, sealed), path)
+            count = state.parts
             models, optimisers = (
                 [parts.read(path, parts.name(stem, Part(rank, count)), sealed) for rank in range(count)]
                 for stem in (MODEL, OPTIMISER)
@@ -115,23 +112,18 @@ class Checkpoints:
         except OSError as error:
             what = Path(error.filename).name if error.filename else "a file"
             raise CheckpointError(f"{path}: is damaged ({what}: {error.strerror})") from error
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        except WrongFormat:
+            raise
+        except ValueError as error:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
-        if state.get("format") != FORMAT:
-            raise WrongFormat(
-                f"{path}: has format {state.get('format')}, written by weft {state.get('weft')}, "
-                f"but weft {__version__} reads format {FORMAT}; use that version or another --run"
-            )
         try:
             model, optimiser = (
-                parts.joined([weights.unpack(data) for data in stored], state.get("cut", {}).get(stem, []))
+                parts.joined([weights.unpack(data) for data in stored], state.cut.get(stem, []))
                 for stem, stored in ((MODEL, models), (OPTIMISER, optimisers))
             )
             rest = [None if data is None else weights.unpack(data) for data in others]
-            saved = Saved(model, optimiser, state, *rest)
-            _ = saved.position
-            return saved
-        except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+            return Saved(model, optimiser, state, *rest)
+        except (ValueError, KeyError, RuntimeError) as error:  # sharded tensors that do not fit together
             raise CheckpointError(f"{path}: is damaged ({error})") from error
 
     def newest(self) -> Saved | None:
@@ -158,20 +150,22 @@ class Checkpoints:
             )
         return None
 
-    def index(self) -> dict[str, Any]:
+    def index(self) -> Index:
         """What checkpoints.json says; empty where it is missing or damaged, it holds nothing of its own."""
         try:
-            read = jsonfile.read(self.run / "checkpoints.json")
-            return read if isinstance(read, dict) and read.get("format") == FORMAT else {}
+            text = jsonfile.read_bytes(self.run / "checkpoints.json")
+            known = jsonfile.decode(text, Written).format == FORMAT
+            return jsonfile.decode(text, Index) if known else Index()
         except FileNotFoundError:
-            return {}
+            return Index()
         except (OSError, ValueError) as error:
             self._warn(f"{self.run / 'checkpoints.json'}: cannot be read ({error}); it is written anew")
-            return {}
+            return Index()
 
     def model(self) -> dict[str, Any]:
         """`of` which updates model.safetensors is, and its scores; empty before the first validation."""
-        return dict(self.index().get("model") or {})
+        made = self.index().model
+        return {} if made is None else jsonfile.plain(made)
 
     def write_index(self, history: History, mean: dict[str, Any] | None = None) -> dict[str, Any]:
         """Write checkpoints.json and make model.safetensors the best model.
@@ -187,7 +181,7 @@ class Checkpoints:
         best, updates, old = history.best(), self.updates(), self.index()
         last = updates[-1] if updates else 0
         # What is from later updates was left behind by a checkpoint that is damaged now.
-        model = _until(last, old.get("model"), "of")
+        model = _until(last, old.model)
         if mean and mean["taken"]:
             model = {"of": mean["of"], "scores": mean["scores"]}
         elif (
@@ -201,7 +195,7 @@ class Checkpoints:
             "metric": history.metric,
             "better": "higher" if history.higher else "lower",
             "model": model,
-            "mean": mean or _until(last, old.get("mean"), "of"),
+            "mean": mean or _until(last, old.mean),
             "validations": history.to_json(),
         }
         self._replace("checkpoints.json", files.to_json(index))
@@ -245,9 +239,5 @@ class Checkpoints:
             ) from error
 
 
-class WrongFormat(CheckpointError):
-    """A checkpoint of another version: nothing to fall back from."""
-
-
-def _until(last: int, record: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
-    return record if record and max(record[key]) <= last else None
+def _until(last: int, record: Made | None) -> dict[str, Any] | None:
+    return jsonfile.plain(record) if record is not None and max(record.of) <= last else None

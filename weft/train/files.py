@@ -4,6 +4,7 @@ A new thing is written under a temporary name, flushed to the disk, renamed, and
 too. Names that begin with a dot are leftovers. Read next: checkpoints.py.
 """
 
+import errno
 import json
 import os
 import shutil
@@ -94,16 +95,28 @@ def alone(path: Path) -> None:
     Raises:
         CheckpointError: a link out of it, a pipe or a device.
     """
+    if _loops(path):
+        raise CheckpointError(f"{path}: is a link to itself; name the run directory")
     root = path.resolve()
     for place, folders, names in os.walk(path):
         for one in (Path(place) / name for name in (*folders, *names)):
             mode = one.lstat().st_mode
+            if stat.S_ISLNK(mode) and _loops(one):
+                raise CheckpointError(f"{one}: is a link to itself; put the file itself there")
             if stat.S_ISLNK(mode) and not one.resolve().is_relative_to(root):
                 raise CheckpointError(
                     f"{one}: is a link out of the run ({os.readlink(one)[:200]}); put the file itself there"
                 )
             if not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
                 raise CheckpointError(f"{one}: is a pipe or a device, and no run has such; remove it")
+
+
+def _loops(link: Path) -> bool:
+    try:
+        link.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 @contextmanager

@@ -41,9 +41,9 @@ def finish(
         What model.safetensors is now: `of` which updates, and its scores; nothing if none was validated.
     """
     index = checkpoints.index()
-    before: dict[str, Any] | None = index.get("mean")
-    done = before is not None and (before["update"], before["asked"]) == (update, settings.average)
-    if before is not None and before["taken"] and not checkpoints.published():
+    before = index.mean
+    done = before is not None and (before.update, before.asked) == (update, settings.average)
+    if before is not None and before.taken and not checkpoints.published():
         done = False  # model.safetensors is missing or damaged: make it again
     if settings.average < 2 or done or not history.entries:
         return checkpoints.model()
@@ -58,13 +58,13 @@ def finish(
     mean = averaging.mean(checkpoints.load(number).weights for number in of)
     weights.restore(model, mean, "the mean")
     scores = finite(score(update).scores)
-    standing = index["model"]
-    again = standing["of"] == of  # the file of this very mean was lost
-    taken = again or history.beats(scores, standing["scores"])
+    standing = index.model  # none where checkpoints.json was lost
+    again = standing is not None and standing.of == of  # the file of this very mean was lost
+    taken = standing is None or again or history.beats(scores, standing.scores)
     if taken:
         checkpoints.publish(model, of)
     tried = {"update": update, "asked": settings.average, "of": of, "scores": plain(scores), "taken": taken}
-    other = _name(standing["of"])
+    other = "nothing" if standing is None else _name(standing.of)
     verdict = f"better than {other}, so it is" if taken else f"not better than {other}, which is"
     verdict = "made again, it is" if again else verdict
     report.said(f"{_name(of)}: {score_text(scores)}; {verdict} the model of the run")

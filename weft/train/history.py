@@ -5,10 +5,18 @@ Read next: checkpoints.py.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from weft import jsonfile
 from weft.train.schedules.schedule import Schedule, ScheduleState
+
+
+class Validated(jsonfile.Form):
+    """One validation as it stands in a file."""
+
+    update: jsonfile.Count
+    scores: dict[str, jsonfile.Real | None]
 
 
 class Scored(NamedTuple):
@@ -79,10 +87,10 @@ class History(NamedTuple):
         """For a file; a score that is not finite becomes null."""
         return [{"update": entry.update, "scores": plain(entry.scores)} for entry in self.entries]
 
-    def with_json(self, entries: list[dict[str, Any]]) -> "History":
+    def with_saved(self, entries: Iterable[Validated]) -> "History":
         """From a file."""
         read = [
-            Scored(int(entry["update"]), {key: _number(value) for key, value in entry["scores"].items()})
+            Scored(entry.update, {key: _number(value) for key, value in entry.scores.items()})
             for entry in entries
         ]
         return self._replace(entries=tuple(read))

@@ -46,6 +46,13 @@ def name(stem: str, part: Part) -> str:
     return f"{stem}{f'-{part.rank + 1:05}-of-{part.of:05}' if part.of > 1 else ''}.safetensors"
 
 
+class Seal(jsonfile.Form):
+    """Of a file: what it must be."""
+
+    size: jsonfile.Count
+    sha256: str
+
+
 def sealed(contents: dict[str, bytes]) -> dict[str, Any]:
     """The sizes and hashes of files."""
     return {
@@ -53,30 +60,20 @@ def sealed(contents: dict[str, bytes]) -> dict[str, Any]:
     }
 
 
-def read(path: Path, key: str, seals: dict[str, Any]) -> bytes:
+def read(path: Path, key: str, seals: dict[str, Seal]) -> bytes:
     """A file of a checkpoint, if it is the one that was written.
 
     Raises:
         ValueError: it is not.
     """
-    if (path / key).is_symlink() or (path / key).stat().st_size != seals[key]["size"]:
+    if key not in seals:
+        raise ValueError(f"{MANIFEST} does not name {key}")
+    if (path / key).is_symlink() or (path / key).stat().st_size != seals[key].size:
         raise ValueError(f"{key} is not the file that was written")
     data = (path / key).read_bytes()
-    if sealed({key: data})[key] != seals[key]:
+    if hashlib.sha256(data).hexdigest() != seals[key].sha256:
         raise ValueError(f"{key} has another content than was written")
     return data
-
-
-def count_of(state: dict[str, Any]) -> int:
-    """How many processes wrote a checkpoint.
-
-    Raises:
-        ValueError: the state does not say a number.
-    """
-    count = state.get("parts", 1)
-    if not isinstance(count, int) or not 1 <= count <= 100_000:
-        raise ValueError(f"it says that it has {count!r:.40} parts")
-    return count
 
 
 def joined(found: Sequence[dict[str, Tensor]], cut: Collection[str]) -> dict[str, Tensor]:
@@ -115,7 +112,8 @@ def write(path: Path, contents: dict[str, bytes], part: Part) -> None:
     for rank in range(1, part.of):
         other = temporary / _seal_of(rank)
         _await(other, rank)
-        seals |= jsonfile.read(other)
+        parts = jsonfile.load(other, dict[str, Seal], "start the training again")
+        seals |= {key: jsonfile.plain(seal) for key, seal in parts.items()}
         other.unlink()
     files.write(temporary / MANIFEST, files.to_json(seals))
     files.flush_directory(temporary)

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from weft.errors import DataError
+from weft.jsonfile import Amount, Count, Real
 from weft.train.settings import Settings
 
 
@@ -22,19 +23,19 @@ class Position:
     The last five fields are summed up since the last line of progress.
     """
 
-    update: int = 0
-    epoch: int = 0
-    index: int = 0
-    batches: int = 0  # of this epoch; 0 where none of it was read yet
-    skipped: int = 0
-    seconds: float = 0.0  # of wall-clock time, validation and saving included
-    cpu_seconds: float = 0.0  # the same of CPU time, all threads and processes added up
-    tokens: int = 0  # target tokens read in all
-    total: float = 0.0  # nats
-    count: float = 0.0  # real targets
-    recent_tokens: int = 0
-    wall: float = 0.0  # seconds of updates alone
-    cpu: float = 0.0  # CPU seconds of updates alone
+    update: Count = 0
+    epoch: Count = 0
+    index: Count = 0
+    batches: Count = 0  # of this epoch; 0 where none of it was read yet
+    skipped: Count = 0
+    seconds: Amount = 0.0  # of wall-clock time, validation and saving included
+    cpu_seconds: Amount = 0.0  # the same of CPU time, all threads and processes added up
+    tokens: Count = 0  # target tokens read in all
+    total: Real = 0.0  # nats
+    count: Amount = 0.0  # real targets
+    recent_tokens: Count = 0
+    wall: Amount = 0.0  # seconds of updates alone
+    cpu: Amount = 0.0  # CPU seconds of updates alone
 
     def done(self, settings: Settings) -> float:
         """The part of the planned training that is over, 0 to 1, by the nearest end; 0 if none is planned."""

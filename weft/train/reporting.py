@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.train import files
 from weft.train.history import plain
@@ -246,8 +247,8 @@ class TensorBoard(Report):
 
 def _stands(line: bytes, update: int, validated: bool) -> bool:
     try:
-        record = json.loads(line)
+        record = jsonfile.parse(line)
         again = record["event"] == "validation" and not validated
         return bool(record["update"] < update or (record["update"] == update and not again))
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return False

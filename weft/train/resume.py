@@ -52,13 +52,13 @@ def resume(
     position = saved.position
     place = str(checkpoints.path(position.update))
     for key, now in about(optimiser, settings).items():
-        then = saved.state["about"].get(key)
+        then = getattr(saved.state.about, key)
         if then != now:
             raise CheckpointError(
                 f"{place}: was trained with {key} {then}, now {now} came; set it back or use another --run"
             )
     # The kernels of before, so that sums are taken in the same order; a forced one stays forced.
-    choice.keep(saved.state["about"].get("kernels", {}))
+    choice.keep(saved.state.about.kernels)
     batches = len(plan.epoch(position.epoch)) if position.index else position.batches
     if batches != position.batches:
         raise CheckpointError(
@@ -68,8 +68,8 @@ def resume(
     _fill(saved, model, optimiser, own, place)
     # The index knows the validation that followed the save; should it be lost, that one is done again.
     known = [
-        history.with_json(entries).until(position.update)
-        for entries in (saved.state["validations"], checkpoints.index().get("validations", []))
+        history.with_saved(entries).until(position.update)
+        for entries in (saved.state.validations, checkpoints.index().validations)
     ]
     return position, max(known, key=lambda one: len(one.entries))
 
@@ -111,4 +111,4 @@ def _fill(
     sharding.restore(model, saved.weights, place)
     if own is not None and saved.objective is not None:
         weights.restore(own, saved.objective, place)
-    optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state["optimiser"], place)
+    optimiser_state.restore(together(model, own), optimiser, saved.optimiser, saved.state.optimiser, place)

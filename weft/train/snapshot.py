@@ -16,10 +16,10 @@ from weft.train.history import History
 from weft.train.objectives.objective import together
 from weft.train.parts import Part, name
 from weft.train.position import Position
+from weft.train.saved import FORMAT
 from weft.train.sharding import is_sharded, local
 from weft.tree import State
 
-FORMAT = 1
 MODEL, OPTIMISER = "model", "optimiser"
 STATE, CARRIED, OBJECTIVE = "state.json", "carried.safetensors", "objective.safetensors"
 

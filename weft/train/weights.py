@@ -21,6 +21,15 @@ START = "start.safetensors"
 """In a run: weights that training begins with, where there are such; those of an imported model."""
 
 
+class _Header(jsonfile.Form, rename={"about": "__metadata__"}):
+    about: dict[str, str] = jsonfile.field(default_factory=dict)
+
+
+class _About(jsonfile.Form):
+    ties: dict[str, str] = jsonfile.field(default_factory=dict)
+    crc32: int | None = None
+
+
 class Copied(NamedTuple):
     """A state dict that nothing else changes."""
 
@@ -66,13 +75,15 @@ def unpack(data: bytes) -> dict[str, Tensor]:
     """
     try:
         tensors = safetensors.torch.load(data)
-        header = jsonfile.parse(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        about = jsonfile.parse(header.get("__metadata__", {}).get("weft", "{}"))
-        if about.get("crc32", checksum := _checksum(data)) != checksum:
+        header = jsonfile.decode(data[8 : 8 + int.from_bytes(data[:8], "little")], _Header)
+        about = jsonfile.decode(header.about.get("weft", "{}"), _About)
+        if about.crc32 is not None and about.crc32 != _checksum(data):
             raise ValueError("the weights are not those that were written")
-        ties = about.get("ties", {})
-        return {**tensors, **{name: tensors[kept] for name, kept in ties.items()}}
-    except (safetensors.SafetensorError, RecursionError, KeyError, AttributeError) as error:
+        for name, kept in about.ties.items():
+            if name in tensors or kept not in tensors:
+                raise ValueError(f"its ties name {name} as another name of {kept}, which does not fit")
+        return {**tensors, **{name: tensors[kept] for name, kept in about.ties.items()}}
+    except safetensors.SafetensorError as error:
         raise ValueError(f"it is no safetensors file of Weft: {error}") from error
 
 
@@ -105,10 +116,13 @@ def metadata(path: Path) -> dict[str, Any]:
     """What stands beside the weights, such as the update they are from; nothing if it cannot be read."""
     try:
         with safetensors.safe_open(path, "pt") as file:
-            read = jsonfile.parse((file.metadata() or {}).get("weft", "{}"))
-            return read if isinstance(read, dict) else {}
-    except (OSError, ValueError, RecursionError, safetensors.SafetensorError):
+            return jsonfile.decode((file.metadata() or {}).get("weft", "{}"), dict[str, Any])
+    except (OSError, ValueError, safetensors.SafetensorError):
         return {}
+
+
+def _type(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None:
@@ -128,18 +142,21 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None
 
 
 def check(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str) -> None:
-    """See that weights are those of a model: the same names and shapes.
+    """See that weights are those of a model: the same names, shapes and types.
 
     Raises:
         CheckpointError: they are not.
     """
     missing = [name for name in own if name not in weights]
     foreign = [name for name in weights if name not in own]
-    other = [name for name in own if name in weights and own[name].shape != weights[name].shape]
-    if missing or foreign or other:
+    both = [name for name in own if name in weights]
+    other = [name for name in both if own[name].shape != weights[name].shape]
+    types = [name for name in both if own[name].dtype != weights[name].dtype]
+    if missing or foreign or other or types:
         wrong = [f"{name} is missing" for name in missing]
         wrong += [f"{name} is not in the model" for name in foreign]
         wrong += [f"{name} is {list(weights[name].shape)}, not {list(own[name].shape)}" for name in other]
+        wrong += [f"{name} is {_type(weights[name])}, not {_type(own[name])}" for name in types]
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise CheckpointError(
             f"{place}: holds another model than the recipe ({', '.join(wrong[:3])}{more}); "

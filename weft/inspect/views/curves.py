@@ -31,7 +31,7 @@ def read(path: Path) -> dict[str, Points]:
             kind, update = event["event"], float(event["update"])
         except (ValueError, KeyError, TypeError, OverflowError):
             continue
-        if kind not in found:
+        if not isinstance(kind, str) or kind not in found:
             continue
         numbers: Any = event.get({"validation": "scores", "monitor": "values"}.get(kind, ""), event)
         if not isinstance(numbers, dict):

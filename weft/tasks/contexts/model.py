@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from weft import jsonfile
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays
 from weft.tasks.tags.lexicon import Lexicon
 from weft.text.saved import write
@@ -72,14 +72,9 @@ class Elmo(NamedTuple):
         Raises:
             CheckpointError: the folder is no run of the task elmo, or damaged.
         """
-        try:
-            plain = jsonfile.read(folder / SIZES)
-            return cls(Lexicon.load(folder / LEXICON), ElmoModel(**plain))
-        except (OSError, ValueError, TypeError) as error:
-            raise CheckpointError(
-                f"{folder}: is no run of the task elmo, or its {SIZES} is damaged ({type(error).__name__}); "
-                "train one with recipes/elmo"
-            ) from None
+        remedy = "this is no run of the task elmo; train one with recipes/elmo"
+        sizes = jsonfile.load(folder / SIZES, ElmoModel, remedy)
+        return cls(Lexicon.load(folder / LEXICON), sizes)
 
     def model(self) -> BothWays:
         """A new model of these sizes."""

@@ -6,7 +6,7 @@ Read next: items.py, what a bag counts; classifier.py, which uses it.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -23,6 +23,15 @@ from weft.tasks.pairs.batch import pad
 from weft.text.normalise import words_of
 from weft.text.saved import write
 from weft.text.vocabulary import Vocabulary
+
+
+class SavedReader(jsonfile.Form):
+    """A tokenizer.classes.json: an item is a run of tokens, or of letters."""
+
+    classes: Annotated[list[str], jsonfile.Meta(min_length=1)]
+    items: list[list[int | str]] = jsonfile.field(default_factory=list)
+    documents: list[jsonfile.Count] = jsonfile.field(default_factory=list)
+    texts: jsonfile.Count | None = None
 
 
 class Reader:
@@ -132,20 +141,17 @@ class Reader:
             CheckpointError: it is missing or damaged.
         """
         path = run / "tokenizer.classes.json"
-        try:
-            plain = jsonfile.read(path)
-            classes = [str(label) for label in plain["classes"]]
-            items = None
-            if bag is not None:
-                kept, rare = [tuple(item) for item in plain["items"]], bag.weight == "tfidf"
-                documents, total = (plain["documents"], plain["texts"]) if rare else ((), 0)
-                if rare and len(documents) != len(kept):
-                    raise ValueError("documents")
-                items = Items(bag, kept, [int(count) for count in documents], int(total))
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{path}: is missing or damaged ({type(error).__name__}); this is no run of a classifier, or "
-                "training has not begun"
-            ) from None
+        remedy = "this is no run of a classifier, or training has not begun"
+        saved = jsonfile.load(path, SavedReader, remedy)
+        items = None
+        if bag is not None:
+            counts, rare = saved.documents, bag.weight == "tfidf"
+            if rare and (saved.texts is None or len(counts) != len(saved.items)):
+                raise CheckpointError(f"{path}: its documents do not count its items; {remedy}")
+            if any(not item or len({type(part) for part in item}) > 1 for item in saved.items):
+                raise CheckpointError(f"{path}: an item of it is neither tokens nor letters; {remedy}")
+            items = Items(
+                bag, [tuple(item) for item in saved.items], counts if rare else (), saved.texts or 0
+            )
         vocabulary = Vocabulary.load(run / "tokenizer.json")
-        return cls(vocabulary, classes, items=items, max_length=max_length)
+        return cls(vocabulary, saved.classes, items=items, max_length=max_length)

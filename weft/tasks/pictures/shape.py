@@ -3,11 +3,20 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from weft import jsonfile
-from weft.errors import CheckpointError
 
 NAME = "pictures.json"
+
+
+class SavedShape(jsonfile.Form):
+    """A pictures.json."""
+
+    shape: Annotated[
+        list[Annotated[int, jsonfile.Meta(ge=1, le=100_000)]], jsonfile.Meta(min_length=1, max_length=4)
+    ]
+    names: list[str]
 
 
 def write_shape(run: Path, shape: Sequence[int], names: Sequence[str] = ()) -> None:
@@ -22,11 +31,5 @@ def read_shape(run: Path) -> tuple[tuple[int, ...], list[str]]:
     Raises:
         CheckpointError: the file is missing or damaged.
     """
-    try:
-        plain = jsonfile.read(run / NAME)
-        shape, names = plain["shape"], plain["names"]
-        if not all(isinstance(side, int) and side > 0 for side in shape) or not isinstance(names, list):
-            raise ValueError("no shape")
-    except (OSError, ValueError, KeyError, TypeError):
-        raise CheckpointError(f"{run / NAME}: missing or damaged; train the run anew") from None
-    return tuple(shape), [str(name) for name in names]
+    saved = jsonfile.load(run / NAME, SavedShape, "train the run anew")
+    return tuple(saved.shape), saved.names

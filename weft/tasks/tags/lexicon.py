@@ -6,7 +6,7 @@ Read next: ../../nn/embed/words.py, which reads what `spell` makes.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,6 +22,16 @@ from weft.text.saved import write
 PAD, UNKNOWN = 0, 1
 LETTERS = 30
 """Of a word; a longer one shows its first and its last 15."""
+
+
+class SavedLexicon(jsonfile.Form):
+    """A tokenizer.tags.json, or the one of words in context, which has no tags."""
+
+    words: list[str]
+    counts: list[jsonfile.Count]
+    letters: list[str]
+    tags: list[str]
+    lowercase: bool
 
 
 class Lexicon:
@@ -134,8 +144,14 @@ class Lexicon:
 
     def save(self, path: Path) -> None:
         """Write it as JSON, whole or not at all."""
-        plain = {name: getattr(self, name) for name in _Saved._fields}
-        write(path, plain)
+        saved = SavedLexicon(
+            words=self.words,
+            counts=self.counts,
+            letters=self.letters,
+            tags=self.tags,
+            lowercase=self.lowercase,
+        )
+        write(path, jsonfile.plain(saved))
 
     @classmethod
     def load(cls, path: Path) -> "Lexicon":
@@ -144,20 +160,11 @@ class Lexicon:
         Raises:
             CheckpointError: it is missing or damaged.
         """
-        try:
-            plain = jsonfile.read(path)
-            saved = _Saved(**plain)
-            return cls(*saved[:4], lowercase=bool(saved.lowercase))
-        except (OSError, ValueError, TypeError) as error:
+        remedy = "this is no run of a tagger, or training has not begun"
+        saved = jsonfile.load(path, SavedLexicon, remedy)
+        if len(saved.counts) != len(saved.words):
             raise CheckpointError(
-                f"{path}: is missing or damaged ({type(error).__name__}); this is no run of a tagger, "
-                "or training has not begun"
-            ) from None
-
-
-class _Saved(NamedTuple):
-    words: list[str]
-    counts: list[int]
-    letters: list[str]
-    tags: list[str]
-    lowercase: bool
+                f"{path}: expected a count for each of {len(saved.words)} words, got {len(saved.counts)}; "
+                f"{remedy}"
+            )
+        return cls(saved.words, saved.counts, saved.letters, saved.tags, lowercase=saved.lowercase)

@@ -24,6 +24,13 @@ POWER = 0.75
 """Of a word's count in the distribution of noise (Mikolov et al. 2013)."""
 
 
+class SavedWords(jsonfile.Form):
+    """A tokenizer.words.json."""
+
+    words: list[str]
+    counts: list[jsonfile.Count]
+
+
 class WordList:
     """The words that have vectors, the most frequent one first.
 
@@ -66,14 +73,11 @@ class WordList:
         Raises:
             CheckpointError: it is missing or damaged.
         """
-        try:
-            plain = jsonfile.read(path)
-            return cls(plain["words"], [int(count) for count in plain["counts"]])
-        except (OSError, ValueError, TypeError, KeyError, OverflowError) as error:
-            raise CheckpointError(
-                f"{path}: is missing or damaged ({type(error).__name__}); this is no run of word vectors, "
-                "or training has not begun"
-            ) from None
+        remedy = "this is no run of word vectors, or training has not begun"
+        saved = jsonfile.load(path, SavedWords, remedy)
+        if not 2 <= len(set(saved.words)) == len(saved.words) == len(saved.counts):
+            raise CheckpointError(f"{path}: needs two or more different words, each with its count; {remedy}")
+        return cls(saved.words, saved.counts)
 
 
 class Corpus:

@@ -1,0 +1,111 @@
+"""What the JSON files of a run's checkpoints hold: state.json of each, and checkpoints.json beside them.
+
+Read next: checkpoints.py, which reads and writes them; ../jsonfile.py.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from weft import __version__, jsonfile
+from weft.errors import CheckpointError
+from weft.train.history import Validated
+from weft.train.position import Position
+
+FORMAT = 1
+
+
+class WrongFormat(CheckpointError):
+    """A checkpoint of another version: nothing to fall back from."""
+
+
+class Written(jsonfile.Form):
+    """Of any state.json, of other versions too: who wrote it."""
+
+    format: int
+    weft: str = "of unknown version"
+
+
+class About(jsonfile.Form):
+    """What a resumed run must agree with, and what it takes over."""
+
+    seed: int | None = None
+    optimiser: str = ""
+    kernels: dict[str, str] = jsonfile.field(default_factory=dict)
+    machine: str = ""
+
+
+class SavedState(jsonfile.Form):
+    """A state.json."""
+
+    position: Position
+    validations: list[Validated]
+    optimiser: dict[str, bool | int | float | str | None]
+    about: About
+    parts: Annotated[int, jsonfile.Meta(ge=1, le=100_000)] = 1
+    cut: dict[str, list[str]] = jsonfile.field(default_factory=dict)
+
+
+class Made(jsonfile.Form):
+    """Of model.safetensors: the updates whose mean it is, and its scores."""
+
+    of: Annotated[list[jsonfile.Count], jsonfile.Meta(min_length=1)]
+    scores: dict[str, jsonfile.Real | None]
+
+
+class Tried(Made):
+    """Of a mean that was tried: at which update, of how many, and whether it was better."""
+
+    update: jsonfile.Count
+    asked: jsonfile.Count
+    taken: bool
+
+
+class Index(jsonfile.Form):
+    """A checkpoints.json."""
+
+    format: int = FORMAT
+    last: jsonfile.Count = 0
+    best: jsonfile.Count | None = None
+    metric: str = ""
+    better: Literal["higher", "lower", ""] = ""
+    model: Made | None = None
+    mean: Tried | None = None
+    validations: list[Validated] = jsonfile.field(default_factory=list)
+
+
+def read_state(data: bytes, path: Path) -> SavedState:
+    """What a state.json says.
+
+    Args:
+        data: its bytes.
+        path: the directory of the checkpoint.
+
+    Raises:
+        ValueError: it does not fit its form, or contradicts itself.
+        WrongFormat: another version wrote it.
+    """
+    try:
+        written = jsonfile.decode(data, Written)
+        if written.format != FORMAT:
+            raise WrongFormat(
+                f"{path}: has format {written.format}, written by weft {written.weft}, "
+                f"but weft {__version__} reads format {FORMAT}; use that version or another --run"
+            )
+        state = jsonfile.decode(data, SavedState)
+    except WrongFormat:
+        raise
+    except ValueError as error:
+        raise ValueError(f"state.json: {error}") from None
+    at = state.position
+    for name, value, most, what in (
+        ("epoch", at.epoch, at.update, "updates"),
+        ("skipped", at.skipped, at.update, "updates"),
+        ("index", at.index, at.batches, "batches in the epoch"),
+    ):
+        if value > most:
+            raise ValueError(
+                f"state.json: $.position.{name}: expected at most the {most} {what}, got {value}"
+            )
+    if path.name != f"step-{at.update:08d}":
+        raise ValueError(f"state.json: $.position.update: expected that of {path.name}, got {at.update}")
+    return state
