@@ -13,16 +13,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft import jsonfile
 from weft.data.parquet import as_parquet
 from weft.data.report import Report
 from weft.data.windows import Windows
-from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, within
+from weft.errors import ConfigError, DataError, ShapeError, within
 from weft.nn.forecasters.forecaster import Past
 from weft.nn.heads.head import Loss
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
-from weft.tasks.series.about import about, scales_of
+from weft.tasks.series.about import about, read, scales_of
 from weft.tasks.series.baseline import Baseline, fit
 from weft.tasks.series.calibration import Calibrated
 from weft.tasks.series.check import check
@@ -139,13 +138,7 @@ class ForecastTask(Task):
 
     def open(self, run: Path) -> None:
         """Read names and scales of the series."""
-        try:
-            self.about_series = jsonfile.read(run / "series.json")
-            len(self.about_series["names"]), int(self.about_series["known"]), scales_of(self.about_series)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{run / 'series.json'}: is missing or damaged ({error}); train the run anew"
-            ) from None
+        self.about_series = read(run / "series.json")
         self._settle()
 
     def model(self) -> Forecast:

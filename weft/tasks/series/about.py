@@ -4,11 +4,55 @@ Read next: predictor.py, which brings new tables to these scales.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 
+from weft import jsonfile
 from weft.data.windows import Scale, Windows
+from weft.errors import CheckpointError
+
+_SCALE = ("mean", "std")
+
+
+class SavedScale(jsonfile.Form):
+    """Means and deviations of columns, and their names where these are not said elsewhere."""
+
+    mean: list[jsonfile.Real]
+    std: list[jsonfile.Amount]
+    names: list[str] = jsonfile.field(default_factory=list)
+
+
+class SavedSeries(jsonfile.Form):
+    """A series.json."""
+
+    names: Annotated[list[str], jsonfile.Meta(min_length=1)]
+    mean: list[jsonfile.Real]
+    std: list[jsonfile.Amount]
+    known: Annotated[int, jsonfile.Meta(ge=0, le=100_000)]
+    columns: list[str] = jsonfile.field(default_factory=list)
+    frequency: str | None = None
+    covariates: SavedScale | None = None
+    channels: SavedScale | None = None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What `about` gave, of a run.
+
+    Raises:
+        CheckpointError: the file is missing or damaged.
+    """
+    remedy = "train the run anew"
+    saved = jsonfile.load(path, SavedSeries, remedy)
+    beside, ahead = saved.channels, saved.covariates
+    sizes = [("mean", saved.mean, len(saved.names)), ("std", saved.std, len(saved.names))]
+    sizes += [("channels." + key, getattr(beside, key), len(beside.names)) for key in _SCALE if beside]
+    sizes += [("covariates." + key, getattr(ahead, key), len(ahead.names)) for key in _SCALE if ahead]
+    for key, numbers, size in sizes:
+        if len(numbers) != size:
+            raise CheckpointError(f"{path}: $.{key}: expected {size} numbers, got {len(numbers)}; {remedy}")
+    return {key: value for key, value in jsonfile.plain(saved).items() if value is not None}
 
 
 def about(windows: Windows) -> dict[str, Any]:
