@@ -98,8 +98,8 @@ def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:
     from weft.run import check
     from weft.train.checkpoints import Checkpoints
 
-    validations = Checkpoints(opened.path, lambda text: None).index().get("validations", [])
-    updates = validations[-1]["update"] if validations else 0
+    validations = Checkpoints(opened.path, lambda text: None).index().validations
+    updates = validations[-1].update if validations else 0
     settings = check(opened.recipe, plugins=plugins).settings
     command = longer(opened.path, settings, updates, plugins) if updates else ""
     return hint("the model is worse than a baseline", updates, command)

@@ -155,12 +155,12 @@ class _Builder:
         arguments, plain = {}, {}
         for name, (kind, default) in known.items():
             if name in table:
-                if target.__module__.startswith("weft."):
-                    check_range(table.value[name], kind)
                 try:
                     settled = convert(table.value[name], kind, self._make_part)
                 except Foreign:
                     raise table.value[name].refuse("the model sets this itself; remove the line") from None
+                if target.__module__.startswith("weft."):
+                    check_range(table.value[name], kind)
                 arguments[name], plain[name] = settled
             elif default is _NOTHING:
                 raise table.refuse(f"{owner} needs the setting {name!r}: {words(kind)}")

@@ -119,7 +119,7 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
 
 
 def check_range(entry: Entry, kind: Any) -> None:
-    """See that whole numbers, which count, are not negative, that there are sizes, and dropout is a share.
+    """See that whole numbers, which count things, are not negative, and that dropout is a share.
 
     Raises:
         ConfigError: at the number that does not fit.
@@ -136,8 +136,6 @@ def check_range(entry: Entry, kind: Any) -> None:
     if get_origin(wanted) in _LISTS and get_args(wanted)[:1] == (int,) and isinstance(value, list):
         for one in value:
             check_range(one, int)
-        if not value and entry.name.endswith("sizes"):
-            raise entry.refuse("expected at least one size, got an empty list")
 
 
 def _is_union(kind: Any) -> bool:

@@ -93,6 +93,10 @@ class RecurrentDecoder(Decoder):
                 "it has yet to write; remove it here, an encoder may have it"
             )
         check_choice("enters", enters, Enters)
+        if not sizes:
+            raise ConfigError(
+                "sizes: a recurrent network needs a size for each layer, for example [256, 256]"
+            )
         self.enters: Enters = "never" if encoder is None else enters
         self.input_feeding = input_feeding
         self.attention, context = None, 0
