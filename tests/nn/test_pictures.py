@@ -93,3 +93,18 @@ def test_what_does_not_fit_is_refused():
         ConvolutionFront((8, 3, 3))
     with pytest.raises(ShapeError, match="use regions"):
         ConvolutionFront((7, 11))
+
+
+def test_the_gradient_of_a_short_clip_in_bfloat16_reads_no_memory_that_nobody_wrote():
+    front = ConvolutionFront((2, 16, 16, 3), sizes=(16, 5))
+    x = torch.randn(16, 2, 16, 16, 3)
+    front(x).sum().backward()
+    exact = [parameter.grad.clone() for parameter in front.parameters()]
+    for _ in range(20):
+        front.zero_grad()
+        for size in (64, 300, 1000, 5000, 20_000, 100_000):
+            torch.full((size,), 3e38)  # what a freed tensor leaves behind
+        with torch.autocast("cpu", torch.bfloat16):
+            front(x).float().sum().backward()
+        for parameter, gradient in zip(front.parameters(), exact, strict=True):
+            assert (parameter.grad - gradient).norm() <= 0.1 * gradient.norm() + 1e-3
