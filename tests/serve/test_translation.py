@@ -1,6 +1,7 @@
 """LibreTranslate's interface: every form of request, its real clients, one answer for one and for many."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -9,6 +10,8 @@ import pytest
 from tests.commands.corpus import WORDS
 from tests.commands.shell import weft
 from tests.serve.client import ask, post
+from weft.serve.batcher import Batcher
+from weft.text.vocabulary import Vocabulary
 
 
 def lines(count: int) -> list[str]:
@@ -73,6 +76,33 @@ def test_what_it_offers(address: str) -> None:
     described = ask(f"{address}/openapi.json").body
     assert described["openapi"] == "3.1.0"
     assert "/translate" in described["paths"]
+
+
+class Panic(BaseException):
+    """As a compiled library raises it."""
+
+
+def test_a_request_that_kills_the_worker_stops_no_other(
+    address: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plain = Vocabulary.encode_batch
+
+    def panics(self: Vocabulary, texts: Sequence[str]) -> list[list[int]]:
+        if "panic" in texts:
+            raise Panic("retry-limit-in-match over")
+        return plain(self, texts)
+
+    monkeypatch.setattr(Vocabulary, "encode_batch", panics)
+    for _ in range(2):
+        failed = post(f"{address}/translate", {"q": "panic", "source": "xx", "target": "yy"})
+        assert failed.status == 500 and "the model failed on this input" in failed.body["error"]
+        answer = post(f"{address}/translate", {"q": "alpha", "source": "xx", "target": "yy"})
+        assert answer.status == 200 and answer.body["translatedText"] == "uno"
+        assert ask(f"{address}/health/ready").status == 200
+    assert capfd.readouterr().err.count("Panic: retry-limit-in-match over") == 2
+    monkeypatch.setattr(Batcher, "trouble", "a batch of the answers does not end")
+    stuck = ask(f"{address}/health/ready")
+    assert stuck.status == 503 and stuck.body["trouble"] == "a batch of the answers does not end"
 
 
 def test_libretranslatepy_is_served(address: str) -> None:

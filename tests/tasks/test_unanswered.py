@@ -160,3 +160,24 @@ def test_a_language_model_writes_as_far_as_its_positions_reach(tmp_path: Path) -
     run = trained(case._replace(changes=[*case.changes[:3], "decoding.max_tokens=500"]), tmp_path)
     answer = predicted(run, tmp_path / "in.txt", ["the cat", "a mat on the cat"])
     assert answer.code == 0 and all(0 < len(line.split()) <= 30 for line in answer.lines)
+
+
+def test_a_series_that_is_too_short_leaves_the_others_their_forecasts(tmp_path: Path) -> None:
+    run = trained(Case("forecast", (), ("", "", ""), ""), tmp_path)
+    path = tmp_path / "in.csv"
+
+    def written(**lengths: int) -> Answer:
+        rows = [
+            f"{name},2024-01-01 {hour:02}:00:00,{hour % 5}"
+            for name, count in lengths.items()
+            for hour in range(count)
+        ]
+        return predicted(run, path, ["unique_id,ds,y", *rows])
+
+    both, three = written(a=20, c=19), written(a=20, short=3, c=19)
+    assert both.code == 0, both.err
+    (said,) = told(three)
+    assert f"{path}: series 'short': 3 rows came, the model reads 13" in said
+    assert three.out == both.out and len(three.lines) == 1 + 2 * 5
+    none = written(short=3, other=4)
+    assert none.code == 2 and "the model reads 13" in none.err and not none.out

@@ -156,7 +156,7 @@ def command(**given: Any) -> int:
 
 def _code(wrong: Sequence[str]) -> int:
     """Say which inputs have no answer, and why; the exit code that tells of them."""
-    for one in wrong:
+    for one in "\n".join(wrong).split("\n") if wrong else ():
         click.echo(f"weft: {one}", err=True)
     return UNANSWERED if wrong else 0
 

@@ -225,7 +225,11 @@ class ForecastTask(Task):
                     f"--ensemble {member.path}: a point forecast has no quantiles; leave it out, or --scores"
                 )
         scores, only = bool(options.get("scores")), options.get("series", ())
-        yield from predictor.rows(table, scores, bands=bool(options.get("plot")), only=only)
+        name = source if isinstance(source, Path) else "standard input"
+        for answer in predictor.rows(table, scores, bands=bool(options.get("plot")), only=only):
+            yield answer._replace(
+                wrong="\n".join(f"{name}: {one}" for one in filter(None, answer.wrong.split("\n")))
+            )
 
     def file(self, answers: Sequence[str], output: Path) -> bytes:
         """CSV, or Parquet where the ending says so; see Task.file."""

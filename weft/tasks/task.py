@@ -64,7 +64,7 @@ class Answer(NamedTuple):
 
     text: str  # written as it is, with a line end after it
     look: Any = None  # what weft/inspect/looks/<task>.py draws from; None where nothing can be drawn
-    wrong: str = ""  # why there is no answer, its place first; the text then has its empty lines
+    wrong: str = ""  # why an input has no answer, its place first (a line each); the text has empty lines
 
 
 class Evaluation(Protocol):

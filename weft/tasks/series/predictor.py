@@ -117,9 +117,12 @@ class SeriesForecaster:
             bands: whether what is drawn has quantiles where the model has some, written or not.
             only: names of the series to forecast; all where empty.
 
+        A series that cannot be answered has no rows; the header's answer says why, a line each.
+
         Raises:
             ConfigError: a series that is not there; quantiles of a model without.
-            DataError: a past that is too short; a covariate that is known ahead and is not given.
+            DataError: of every series: a past that is too short; a covariate that is known ahead and is not
+                given.
         """
         check_columns(table, self.about)
         if quantiles and not self.model.has_quantiles:
@@ -128,12 +131,12 @@ class SeriesForecaster:
                 "the head normal, student or quantile"
             )
         asked = self._asked(table, only)
-        for series, _, name in asked:  # what cannot be answered is refused before anything is written
-            self._check_past(series, name)
-            self._ahead(series, name)
+        wrong = {name: why for series, _, name in asked if (why := self._missing(series, name))}
+        if asked and len(wrong) == len(asked):  # refused before anything is written
+            raise DataError(wrong[asked[0][2]])
         extra = [f"q{level:g}" for level in self.decoding.levels] if quantiles else []
-        yield Answer(line(["unique_id", "ds", "y", *extra]))
-        for series, column, name in asked:
+        yield Answer(line(["unique_id", "ds", "y", *extra]), wrong="\n".join(wrong.values()))
+        for series, column, name in [one for one in asked if one[2] not in wrong]:
             look = self._look(series, column, name, quantiles or (bands and self.model.has_quantiles))
             times = shown_times([*look.past_times, *look.times], table.zone)[len(look.past_times) :]
             for row, time in enumerate(times):
@@ -177,6 +180,15 @@ class SeriesForecaster:
         if missing:
             raise ConfigError(f"series {missing[0]!r} is not in the table; it has {', '.join(names)[:300]}")
         return [one for one in found if not only or one[2] in only]
+
+    def _missing(self, series: Series, name: str) -> str:
+        """Why a series cannot be forecast; empty where it can."""
+        try:
+            self._check_past(series, name)
+            self._ahead(series, name)
+        except DataError as error:
+            return str(error)
+        return ""
 
     def _look(self, series: Series, column: int, name: str, quantiles: bool) -> Look:
         lookback, horizon = self.data.lookback, self.data.horizon
