@@ -52,6 +52,7 @@ function choose() {
     embeddings: "A word, or three: man king woman", draw: "What is to be drawn",
     elmo: "A word, then two sentences that have it, a line each; or one sentence",
   }[task] || "Your text";
+  if (targets.length === 1 && ["translate", "multilingual"].includes(task)) at("prompt").textContent += ` into ${language(targets[0])}`;
   const files = some.map((one) => READS_FILES[one.task]).find(Boolean);
   at("open").textContent = files ? "Choose a file" : "Open a text file";
   at("open").hidden = !some.length || task === "forecast";
