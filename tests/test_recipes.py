@@ -36,7 +36,7 @@ def test_its_header_says_the_command_and_what_to_expect(recipe: str) -> None:
 def test_its_header_says_the_processor_the_precision_and_the_updates_of_its_figures(recipe: str) -> None:
     machine = (ROOT / recipe).read_text("utf-8").split("\ntask:")[0].splitlines()[-1]
     precision = check(read_recipe(ROOT / recipe)).settings.precision
-    if machine.startswith("# On an Intel"):
+    if machine.startswith(("# On an Intel", "# On an AMD")):
         assert any(unit in machine for unit in ("updates", "epochs", "CPU minutes"))
         assert ("float32" if precision == "float32" else "bfloat16") in machine
     else:
