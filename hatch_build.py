@@ -25,9 +25,23 @@ class Cells(BuildHookInterface):  # type: ignore[type-arg]
         spec.loader.exec_module(module)
         made, reason = module.build()
         if reason:
-            self.app.display_warning(f"Weft installs without its compiled cells: {reason}")
+            warning = (
+                f"Weft is built WITHOUT its compiled code; recurrent networks are slower: {reason}; "
+                "install a C++ compiler (apt install g++) and build again; `weft doctor` shows what is there"
+            )
+            self.app.display_warning(warning)
+            _tell(warning)
         if made:
             build_data["artifacts"] += [f"{NATIVE}/{path.name}" for path in made]
             build_data["pure_python"] = False
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
+
+
+def _tell(text: str) -> None:
+    """Write to the terminal itself: pip shows what a build prints with -v only."""
+    try:
+        with open("/dev/tty", "w") as terminal:
+            print(f"\nwarning: {text}", file=terminal)
+    except OSError:  # no terminal, as in a container's build
+        pass

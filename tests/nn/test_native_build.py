@@ -1,6 +1,8 @@
 """The compiled cells are optional: without a compiler, or with one that fails, there is a reason why."""
 
+import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -74,3 +76,25 @@ def test_a_library_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(native, "__file__", str(tmp_path / "__init__.py"))
     (tmp_path / "cells.avx2.so").write_text("no library")
     assert "cannot be loaded" in native.loaded.__wrapped__().reason
+
+
+def test_a_package_built_without_its_compiled_code_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("hatchling")
+    place = Path(build.__file__).resolve().parents[2] / "hatch_build.py"
+    spec = importlib.util.spec_from_file_location("weft_hatch_build", place)
+    assert spec and spec.loader
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    (tmp_path / "weft/native").mkdir(parents=True)
+    (tmp_path / "weft/native/build.py").write_text(
+        "def build():\n    return [], 'no C++ compiler was found'\n"
+    )
+    told: list[str] = []
+    monkeypatch.setattr(hook, "_tell", told.append)
+    app = SimpleNamespace(display_warning=told.append)
+    hook.Cells(str(tmp_path), {}, None, None, "", "wheel", app).initialize("standard", {"artifacts": []})
+    assert len(told) == 2 and all(
+        "WITHOUT its compiled code" in said and "apt install" in said for said in told
+    )

@@ -64,7 +64,7 @@ def _kernels(device: "torch.device") -> list[str]:
     from weft.nn.kernels.linear import BROAD, product_for
 
     compiled = native.loaded()
-    there = f"yes, {compiled.reason}" if compiled.library else f"no: {compiled.reason}"
+    there = f"yes, {compiled.reason}" if compiled.library else f"NO, so they are slower: {compiled.reason}"
     lines = [f"compiled recurrent cells, losses and search steps: {there}"]
     for source in native.CALLS:
         if compiled.library and native.loaded(source).library is None:

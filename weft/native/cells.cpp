@@ -57,77 +57,93 @@ struct Backward {
 
 namespace {
 
-// From the sums of some rows and registers to the next state. GRU: xn is the candidate's W_x x + b, acc its inner sum.
-template <int CELL, int NV, int MR>
-INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, const V (&acc)[MR][NV], const V (&xn)[MR]) {
+// From the sums [rows, NV] of some rows to the next state. NV is the cell's gates; where it has one, registers of units.
+// GRU: xn [rows] is the candidate's W_x x + b, its sum the inner one.
+template <int CELL, int rows>
+INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, int registers, const V *sums, const V *xn) {
   constexpr bool plain = CELL >= ELMAN;  // a register is a block of units, not a gate
+  const int NV = plain ? registers : gates(CELL);
   const Int H = f.H, at = t * f.B + row, next = f.training ? f.B * H : 0, GH = gates(CELL) * H;
   const float *h = f.h + at * H;
   float *y = f.h + (at + f.B) * H, *kept = f.gates ? f.gates + at * GH : nullptr;
-  M m[NV];
-  for (int v = 0; v < NV; v++) m[v] = lanes(H - u - (plain ? v * W : 0));
-  for (int r = 0; r < MR; r++) {
+  const M here = lanes(H - u);
+  for (int r = 0; r < rows; r++, sums += NV) {
     float *out = y + r * H + u, *save = kept + r * GH + u;
     if constexpr (plain) {
       for (int v = 0; v < NV; v++)
-        store(out + v * W, m[v], CELL == ELMAN ? tangent(acc[r][v]) : most(set(0.f), acc[r][v]));
+        store(out + v * W, lanes(H - u - v * W), CELL == ELMAN ? tangent(sums[v]) : most(set(0.f), sums[v]));
     } else if constexpr (CELL == GRU) {
-      V R = sigmoid(acc[r][0]), U = sigmoid(acc[r][1]), Q = acc[r][2], N = tangent(fma(R, Q, xn[r]));
-      store(out, m[0], fma(U, sub(load(h + r * H + u, m[0]), N), N));
+      V R = sigmoid(sums[0]), U = sigmoid(sums[1]), Q = sums[2], N = tangent(fma(R, Q, xn[r]));
+      store(out, here, fma(U, sub(load(h + r * H + u, here), N), N));
       if (f.training) {
-        store(save, m[0], R), store(save + H, m[0], U), store(save + 2 * H, m[0], N);
-        store(f.inner + (at + r) * H + u, m[0], Q);
+        store(save, here, R), store(save + H, here, U), store(save + 2 * H, here, N);
+        store(f.inner + (at + r) * H + u, here, Q);
       }
     } else {
       float *cell = f.c + (f.training ? at + r : row + r) * H + u;
-      V c = load(cell, m[0]), I, F, G, O;
+      V c = load(cell, here), I, F, G, O;
       if constexpr (CELL == COUPLED) {
-        F = sigmoid(acc[r][0]), G = tangent(acc[r][1]), O = sigmoid(acc[r][2]);
+        F = sigmoid(sums[0]), G = tangent(sums[1]), O = sigmoid(sums[2]);
         c = fma(F, sub(c, G), G);
       } else {
-        V i = acc[r][0], g = acc[r][1], o = acc[r][3];
+        V i = sums[0], g = sums[1], o = sums[3];
         if constexpr (CELL == PEEPHOLE) {
-          i = fma(c, load(f.peephole + u, m[0]), i);
-          g = fma(c, load(f.peephole + H + u, m[0]), g);
+          i = fma(c, load(f.peephole + u, here), i);
+          g = fma(c, load(f.peephole + H + u, here), g);
         }
-        I = sigmoid(i), F = sigmoid(g), G = tangent(acc[r][2]);
+        I = sigmoid(i), F = sigmoid(g), G = tangent(sums[2]);
         c = fma(F, c, mul(I, G));
-        if constexpr (CELL == PEEPHOLE) o = fma(c, load(f.peephole + 2 * H + u, m[0]), o);
+        if constexpr (CELL == PEEPHOLE) o = fma(c, load(f.peephole + 2 * H + u, here), o);
         O = sigmoid(o);
       }
-      store(cell + next, m[0], c);
-      store(out, m[0], mul(O, tangent(c)));
+      store(cell + next, here, c);
+      store(out, here, mul(O, tangent(c)));
       if (f.training) {
-        if constexpr (CELL != COUPLED) store(save, m[0], I), save += H;
-        store(save, m[0], F), store(save + H, m[0], G), store(save + 2 * H, m[0], O);
+        if constexpr (CELL != COUPLED) store(save, here, I), save += H;
+        store(save, here, F), store(save + H, here, G), store(save + 2 * H, here, O);
       }
     }
   }
 }
 
-template <int CELL, int NV, int MR>
-inline void tile_forward(const Forward &f, Int t, Int row, const float *ph, const float *px, Int u) {
-  constexpr bool plain = CELL >= ELMAN;
-  const Int H = f.H, at = t * f.B + row, GH = gates(CELL) * H, apart = plain ? W : H;
-  V acc[MR][NV], xn[MR];
+// The sums of MR rows and NV registers, whatever the cell: `apart` numbers lie between the registers of a row, units of
+// one gate or gates of one unit. xn: GRU's candidate apart, else NULL.
+template <int NV, int MR>
+INLINE void sums_forward(const Forward &f, Int t, Int row, Int u, Int apart, Int GH, const float *ph, const float *px,
+                           V *sums, V *xn) {
+  const Int H = f.H, at = t * f.B + row, step = apart == W ? W : 0;
+  V acc[MR][NV];
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++)
-      acc[r][v] = load((f.x ? f.bias : f.gates + (at + r) * GH) + u + v * apart, lanes(H - u - (plain ? v * W : 0)));
+      acc[r][v] = load((f.x ? f.bias : f.gates + (at + r) * GH) + u + v * apart, lanes(H - u - v * step));
   if (f.x) product<MR, NV>(acc, f.x + row * f.x_row + t * f.x_step, f.x_row, px, f.I);
-  if constexpr (CELL == GRU)
-    for (int r = 0; r < MR; r++) {
-      xn[r] = acc[r][2];
-      acc[r][2] = load(f.bias_n + u, lanes(H - u));
-    }
+  if constexpr (NV == 3)
+    if (xn)
+      for (int r = 0; r < MR; r++) {
+        xn[r] = acc[r][2];
+        acc[r][2] = load(f.bias_n + u, lanes(H - u));
+      }
   product<MR, NV>(acc, f.h + at * H, H, ph, H);
-  finish_forward<CELL, NV, MR>(f, t, row, u, acc, xn);
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++) sums[r * NV + v] = acc[r][v];
+}
+
+template <int NV, int MR>
+NOINLINE void sums_of_units(const Forward &f, Int t, Int row, Int u, const float *ph, const float *px, V *sums) {
+  sums_forward<NV, MR>(f, t, row, u, W, f.H, ph, px, sums, nullptr);
 }
 
 template <int CELL, int NV>
 inline void block_forward(const Forward &f, Int t, Int first, Int last, Int u, Int offset) {
   const float *ph = f.panel_h + offset * f.H, *px = f.panel_x + (f.x ? offset * f.I : 0);
   tiles<max_rows(NV)>(first, last, [&](auto height, Int row) {
-    tile_forward<CELL, NV, decltype(height)::value>(f, t, row, ph, px, u);
+    constexpr int MR = decltype(height)::value;
+    V sums[MR * NV], xn[MR];
+    if constexpr (CELL >= ELMAN)  // one copy for both
+      sums_of_units<NV, MR>(f, t, row, u, ph, px, sums);
+    else  // the sums of gates stay in registers: a copy for all cells was 4 % slower with 128 units
+      sums_forward<NV, MR>(f, t, row, u, f.H, gates(CELL) * f.H, ph, px, sums, CELL == GRU ? xn : nullptr);
+    finish_forward<CELL, MR>(f, t, row, u, NV, sums, xn);
   });
 }
 
@@ -205,32 +221,42 @@ template <int CELL> inline void cell_backward(const Backward &f, Int at, Int row
 }
 
 // From the gradients of some rows' states, without what their own outputs give, to those of the sums.
-template <int CELL, int NV, int MR>
-INLINE void finish_backward(const Backward &f, Int t, Int row, Int slab, Int u, const V (&acc)[MR][NV]) {
+template <int CELL>
+void finish_backward(const Backward &f, Int t, Int row, Int slab, Int u, int rows, int NV, const V *sums) {
   const Int H = f.H;
-  for (int r = 0; r < MR; r++)
+  for (int r = 0; r < rows; r++)
     for (int v = 0; v < NV; v++) {
       const Int at = t * f.B + row + r, x = u + v * W;
       const M m = lanes(H - x);
+      const V sum = sums[r * NV + v];
       if (t < 0)
-        store(f.dh + (row + r) * H + x, m, acc[r][v]);
-      else {
-        V dh = f.dy ? add(acc[r][v], load(f.dy + at * H + x, m)) : acc[r][v];
-        cell_backward<CELL>(f, at, row + r, slab, x, m, dh);
-      }
+        store(f.dh + (row + r) * H + x, m, sum);
+      else
+        cell_backward<CELL>(f, at, row + r, slab, x, m, f.dy ? add(sum, load(f.dy + at * H + x, m)) : sum);
     }
+}
+
+// What the next step's sums give to the states of MR rows, whatever the cell; `from` comes on top, or NULL. d: of the
+// first row, NULL where the rows end here.
+template <int NV, int MR>
+NOINLINE void sums_backward(const Backward &f, Int row, Int u, const float *from, const float *d, Int D, Int K, V *sums) {
+  const Int H = f.H;
+  V acc[MR][NV];
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++)
+      acc[r][v] = from ? load(from + (row + r) * H + u + v * W, lanes(H - u - v * W)) : set(0.f);
+  if (d) product<MR, NV>(acc, d, D, f.panel + u * K, K);
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++) sums[r * NV + v] = acc[r][v];
 }
 
 template <int CELL, int NV, int MR>
 inline void tile_backward(const Backward &f, Int t, Int row, Int slab, Int u, bool begun) {
   const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
   const float *from = begun ? CELL == GRU ? f.carry : nullptr : f.dh_last;  // where it is not begun the row ends here
-  V acc[MR][NV];
-  for (int r = 0; r < MR; r++)
-    for (int v = 0; v < NV; v++)
-      acc[r][v] = from ? load(from + (row + r) * H + u + v * W, lanes(H - u - v * W)) : set(0.f);
-  if (begun) product<MR, NV>(acc, f.d + ((t + 1) * f.B + row) * D + (CELL == GRU ? H : 0), D, f.panel + u * K, K);
-  finish_backward<CELL, NV, MR>(f, t, row, slab, u, acc);
+  V sums[MR * NV];
+  sums_backward<NV, MR>(f, row, u, from, begun ? f.d + ((t + 1) * f.B + row) * D + (CELL == GRU ? H : 0) : nullptr, D, K, sums);
+  finish_backward<CELL>(f, t, row, slab, u, MR, NV, sums);
 }
 
 template <int CELL, int NV>
@@ -268,14 +294,14 @@ template <int CELL> void slab_forward_tiled(const Forward &f, Int slab) {
              [&](Int r, Int u, const float *sums) {
                const M m = lanes(H - u);
                const float *kept = f.gates + (t * f.B + first + r) * G * H + u;
-               V acc[1][G], xn[1];
+               V acc[G], xn[1];
                for (int g = 0; g < G; g++) {
                  _mm_prefetch((const char *)(kept + g * H + (t & 1 ? -32 : 32)), _MM_HINT_T0);  // for the next block
                  const V before = load(kept + g * H, m), sum = whole(sums + g * 32);
-                 if (CELL == GRU && g == 2) xn[0] = before, acc[0][g] = add(sum, load(f.bias_n + u, m));
-                 else acc[0][g] = add(sum, before);
+                 if (CELL == GRU && g == 2) xn[0] = before, acc[g] = add(sum, load(f.bias_n + u, m));
+                 else acc[g] = add(sum, before);
                }
-               finish_forward<CELL, G, 1>(f, t, first + r, u, acc, xn);
+               finish_forward<CELL, 1>(f, t, first + r, u, G, acc, xn);
              });
 }
 
@@ -289,9 +315,9 @@ template <int CELL> void slab_backward_tiled(const Backward &f, Int slab) {
     if (begun)
       tiled<1>(f.d + ((t + 1) * f.B + first) * D + (CELL == GRU ? H : 0), D, 1, K, begun, (const Half *)f.panel, H, t & 1, room,
                [&](Int r, Int u, const float *sums) {
-                 V acc[1][1] = {whole(sums)};
-                 if (CELL == GRU) acc[0][0] = add(acc[0][0], load(f.carry + (first + r) * H + u, lanes(H - u)));
-                 finish_backward<CELL, 1, 1>(f, t, first + r, slab, u, acc);
+                 V sum = whole(sums);
+                 if (CELL == GRU) sum = add(sum, load(f.carry + (first + r) * H + u, lanes(H - u)));
+                 finish_backward<CELL>(f, t, first + r, slab, u, 1, 1, &sum);
                });
     for (Int r = begun; r < last; r++)
       for (Int u = 0; u < H; u += W) tile_backward<CELL, 1, 1>(f, t, first + r, slab, u, false);

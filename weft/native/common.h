@@ -14,6 +14,7 @@ typedef long long Int;
 #define API extern "C" __attribute__((visibility("default")))
 #endif
 
+#define NOINLINE __attribute__((noinline))
 // Arrays of registers that go through a call that is not inlined live in memory.
 #define INLINE inline __attribute__((always_inline))
 

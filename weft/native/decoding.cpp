@@ -71,6 +71,17 @@ constexpr Int PIECE = 64, GROUP = 48;
 
 // Calls done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs; by tiles if there is
 // room to cut the rows in.
+// A piece of MR rows by a panel on top of the sums so far; one copy for all that `dense` is called for.
+template <int MR, int NV>
+NOINLINE void multiply(float *sums, const float *a, Int lda, const float *panel, Int K) {
+  V acc[MR][NV];
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++) acc[r][v] = whole(sums + (r * NV + v) * W);
+  product<MR, NV>(acc, a, lda, panel, K);
+  for (int r = 0; r < MR; r++)
+    for (int v = 0; v < NV; v++) store(sums + (r * NV + v) * W, lanes(W), acc[r][v]);
+}
+
 template <class F>
 inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, unsigned short *cut, const F &done) {
 #if defined(__AMX_BF16__)
@@ -92,28 +103,23 @@ inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, 
     }
     for (Int group = 0; group < n; group += GROUP) {
       const Int end = group + GROUP < n ? group + GROUP : n;
-      float sums[GROUP * NV * W];  // of the pieces of K before
+      float sums[GROUP * NV * W];  // of the pieces of K so far
+      for (Int row = 0; row < end - group; row++)
+        for (int v = 0; v < NV; v++) store(sums + (row * NV + v) * W, lanes(W), bias[v]);
       for (Int k = 0; k < K; k += PIECE) {
         const Int wide = K - k < PIECE + PIECE / 2 ? K - k : PIECE;
         tiles<max_rows(NV)>(group, end, [&](auto height, Int row) {
           constexpr int MR = decltype(height)::value;
-          V acc[MR][NV];
           const Int next = K * NV * W * row / n, end = K * NV * W * (row + MR) / n;  // its share of the next panel
           if (!k)
             for (Int i = next; i < end; i += 16) _mm_prefetch((const char *)(panel + K * NV * W + i), _MM_HINT_T1);
           float *sum = sums + (row - group) * NV * W;
-          for (int r = 0; r < MR; r++)
-            for (int v = 0; v < NV; v++) acc[r][v] = k ? whole(sum + (r * NV + v) * W) : bias[v];
-          product<MR, NV>(acc, a + row * lda + k, lda, panel + k * NV * W, wide);
-          for (int r = 0; r < MR; r++)
-            for (int v = 0; v < NV; v++)
-              if (k + wide == K)
-                done(row + r, (from + v) * W, m[v], acc[r][v]);
-              else
-                store(sum + (r * NV + v) * W, lanes(W), acc[r][v]);
+          multiply<MR, NV>(sum, a + row * lda + k, lda, panel + k * NV * W, wide);
         });
         if (k + wide == K) break;
       }
+      for (Int row = group; row < end; row++)
+        for (int v = 0; v < NV; v++) done(row, (from + v) * W, m[v], whole(sums + ((row - group) * NV + v) * W));
     }
   };
   for (Int j = 0; j < blocks.count; j++) {
