@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_model, save_model
 from torch import Tensor, nn
 
+from tests.laws.gradients import gradients_reach_every_parameter
 from tests.laws.members import close, ready
 from weft import masks
 from weft.errors import ShapeError
@@ -151,9 +152,7 @@ def test_law_5_gradients_reach_every_parameter_with_and_without_the_true_words(m
     for feeding in (1.0, 0.5):
         model = ready(make).train()
         model.loss(batch(), feeding=feeding).mean.backward()
-        for name, parameter in model.named_parameters():
-            assert parameter.grad is not None and parameter.grad.isfinite().all(), name
-            assert parameter.grad.any(), name
+        gradients_reach_every_parameter(model)
 
 
 @every_model

@@ -278,21 +278,3 @@ def gradcheck(module: nn.Module, function: Callable[..., Any], *inputs: Tensor) 
 def near(got: Tensor, want: Tensor, share: float) -> None:
     """The error's length is at most this share of the length of what is wanted."""
     assert float((got - want).detach().norm()) <= share * float(want.detach().norm())
-
-
-def every_parameter_reached(module: nn.Module, value: Any, *, except_for: tuple[str, ...] = ()) -> None:
-    """Gradients of a random combination of all the tensors of `value` are finite and reach everything."""
-    if not any(True for _ in module.parameters()):
-        return
-    parts = list(tree.leaves(value))
-    total = sum(
-        (normal(*leaf.shape, seed=k) * leaf).sum() for k, leaf in enumerate(parts) if leaf.is_floating_point()
-    )
-    module.zero_grad()
-    total.backward()
-    for name, parameter in module.named_parameters():
-        if name.startswith(except_for or ("\0",)):
-            continue
-        assert parameter.grad is not None, f"no gradient reaches {name}"
-        assert parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().max() > 0, f"zero gradient at {name}"

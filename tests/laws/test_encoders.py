@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from tests.laws.gradients import every_parameter_reached, more_than_noise
 from tests.laws.members import (
     ENCODERS,
     READ,
@@ -16,7 +17,6 @@ from tests.laws.members import (
     SOURCE_LENGTHS,
     Make,
     close,
-    every_parameter_reached,
     gradcheck,
     near,
     normal,
@@ -98,7 +98,10 @@ def test_law_4_chosen_rows(make: Make) -> None:
 def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make) -> None:
     encoder = encoder_of(make)
     x, mask = source()
-    x, mask = x[1:3, :4], mask[1:3, :4]
+    # Two positions in memory at least: with one, attention has nothing to learn. And a row of one real step.
+    rows, steps = ([1, 2], 4) if encoder.stride == 1 else ([0, 2], SOURCE)
+    assert steps > encoder.stride
+    x, mask = x[rows, :steps], mask[rows, :steps]
 
     def outputs(x: Tensor) -> tuple[Tensor, ...]:
         memory = encoder(x, mask)
@@ -122,10 +125,11 @@ def test_law_9_what_each_position_sees(make: Make) -> None:
         assert torch.equal(encoder(x, mask).states[:, :same], encoder(other, mask).states[:, :same])
     elif stepwise(make):
         y, z = encoder(x, mask).states, encoder(other, mask).states
-        assert torch.equal(y[:, :4], z[:, :4]) and (y[:, 4:] != z[:, 4:]).any(-1).all()
+        assert torch.equal(y[:, :4], z[:, :4])
+        assert more_than_noise(y[:, 4:] - z[:, 4:], 1.0).any(-1).all()
     elif both_ways(make):
         first, changed = encoder(x, mask).states[:, 0], encoder(other, mask).states[:, 0]
-        assert (first != changed).any(-1).all()
+        assert more_than_noise(first - changed, 1.0).any(-1).all()
 
 
 @every_encoder
@@ -142,7 +146,7 @@ def test_law_9_the_backward_half_reads_the_last_real_input_at_position_0(make: M
     if both_ways(make) is False:
         assert not reach[:, encoder.stride :].any()
     elif both_ways(make):
-        assert (reach[mask] > 0).all()
+        assert more_than_noise(reach[mask], reach.max()).all()
         assert not reach[~mask].any()
 
 

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from tests.laws.gradients import every_parameter_reached
 from tests.laws.members import (
     ENCODERS,
     POOLS,
@@ -19,7 +20,6 @@ from tests.laws.members import (
     SOURCE_LENGTHS,
     Make,
     close,
-    every_parameter_reached,
     gradcheck,
     loud,
     normal,

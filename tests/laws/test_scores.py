@@ -6,6 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from tests.laws.gradients import every_parameter_reached
 from tests.laws.members import (
     ROWS,
     SCORES,
@@ -14,7 +15,6 @@ from tests.laws.members import (
     TARGET,
     Make,
     close,
-    every_parameter_reached,
     gradcheck,
     needs_equal_sizes,
     normal,

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.laws.gradients import more_than_noise
 from weft.errors import ConfigError, ShapeError
 from weft.nn import pictures
 from weft.nn.pictures.convolution import ConvolutionFront
@@ -29,7 +30,7 @@ def test_places_are_as_many_as_the_grid_has_and_rows_are_apart(name, kind):
     assert y.shape == (3, front.places, front.size)
     torch.testing.assert_close(front(x[1:2]), y[1:2], rtol=1e-10, atol=1e-10)
     (slope,) = torch.autograd.grad(y[1].sum(), x)
-    assert slope[1].abs().sum() > 0 and slope[[0, 2]].abs().sum() == 0
+    assert slope[1].abs().max() > 1e-9 and slope[[0, 2]].abs().sum() == 0
 
 
 def test_a_convolution_of_one_stage_is_the_sum_over_neighbours():
@@ -61,7 +62,7 @@ def test_a_new_non_local_block_changes_nothing_and_then_sees_all(kind):
     torch.testing.assert_close(front(x), plain, rtol=0, atol=0)
     torch.nn.init.normal_(block.out.weight)
     (slope,) = torch.autograd.grad(front(x)[0, 0].sum(), x)
-    assert slope[0][..., -1, -1, :].abs().sum() > 0  # the far corner
+    assert more_than_noise(slope[0][..., -1, -1, :], slope.abs().max()).any()  # the far corner
 
 
 def test_a_stage_of_stride_one_keeps_the_grid_and_lets_a_place_see_more():

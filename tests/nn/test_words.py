@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from tests.laws.members import close, every_parameter_reached, ready
+from tests.laws.gradients import every_parameter_reached
+from tests.laws.members import close, ready
 from weft.nn.embed.characters import Characters
 from weft.nn.embed.words import Spelled, Words
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.laws.gradients import gradients_reach_every_parameter
 from tests.laws.members import ready
 from weft import masks, tree
 from weft.diagnose.copying import copied
@@ -154,7 +155,7 @@ def test_a_row_costs_alone_what_it_costs_among_others(coverage: float | None) ->
         alone += it.loss(one).total.item()
     assert total.item() == pytest.approx(alone, rel=1e-12)
     total.backward()
-    assert all(parameter.grad is not None and parameter.grad.any() for parameter in it.parameters())
+    gradients_reach_every_parameter(it)
 
 
 def test_what_comes_later_changes_nothing_before() -> None:
