@@ -3,14 +3,21 @@
 Read next: test_house.py, the rules of the house; laws/, the contract suites.
 """
 
+import atexit
 import os
 import random
+import shutil
+import tempfile
 from pathlib import Path
 
 # Before torch starts: spinning OpenMP threads cost up to ten times on a shared machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# What tests measure and tokenise does not belong in the user's own cache; pytest's workers share one.
+if "WEFT_CACHE" not in os.environ:
+    os.environ["WEFT_CACHE"] = tempfile.mkdtemp(prefix="weft-tests-")
+    atexit.register(shutil.rmtree, os.environ["WEFT_CACHE"], ignore_errors=True)
 
 import numpy as np
 import pytest

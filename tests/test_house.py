@@ -25,6 +25,7 @@ GROUND = {
     "recompute",
     "rooms",
     "jsonfile",
+    "cache",
     "native",
     "visible",
 }
@@ -61,6 +62,7 @@ ALLOWED |= {
     "probe": {"errors"},
     "randomness": set(),
     "jsonfile": {"errors"},
+    "cache": set(),
     "native": set(),
 }
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}, "recompute": {"probe", "randomness"}}

@@ -1,8 +1,7 @@
-"""Law 7 for the one linear product: oneDNN's and torch's agree, and a run keeps the one it began with."""
+"""Law 7 for the one linear product: oneDNN's and torch's agree, and one of them is chosen once."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,9 @@ from torch import Tensor
 
 from tests.laws.members import normal
 from tests.nn.ways import needs_tiles
-from tests.train.toy import Task, quiet
-from tests.train.traces import BUSY, terminate
 from weft.errors import ConfigError
 from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.linear import linear, onednn, product_for
-from weft.train.checkpoints import Checkpoints
-from weft.train.loop import train
 
 needs_onednn = pytest.mark.skipif(onednn() is None, reason="this torch has no oneDNN product")
 other_ways = pytest.mark.parametrize(
@@ -27,8 +22,9 @@ other_ways = pytest.mark.parametrize(
 
 
 @pytest.fixture(autouse=True)
-def _fresh() -> object:
+def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> object:
     before = choice.taken()
+    monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
     choice.keep({})
     yield
     choice.keep(before)
@@ -167,14 +163,3 @@ def test_a_name_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("WEFT_CELLS", "quick")
     with pytest.raises(ConfigError, match="WEFT_CELLS: 'quick' came"):
         choice.forced("cells")
-
-
-def test_a_resumed_run_keeps_the_kernels_of_its_checkpoint(tmp_path: Path) -> None:
-    choice.keep({"linear large float32 threads=977": "onednn"})
-    assert train(Task(on_batch=terminate(8)), tmp_path, BUSY, quiet(tmp_path)).reason == "interrupted"
-    saved = Checkpoints(tmp_path, print).newest()
-    assert saved is not None
-    assert saved.state.about.kernels == {"linear large float32 threads=977": "onednn"}
-    choice.keep({})
-    train(Task(), tmp_path, replace(BUSY), quiet(tmp_path))
-    assert choice.taken() == {"linear large float32 threads=977": "onednn"}

@@ -21,7 +21,7 @@ def command() -> None:
     import torch
 
     from weft import __version__, machine
-    from weft.tasks.cache import cache_directory
+    from weft.cache import cache_directory
     from weft.train import devices
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")
@@ -42,7 +42,7 @@ def command() -> None:
     click.echo(
         f"precision auto means {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere"
     )
-    click.echo(f"token stores: {cache_directory()}")
+    click.echo(f"token stores: {cache_directory() / 'stores'}")
     for line in _kernels(device):
         click.echo(line)
     click.echo("measured here, median of 5:")
@@ -60,7 +60,7 @@ def _kernels(device: "torch.device") -> list[str]:
     from weft.nn.cells.gru import GRU
     from weft.nn.cells.lstm import LSTM
     from weft.nn.cells.peephole import Peephole
-    from weft.nn.kernels import choice, triton
+    from weft.nn.kernels import choice, measured, triton
     from weft.nn.kernels.linear import BROAD, product_for
 
     compiled = native.loaded()
@@ -88,7 +88,16 @@ def _kernels(device: "torch.device") -> list[str]:
             cell(x, cell.start(x))
     taken, reasons = choice.taken(), choice.reasons()
     lines.append("kernels, by a probe in float32 (operation is torch's own, native and tiles are compiled):")
-    lines += [f"  {key}: {name} ({reasons.get(key, 'as the run has it')})" for key, name in taken.items()]
+    lines += [f"  {key}: {name} ({reasons[key]})" for key, name in taken.items()]
+    kept = len(list(measured.everything()))
+    where = (
+        f"{kept} choices of this machine are kept in {measured.directory()}"
+        if measured.writable()
+        else (
+            "no choice is kept, since the cache directory cannot be written: set WEFT_CACHE to one that can"
+        )
+    )
+    lines.append(f"  {where}")
     return lines
 
 

@@ -1,8 +1,12 @@
 """weft show: what a run is: its recipe, sizes, scores and checkpoints."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from weft.train.checkpoints import Checkpoints
 
 
 @click.command(short_help="Print a run: its recipe, sizes and scores.")
@@ -24,7 +28,8 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
         total += count
         click.echo(f"  {name:<14}{count:>12,}")
     click.echo(f"  {'all':<14}{total:>12,}\n")
-    index = Checkpoints(run, lambda text: click.echo(f"warning: {text}", err=True)).index()
+    checkpoints = Checkpoints(run, lambda text: click.echo(f"warning: {text}", err=True))
+    index = checkpoints.index()
     for entry in index.validations:
         scores = "  ".join(f"{name} {value:.3f}" for name, value in entry.scores.items() if value is not None)
         mark = "  <- best" if entry.update == index.best else ""
@@ -33,5 +38,21 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
         click.echo(f"the model is the mean of updates {', '.join(map(str, index.mean.of))}")
     kept = sorted(path.name for path in (run / "checkpoints").glob("step-*"))
     click.echo(f"checkpoints: {', '.join(kept) or 'none'}\n")
+    for line in _kernels(checkpoints):
+        click.echo(line)
     click.echo("recipe, every default written out")
     click.echo((run / "recipe.yaml").read_text("utf-8").rstrip())
+
+
+def _kernels(checkpoints: "Checkpoints") -> list[str]:
+    """Where the run was trained and which kernels it used, as its newest checkpoint says."""
+    saved = checkpoints.newest()
+    if saved is None or not saved.state.about.kernels:
+        return []
+    about = saved.state.about
+    where = f" on {about.machine}" if about.machine else ""
+    return [
+        f"trained{where}; kernels that were chosen (docs/kernels.md)",
+        *(f"  {key}: {name}" for key, name in sorted(about.kernels.items())),
+        "",
+    ]

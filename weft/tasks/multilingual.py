@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, ClassVar, Literal
 import numpy as np
 from torch import nn
 
+from weft.cache import cache_directory
 from weft.data.check import check
 from weft.data.joined import Joined
 from weft.data.mixture import Mixture
@@ -24,7 +25,6 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.nn.heads.head import Loss
-from weft.tasks.cache import cache_directory
 from weft.tasks.pairs.batch import PairBatch, collate_pairs
 from weft.tasks.pairs.decoding import Decoding
 from weft.tasks.pairs.evaluation import evaluate, mean_loss
@@ -277,7 +277,7 @@ class Multilingual(Task):
             asking=[self.data.prompt, self.data.names, self.data.targets],
         )
         store = TokenStore.build(
-            cache_directory() / key[:32],
+            cache_directory() / "stores" / key[:32],
             train,
             partial(encode_pairs, asking, self.vocabulary),
             max_length=length,

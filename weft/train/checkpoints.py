@@ -58,7 +58,7 @@ class Checkpoints:
     def __init__(self, run: Path, warn: Callable[[str], None]) -> None:
         self.run = run
         self.directory = run / "checkpoints"
-        self._warn = warn
+        self.warn = warn
 
     def updates(self) -> list[int]:
         """The updates that have a checkpoint, oldest first."""
@@ -142,7 +142,7 @@ class Checkpoints:
                 raise
             except CheckpointError as error:
                 damaged = str(error)
-                self._warn(f"{damaged}; trying the one before it")
+                self.warn(f"{damaged}; trying the one before it")
         if damaged:
             raise CheckpointError(
                 f"{self.directory}: no checkpoint can be loaded, the last one tried: {damaged}; "
@@ -159,7 +159,7 @@ class Checkpoints:
         except FileNotFoundError:
             return Index()
         except (OSError, ValueError) as error:
-            self._warn(f"{self.run / 'checkpoints.json'}: cannot be read ({error}); it is written anew")
+            self.warn(f"{self.run / 'checkpoints.json'}: cannot be read ({error}); it is written anew")
             return Index()
 
     def model(self) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class Checkpoints:
             try:
                 files.remove_directory(self.path(update))
             except OSError as error:
-                self._warn(f"{self.path(update)}: could not be removed ({error.strerror})")
+                self.warn(f"{self.path(update)}: could not be removed ({error.strerror})")
 
     def _replace(self, name: str, data: bytes) -> None:
         try:

@@ -12,8 +12,8 @@ import shutil
 
 import torch
 
+from weft.cache import cache_directory
 from weft.errors import ConfigError
-from weft.tasks.cache import cache_directory
 
 
 def check(device: torch.device) -> None:
@@ -25,7 +25,7 @@ def check(device: torch.device) -> None:
     Raises:
         ConfigError: there is no compiler, or it does not serve.
     """
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_directory().with_name("compiled")))
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_directory() / "compiled"))
     os.environ.setdefault(
         "TORCHINDUCTOR_COMPILE_THREADS", "1"
     )  # else torch leaves processes of its own behind

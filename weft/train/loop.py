@@ -18,7 +18,7 @@ from torch import nn
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.regions import compile_regions
-from weft.train import blueprint, carry, compiling, devices, files, seeds, sharding, weights
+from weft.train import blueprint, carry, compiling, devices, files, kernels, seeds, sharding, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.clock import Clock, Moment, now
 from weft.train.divergence import Divergence
@@ -86,6 +86,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
     at_a_time = 1 if settings.compile else settings.workers  # compiled code draws from torch's own generator
     with (
         seeds.deterministic(settings.deterministic),
+        choice.training(),
         Processes(device) as processes,
         files.claim(run) if processes.first else nullcontext(),
         (report or open_report(run, tensorboard=settings.tensorboard))
@@ -139,7 +140,7 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
 
         def save() -> int:
             if processes.first or sharded:
-                known = about(optimiser, settings) | {"kernels": choice.taken()}
+                known = about(optimiser, settings) | kernels.record()
                 own = criterion.own
                 copy = partial(snapshot_of, model, optimiser, position, history, known, carried, own, part)
                 saving.save(copy, wanted(history, settings))
@@ -204,14 +205,10 @@ def train(task: Any, run: Path, settings: Settings, report: Report | None = None
             asked, *spent = processes.sum([float(bool(interrupts.asked)), *clock.spent()])
             interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
             position, carried = clock.after(before, position, group, taken, Moment(*spent)), taken.carried
-            for kernel in choice.lost():
-                report.warned(
-                    f"{kernel} was used before and is not here; results may differ in the last digits"
-                )
-            if position.update == 1 and (
-                said := unreached(settings.schedule, settings.planned(group.batches))
-            ):
-                report.warned(said)
+            if position.update == 1:
+                kernels.decide(workers, processes, device)
+                if said := unreached(settings.schedule, settings.planned(group.batches)):
+                    report.warned(said)
             if taken.skipped:
                 said = f"{taken.skipped}; this update was left out"
                 if settings.non_finite == "roll_back":

@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from weft.errors import CheckpointError
-from weft.nn.kernels import choice
-from weft.train import optimiser_state, sharding, weights
+from weft.train import kernels, optimiser_state, sharding, weights
 from weft.train.checkpoints import Checkpoints, Saved
 from weft.train.guard import NonFinite
 from weft.train.history import History
@@ -58,7 +57,8 @@ def resume(
                 f"{place}: was trained with {key} {then}, now {now} came; set it back or use another --run"
             )
     # The kernels of before, so that sums are taken in the same order; a forced one stays forced.
-    choice.keep(saved.state.about.kernels)
+    if warning := kernels.restore(saved.state.about):
+        checkpoints.warn(warning)
     batches = len(plan.epoch(position.epoch)) if position.index else position.batches
     if batches != position.batches:
         raise CheckpointError(

@@ -48,12 +48,13 @@ class Workers:
         if self._pool is None:
             yield from map(function, items)
             return
-        with _threads(self.threads // self.count, self.threads):
+        with threads(self.threads // self.count, self.threads):
             yield from self._pool.map(function, items)
 
 
 @contextmanager
-def _threads(inside: int, outside: int) -> Iterator[None]:
+def threads(inside: int, outside: int) -> Iterator[None]:
+    """Let torch use so many threads inside the block, and so many after it."""
     torch.set_num_threads(inside)
     try:
         yield

@@ -1,8 +1,10 @@
-"""Which kernel runs: measured for a few milliseconds when sizes are first met, then kept; or forced.
+"""Which kernel runs: measured once on a machine, then kept; or forced.
 
-There is no table of processors: on one MKL is the slower product, on another the compiled cells are. A run
-writes `taken()` into its checkpoints and a resumed one hands it to `keep`, so that both add in one order
-and resuming stays bit-equal. Forcing holds for the process, since batches are trained in threads:
+There is no table of processors: on one MKL is the slower product, on another the compiled cells are. What
+was measured is kept on disk (measured.py), so that two runs on one machine take the same kernels and add in
+the same order. A training measures in its first update at the latest (weft/train/kernels.py); a size that it
+meets afterwards gets the first way. Its checkpoints hold `taken()`, which a resumed run hands to `keep`.
+Forcing holds for the process, since batches are trained in threads:
 
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
@@ -20,6 +22,8 @@ from typing import Literal, get_args
 import torch
 
 from weft.errors import ConfigError
+from weft.nn.kernels import measured
+from weft.nn.kernels.measured import Measured
 from weft.probe import watching
 
 Cells = Literal["auto", "native", "tiles", "torch", "operation", "written", "triton", "steps"]
@@ -38,7 +42,8 @@ LEVEL = 1.05  # a way must be this much faster than the one named before it to b
 
 _taken: dict[str, str] = {}
 _why: dict[str, str] = {}
-_lost: list[str] = []
+_met: dict[str, Callable[[], None]] = {}
+_phase: Literal["any", "first update", "fixed"] = "any"  # outside a training; in it; after its first update
 _forced: dict[str, str] = {}
 _lock = threading.RLock()
 
@@ -105,7 +110,7 @@ def traced() -> bool:
 
 
 def choose(key: str, ways: Mapping[str, Callable[[], object]]) -> str:
-    """The fastest way for a key; measured the first time.
+    """The way for a key: this process's or this machine's; measured if there is none yet.
 
     Args:
         key: what is computed, with the sizes, dtype and threads that matter.
@@ -115,10 +120,8 @@ def choose(key: str, ways: Mapping[str, Callable[[], object]]) -> str:
     if name is not None and name in ways:
         return name
     with _lock:
-        if key in _taken and _taken[key] not in ways:
-            _lost.append(f"{key}: {_taken[key]}")
         if _taken.get(key) not in ways:
-            _taken[key], _why[key] = _fastest(ways)
+            _taken[key], _why[key] = _decided(key, ways)
         return _taken[key]
 
 
@@ -134,7 +137,7 @@ def taken() -> dict[str, str]:
 
 
 def reasons() -> dict[str, str]:
-    """For each choice that was measured here, the times."""
+    """For each choice that was made here, the reason."""
     with _lock:
         return dict(sorted(_why.items()))
 
@@ -142,18 +145,55 @@ def reasons() -> dict[str, str]:
 def keep(choices: Mapping[str, str]) -> None:
     """Take over the choices of a run, whatever a probe would say now."""
     with _lock:
-        _lost.clear()
         _why.clear()
         _taken.clear()
         _taken.update(choices)
 
 
-def lost() -> list[str]:
-    """Choices that were to be kept but whose way is not there any more; said once."""
+@contextmanager
+def training() -> Iterator[None]:
+    """A training begins with no choice made, as a process of its own would; `fix` ends its measuring."""
+    global _phase
     with _lock:
-        said = list(_lost)
-        _lost.clear()
-        return said
+        before, _phase = (dict(_taken), _phase), "first update"
+        keep({})
+    try:
+        yield
+    finally:
+        with _lock:
+            _met.clear()
+            keep(before[0])
+            _phase = before[1]
+
+
+def meeting() -> bool:
+    """Whether a training is in its first update."""
+    return _phase == "first update"
+
+
+def meet(what: str, decide: Callable[[], None]) -> None:
+    """While `meeting`: note something whose every size is to be decided before `fix`.
+
+    Args:
+        what: is noted once.
+        decide: calls `choose` for each of its sizes, in the number of threads that is set then.
+    """
+    with _lock:
+        _met.setdefault(what, decide)
+
+
+def met() -> list[Callable[[], None]]:
+    """What was noted, in the order of the names."""
+    with _lock:
+        return [decide for _, decide in sorted(_met.items())]
+
+
+def fix() -> None:
+    """From here to the end of the training, no clock decides: what is new gets the first way."""
+    global _phase
+    with _lock:
+        _met.clear()
+        _phase = "fixed"
 
 
 def threads() -> int:
@@ -161,11 +201,23 @@ def threads() -> int:
     return torch.get_num_threads()
 
 
-def _fastest(ways: Mapping[str, Callable[[], object]]) -> tuple[str, str]:
+def _decided(key: str, ways: Mapping[str, Callable[[], object]]) -> Measured:
+    first = next(iter(ways))
     if len(ways) == 1:
-        return next(iter(ways)), "the only way here"
-    if torch.are_deterministic_algorithms_enabled():  # a clock does not decide what is to come out twice
-        return next(iter(ways)), "the first way, since training is deterministic"
+        return Measured(first, "the only way here")
+    if torch.are_deterministic_algorithms_enabled():  # the same on every machine with these ways
+        return Measured(first, "the first way, since training is deterministic")
+    if _phase == "fixed":
+        return Measured(first, "the first way, since it was first met after the first update")
+    names = list(ways)
+    kept = measured.find(key, names)
+    if kept is None and measured.writable():
+        kept = measured.keep(key, names, Measured(*_fastest(ways)))
+    # What cannot be kept would be measured anew by the next run, perhaps with another result.
+    return kept or Measured(first, "the first way, since the cache directory cannot be written")
+
+
+def _fastest(ways: Mapping[str, Callable[[], object]]) -> tuple[str, str]:
     best = dict.fromkeys(ways, float("inf"))
     begun = time.perf_counter()
     for round_ in range(1 + ROUNDS[1]):

@@ -8,8 +8,10 @@ triton     kernels for a GPU, without an operation        fused.py
 steps      the plain loop                                 steps.py
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
+from itertools import product, starmap
 from typing import NamedTuple
 
 import torch
@@ -22,6 +24,8 @@ from weft.nn.padding import looked_at
 
 PROBE = 2e8  # multiplications of a probe's piece, some milliseconds
 STEPS = (16, 64)  # what is done once a call, packing weights for one, must not weigh more than in a long one
+FEW = 8  # rows, or steps: with fewer, what is done once a call weighs more than the products
+ROWS = {False: 4, True: 32}  # of a probe with few, with many
 
 Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], h, c [B, H]
 Way = Callable[..., Result]
@@ -44,6 +48,28 @@ class Given(NamedTuple):
         return [tensor for tensor in self[:-1] if tensor is not None]
 
 
+class Kind(NamedTuple):
+    """A class of sizes for which one choice is made."""
+
+    many_rows: bool
+    many_steps: bool
+    training: bool
+    mostly_padding: bool = False
+
+
+class Sizes(NamedTuple):
+    """The shapes of a layer's tensors, without rows and steps."""
+
+    inputs: int
+    size: int
+    cell_state: bool
+    weight_x: tuple[int, ...]
+    weight_h: tuple[int, ...]
+    bias: tuple[int, ...]
+    extra: tuple[int, ...] | None
+    dtype: torch.dtype
+
+
 def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | None) -> Result:
     """A layer.
 
@@ -57,7 +83,8 @@ def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | 
         ConfigError: the way that is forced cannot compute this.
     """
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
-    ways = _ways(cell, given, operation, compiled_too=asked != "torch")
+    compiled_too = asked != "torch"
+    ways = _ways(cell, given, operation, compiled_too=compiled_too)
     asked = "auto" if asked == "torch" else asked
     if asked == "steps" or not len(given.x):  # without rows there is nothing to measure
         return steps.run(cell, *given)
@@ -71,13 +98,17 @@ def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | 
         if asked not in ways:
             raise ConfigError(f"{cell}: {asked} came, but {_why_not(cell, asked, given)}")
         return ways[asked](*given)
+    if choice.meeting() and given.x.device.type == "cpu" and not choice.traced():
+        sizes = _sizes(given)
+        choice.meet(f"{cell} {sizes}", partial(_decide, cell, sizes, operation, compiled_too=compiled_too))
     if len(ways) == 1:
         return next(iter(ways.values()))(*given)
     training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given.tensors())
-    key = _key(cell, given, training) + ("" if "native" in ways else " without compiled code")
-    name = choice.known(key)
+    padding = operation is not None and "operation" not in ways
+    kind = Kind(len(given.x) >= FEW, given.x.shape[1] >= FEW, training, padding)
+    name = choice.known(_key(cell, given, ways, kind))
     if name not in ways:
-        name = choice.choose(key, {name: partial(_piece, way, given, training) for name, way in ways.items()})
+        name = _choose(cell, _sizes(given), ways, kind)
     return ways[name](*given)
 
 
@@ -132,28 +163,67 @@ def _mostly_padding(mask: Tensor | None) -> bool:
     return mask is not None and float(mask.sum()) < 0.75 * mask.numel()
 
 
-def _key(cell: str, given: Given, training: bool) -> str:
-    rows, steps, inputs = given.x.shape
-    rows = min(64, 1 << (rows - 1).bit_length())
+def _sizes(given: Given) -> Sizes:
+    shapes = tuple(tuple(t.shape) for t in (given.weight_x, given.weight_h, given.bias))
+    extra = None if given.extra is None else tuple(given.extra.shape)
+    dtype = torch.float32 if torch.is_autocast_enabled("cpu") else given.x.dtype
+    return Sizes(given.x.shape[2], given.h.shape[1], given.c is not None, *shapes, extra, dtype)
+
+
+def _decide(cell: str, sizes: Sizes, operation: Way | None, *, compiled_too: bool) -> None:
+    """Choose for every kind of call that this layer may get outside autocast, now."""
+    padding = (False, True) if native.tiles() else (False,)  # without tiles one way is left for padding
+    for kind in starmap(Kind, product((True, False), (True, False), (True, False), padding)):
+        mask = torch.zeros(1, 1, dtype=torch.bool) if kind.mostly_padding else None
+        given = _sample(sizes, rows=1, steps=1, mask=mask)
+        ways = _ways(cell, given, operation, compiled_too=compiled_too)
+        if len(ways) > 1:
+            _choose(cell, sizes, ways, kind)
+
+
+def _choose(cell: str, sizes: Sizes, ways: dict[str, Way], kind: Kind) -> str:
+    rows = ROWS[kind.many_rows]
+    steps = _steps(sizes, rows, kind.training) if kind.many_steps else 1
+    given = _sample(sizes, rows, steps)
+    pieces = {name: partial(_piece, way, given, kind.training) for name, way in ways.items()}
+    return choice.choose(_key(cell, given, ways, kind), pieces)
+
+
+def _key(cell: str, given: Given, ways: dict[str, Way], kind: Kind) -> str:
+    rows, steps = (f"{'>=' if many else '<'}{FEW}" for many in kind[:2])
     return (
-        f"{cell} inputs={inputs} size={given.h.shape[1]} rows<={rows}{'+' if rows == 64 else ''} "
-        f"steps{'<' if steps < 8 else '>='}8 threads={choice.threads()} {_kind(given.x.dtype)} "
-        f"{'training' if training else 'inference'}"
+        f"{cell} inputs={given.x.shape[2]} size={given.h.shape[1]} rows{rows} steps{steps} "
+        f"threads={choice.threads()} {_name(given.x.dtype)} {'training' if kind.training else 'inference'}"
+        f"{' mostly padding' if kind.mostly_padding else ''}"
+        f"{'' if 'native' in ways else ' without compiled code'}"
     )
 
 
-def _kind(dtype: torch.dtype) -> str:
+def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
+def _steps(sizes: Sizes, rows: int, training: bool) -> int:
+    work = math.prod(sizes.weight_x) + math.prod(sizes.weight_h)
+    return max(STEPS[0], min(STEPS[1], int(PROBE / (work * rows * (3 if training else 1)))))
+
+
+def _sample(sizes: Sizes, rows: int, steps: int, mask: Tensor | None = None) -> Given:
+    """Tensors of these sizes that make no number grow; draws no random number."""
+
+    def full(shape: tuple[int, ...]) -> Tensor:
+        return torch.full(shape, 1 / shape[-1], dtype=sizes.dtype)
+
+    weights = (full(shape) for shape in (sizes.weight_x, sizes.weight_h, sizes.bias))
+    x, h = full((rows, steps, sizes.inputs)), torch.zeros(rows, sizes.size, dtype=sizes.dtype)
+    c = h.clone() if sizes.cell_state else None
+    return Given(x, h, c, *weights, None if sizes.extra is None else full(sizes.extra), mask)
+
+
 def _piece(way: Way, given: Given, training: bool) -> None:
-    """A few steps, forward and, in training, backward; draws no random number."""
-    work = given.weight_x.numel() + given.weight_h.numel()
-    steps = int(PROBE / (work * len(given.x) * (3 if training else 1)))
-    steps = min(given.x.shape[1], max(STEPS[0], min(STEPS[1], steps)))
+    """A few steps, forward and, in training, backward."""
     with torch.inference_mode(False), torch.set_grad_enabled(training):
-        tensors = [t if t is None else t.detach().clone().requires_grad_(training) for t in given[:-1]]
-        tensors[0] = torch.full_like(given.x[:, :steps], 0.1, requires_grad=training)
+        tensors = [None if t is None else t.detach().requires_grad_(training) for t in given[:-1]]
         y, *_ = way(*tensors, None)
         if training:
             torch.autograd.grad(

@@ -8,7 +8,7 @@ Read next: choice.py, tiles.py, lstm.py, cross_entropy.py.
 """
 
 import functools
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -21,9 +21,13 @@ from weft.nn.kernels.lowered import lowered
 
 SMALL = 1 << 20  # multiplications below which a call costs more than the product
 LARGE = 1 << 25
-PROBES = {"small": (64, 256, 512), "large": (256, 512, 512)}  # rows, inputs, outputs
+Size = Literal["small", "large"]
+PROBES: dict[Size, tuple[int, int, int]] = {
+    "small": (64, 256, 512),
+    "large": (256, 512, 512),
+}  # rows, in, out
 BROAD = 120  # rows times outputs by their sum: how often each number is used that must be cut for the tiles
-PROBES_BROAD = {"small": (256, 128, 256), "large": (512, 256, 512)}
+PROBES_BROAD: dict[Size, tuple[int, int, int]] = {"small": (256, 128, 256), "large": (512, 256, 512)}
 
 
 def linear(
@@ -69,19 +73,34 @@ def product_for(multiplications: int, breadth: float = 0) -> str:
         multiplications: of the product.
         breadth: its rows times its outputs, by their sum.
     """
-    size = "large" if multiplications >= LARGE else "small"
+    size: Size = "large" if multiplications >= LARGE else "small"
     broad = breadth >= BROAD and native.tiles()
-    key = f"linear {size} float32{' broad' if broad else ''} threads={choice.threads()}"
-    ways = ["torch", *(["onednn"] if onednn() is not None else []), *(["tiles"] if broad else [])]
-    name = choice.known(key)
-    if name in ways:
-        return name
-    if len(ways) == 1:
-        return choice.choose(key, {"torch": lambda: None})
+    ways = _products(broad)
+    name = choice.known(_key(size, broad))
+    return name if name in ways else _fastest(size, broad)
+
+
+def decide() -> None:
+    """Choose for every product, now."""
+    for size in PROBES:
+        for broad in (False, True) if native.tiles() else (False,):
+            _fastest(size, broad)
+
+
+def _key(size: Size, broad: bool) -> str:
+    return f"linear {size} float32{' broad' if broad else ''} threads={choice.threads()}"
+
+
+def _products(broad: bool) -> list[str]:
+    return ["torch", *(["onednn"] if onednn() is not None else []), *(["tiles"] if broad else [])]
+
+
+def _fastest(size: Size, broad: bool) -> str:
     rows, inputs, outputs = (PROBES_BROAD if broad else PROBES)[size]
-    with torch.no_grad(), torch.autocast("cpu", enabled=False):
+    with torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False):
         x, weight = torch.full((rows, inputs), 0.5), torch.full((outputs, inputs), 0.25)
-        return choice.choose(key, {way: functools.partial(_product, x, weight, None, way) for way in ways})
+        pieces = {way: functools.partial(_product, x, weight, None, way) for way in _products(broad)}
+        return choice.choose(_key(size, broad), pieces)
 
 
 def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> str:

@@ -8,8 +8,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from weft.cache import cache_directory
 from weft.data.store import TokenStore, content_key
-from weft.tasks.cache import cache_directory
 from weft.tasks.pairs.data import PairData
 from weft.tasks.pairs.reading import SourceReader
 from weft.tasks.task import Progress
@@ -72,7 +72,7 @@ def stored(
         reading=[reading.cut, reading.copies],
     )
     store = TokenStore.build(
-        cache_directory() / key[:32],
+        cache_directory() / "stores" / key[:32],
         text,
         reading.counted(target),
         max_length=length,

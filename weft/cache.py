@@ -1,0 +1,16 @@
+"""Where a user keeps what can be made again: token stores, compiled blocks, measured kernels."""
+
+import os
+from pathlib import Path
+
+
+def cache_directory() -> Path:
+    """$WEFT_CACHE, or weft in the user's cache directory.
+
+    Raises:
+        RuntimeError: the user has no home directory and neither variable is set.
+    """
+    own = os.environ.get("WEFT_CACHE")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weft"

@@ -1,0 +1,170 @@
+"""What was measured on this machine, kept on disk: a kernel is chosen by a clock once, not once a process.
+
+One small file a choice, in the user's cache directory, in a folder for everything that a speed depends on:
+processor, torch, compiled code, versions. The first file written counts: of two processes that measure the
+same thing, the later one takes over what the earlier one wrote. Read next: choice.py.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from weft import __version__, jsonfile, native
+from weft.cache import cache_directory
+
+LARGEST = 2**16
+SETTINGS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
+"""Environment variables that limit which instructions the libraries use."""
+
+
+class Measured(NamedTuple):
+    """A choice: the way, and the times that decided."""
+
+    way: str
+    why: str
+
+
+def machine() -> str:
+    """What the speed and the rounding of a kernel depend on, for people.
+
+    Example:
+        >>> "torch" in machine()
+        True
+    """
+    compiled = native.loaded()
+    code = compiled.reason if compiled.library else "none"
+    limits = [f"{name}={os.environ[name]}" for name in SETTINGS if os.environ.get(name)]
+    return ", ".join(
+        [
+            _processor()[0],
+            f"torch {torch.__version__} ({torch.backends.cpu.get_cpu_capability()})",
+            f"compiled code: {code}",
+            *limits,
+        ]
+    )
+
+
+def directory() -> Path:
+    """The folder of this machine's choices.
+
+    Raises:
+        RuntimeError: there is no home directory to put it in.
+    """
+    return cache_directory() / "kernels" / _name(str(machine()))
+
+
+def find(key: str, ways: Collection[str]) -> Measured | None:
+    """What was chosen for a key among these ways on this machine, None before the first time."""
+    try:
+        return _read(_path(key, ways), ways)
+    except RuntimeError:
+        return None
+
+
+def keep(key: str, ways: Collection[str], chosen: Measured) -> Measured | None:
+    """Write a choice, unless another process was first: then its choice counts and is returned.
+
+    Returns:
+        The choice that is on disk now, None where it cannot be written.
+    """
+    try:
+        path = _path(key, ways)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    except (OSError, RuntimeError):
+        return None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"key": key, **chosen._asdict()}, file)
+        try:
+            os.link(name, path)  # unlike a rename, it fails where the file exists
+        except FileExistsError:
+            if _read(path, ways) is None:  # cut off by a crash of the machine
+                os.replace(name, path)
+        return _read(path, ways)
+    except OSError:
+        return None
+    finally:
+        with suppress(OSError):
+            os.unlink(name)
+
+
+def writable() -> bool:
+    """Whether choices can be kept."""
+    try:
+        folder = directory()
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def everything() -> Iterator[tuple[str, Measured]]:
+    """Every choice that is kept for this machine: key and choice, sorted by key."""
+    found = []
+    with suppress(OSError, RuntimeError):
+        for path in directory().glob("*.json"):
+            one = _parsed(path)
+            if one is not None:
+                found.append((str(one["key"]), Measured(one["way"], one["why"])))
+    yield from sorted(found)
+
+
+def _path(key: str, ways: Collection[str]) -> Path:
+    name = hashlib.blake2b(f"{key} of {', '.join(ways)}".encode(), digest_size=12).hexdigest()
+    return directory() / f"{name}.json"
+
+
+def _read(path: Path, ways: Collection[str]) -> Measured | None:
+    one = _parsed(path)
+    return Measured(one["way"], one["why"]) if one is not None and one["way"] in ways else None
+
+
+def _parsed(path: Path) -> dict[str, Any] | None:
+    try:
+        one = jsonfile.read(path, LARGEST)
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("key", "way", "why"))
+    return one if whole else None
+
+
+def _name(described: str) -> str:
+    exact = f"{described} {_processor()[1]} weft {__version__} {_compiled()}"
+    return f"torch-{torch.__version__}-{hashlib.blake2b(exact.encode(), digest_size=8).hexdigest()}"
+
+
+@functools.cache
+def _processor() -> tuple[str, str]:
+    """Its name, and the names of its instructions."""
+    name, flags = platform.processor() or platform.machine(), ""
+    with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file:
+            title, _, value = (part.strip() for part in line.partition(":"))
+            if title == "model name":
+                name = value
+            elif title in ("flags", "Features"):
+                flags = value
+            elif not title:
+                break  # the others are like the first
+    return name, flags
+
+
+@functools.cache
+def _compiled() -> str:
+    """A digest of the compiled cells: other code has other speeds."""
+    library = native.loaded().library
+    if library is None:
+        return ""
+    with suppress(OSError):
+        return hashlib.blake2b(Path(library._name).read_bytes(), digest_size=8).hexdigest()
+    return str(native.VERSION)
