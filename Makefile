@@ -8,7 +8,7 @@
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all check audit sbom lock format docs clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-forced check audit sbom lock format docs clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -22,6 +22,12 @@ TESTERS := .[test,serve-tests]
 DEVELOPERS := .[test,serve-tests,dev]
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
+
+NUMERIC := tests/laws tests/oracles tests/nn tests/search tests/train
+# Limited for oneDNN alone, torch still asks it for its LSTM in bfloat16, which it then has not.
+FORCED := ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2,ONEDNN_MAX_CPU_ISA=AVX2,MKL_ENABLE_INSTRUCTIONS=AVX2
+KERNELS := tests/laws/test_cells.py $(wildcard tests/nn/test_*_kernel.py) tests/nn/test_choice.py tests/train/test_kernels.py
+WAYS := WEFT_CELLS=torch WEFT_CELLS=steps WEFT_LINEAR=torch WEFT_LINEAR=onednn
 
 # pip: what it is doing is shown, and every 20 seconds that it still works; all it says goes to .venv/setup.log
 define install
@@ -51,6 +57,19 @@ test: $(VENV)/ready-test
 test-all: $(VENV)/ready-test
 	@echo "make test-all: every test, the slow ones too"
 	@$(QUIET) $(RUN) -m pytest -n auto --maxprocesses 8 --dist worksteal $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory test-forced
+
+# As on processors with fewer instructions, and with kernels forced: nothing may depend on how one machine rounds.
+test-forced: $(VENV)/ready-test
+	@set -e; for way in $(FORCED); do \
+	    echo "make test-forced: $$way"; \
+	    env $(QUIET) $$(echo $$way | tr , ' ') $(RUN) -m pytest -q -n auto --maxprocesses 8 --dist worksteal \
+	        -m "not slow" -k "not bfloat16" $(NUMERIC) $(PYTEST_ARGS); \
+	done; for way in $(WAYS); do \
+	    echo "make test-forced: $$way"; \
+	    env $(QUIET) $$way $(RUN) -m pytest -q -n auto --maxprocesses 8 --dist worksteal -m "not slow" $(KERNELS) \
+	        $(PYTEST_ARGS); \
+	done
 
 check: $(VENV)/ready-dev
 	@echo "make check: format (ruff)"

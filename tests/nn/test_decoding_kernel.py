@@ -14,7 +14,7 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels import choice
+from weft.nn.kernels import choice, decoding
 from weft.probe import editing, probe
 from weft.tasks.pairs.searching import lowered
 from weft.tree import fan, keep_sources, reorder
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 compiled_ways = pytest.mark.parametrize("way", COMPILED)
 SOURCES, BEAM, FEATURES = 3, 4, 20
+WIDE_HEAD = 100
 FORMS: dict[str, dict[str, Any]] = {
     "before": {},
     "after": {"norm": "after"},
@@ -36,7 +37,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "no bias": {"bias": False},
     "learned positions": {"positions": "learned"},
     "odd sizes": {"size": 42, "num_heads": 3, "inner": 50},
-    "wide": {"size": 200, "num_heads": 2, "inner": 333},
+    "wide": {"size": 2 * WIDE_HEAD, "num_heads": 2, "inner": 333},
 }
 
 
@@ -81,7 +82,9 @@ def test_a_search_by_compiled_code_is_one_by_the_modules(form: str, looks: bool,
     exact = searched(decoder(torch.float64, looks=looks, **FORMS[form]), "torch", looks=looks)
     model = decoder(looks=looks, **FORMS[form])
     called = _calls(model, looks, way)
-    assert called == 11  # else the modules would be compared with themselves
+    most = decoding.MOST_REGISTERS * native.loaded().width  # numbers of a head; in AVX2 fewer than in AVX-512
+    fits = form != "wide" or most >= WIDE_HEAD
+    assert called == (11 if fits else 0)  # else the modules would be compared with themselves
     for mine, true in zip(searched(model, way, looks=looks), exact, strict=True):
         close(mine.double(), true, 2e-5)
 
@@ -200,7 +203,8 @@ def test_in_bfloat16_a_transformer_writes_by_compiled_code_too() -> None:
     head = Categorical(48, 30)
     model = Generator(Tokens(30, FEATURES), written, head, encoder=encoder, source_embed=Tokens(30, FEATURES))
     ids = torch.randint(4, 30, (3, 6), generator=torch.Generator().manual_seed(2))
-    half = lowered(model.eval())
+    with choice.use(cells="auto"):
+        half = lowered(model.eval())
     assert half.decoder.blocks[0].network.first.weight.dtype == torch.float32
     assert half.head.weight.dtype == half.encoder.blocks[0].network.first.weight.dtype == torch.bfloat16
     for way in ("auto", "torch"):

@@ -25,7 +25,8 @@ CPU = torch.device("cpu")
 def _fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
     before = torch.get_num_threads()
-    yield
+    with choice.use(cells="auto", linear="auto"):  # whatever is forced for the suite
+        yield
     torch.set_num_threads(before)
 
 
