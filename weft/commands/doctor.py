@@ -88,7 +88,7 @@ def _kernels(device: "torch.device") -> list[str]:
             cell(x, cell.start(x))
     taken, reasons = choice.taken(), choice.reasons()
     lines.append("kernels, by a probe in float32 (operation is torch's own, native and tiles are compiled):")
-    lines += [f"  {key}: {name} ({reasons[key]})" for key, name in taken.items()]
+    lines += [f"  {key}: {name} ({reasons.get(key, 'as the run has it')})" for key, name in taken.items()]
     kept = len(list(measured.everything()))
     where = (
         f"{kept} choices of this machine are kept in {measured.directory()}"
