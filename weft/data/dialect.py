@@ -34,7 +34,14 @@ def mark_of(line: str) -> str:
         >>> mark_of("day;a,b;c"), mark_of('"a;b",c'), mark_of("one cell")
         (';', ',', ',')
     """
-    return max(MARKS, key=lambda mark: len(next(csv.reader([line], delimiter=mark), [])))
+    return max(MARKS, key=lambda mark: _count(line, mark))
+
+
+def _count(line: str, mark: str) -> int:
+    try:
+        return len(next(csv.reader([line], delimiter=mark), []))
+    except csv.Error:  # a cell is longer than the library reads, so this mark does not cut the line
+        return 0
 
 
 def with_points(rows: Sequence[Row], mark: str) -> Sequence[Row]:

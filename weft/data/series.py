@@ -28,6 +28,10 @@ LONG = ("unique_id", "ds", "y")
 GATHERED = ("mean", "sum", "first", "last", "min", "max")
 
 
+MOST_COLUMNS = 100_000
+"""Of a CSV table: each is a series with a name, a scale and windows of its own."""
+
+
 class Series(NamedTuple):
     """One or several values measured at the same times, from the first measured row to the last."""
 
@@ -98,7 +102,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
         columns: tuple[str, ...] = ("y",)
     else:
         place = time_column(path, header, which.time, rows)
-        beside = {column_of(path, header, name) for name in (*which.known, *which.past)} | {place, group}
+        beside = {*columns_of(path, header, (*which.known, *which.past)), place, group}
         columns = tuple(which.targets) or tuple(name for n, name in enumerate(header) if n not in beside)
     if long and len(columns) != 1:
         raise ConfigError(
@@ -113,9 +117,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
         groups.setdefault(str(row[group]) if long else "", []).append((line, row))
     if not groups:
         raise DataError(f"{path}: no row of numbers; a header and rows are needed")
-    kinds = [
-        [column_of(path, header, name) for name in names] for names in (columns, which.known, which.past)
-    ]
+    kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
     if place >= 0:
         which = which._replace(dates=order_of(path, [(line, row[place]) for line, row in rows], which.dates))
     series, zones, notes = [], set(), []
@@ -137,6 +139,11 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     lines = read_lines(path)
     head = next(lines, "")
     mark = mark_of(head)
+    if (count := head.count(mark) + 1) > MOST_COLUMNS:
+        raise DataError(
+            f"{path}: expected at most {MOST_COLUMNS:,} columns, got {count:,}; give fewer, or one row for "
+            "each series and time (unique_id, ds, y)"
+        )
     reader = csv.reader((line + "\n" for line in chain([head], lines)), delimiter=mark)
     try:
         rows = [(reader.line_num, row) for row in reader if row]
@@ -167,18 +174,31 @@ def column_of(path: Path, header: list[str], name: str) -> int:
     Raises:
         ConfigError: there is none.
     """
-    lower = [one.lower() for one in header]
-    if name not in header and name.lower() not in lower:
-        raise ConfigError(f"{path}: has no column {name!r}; it has {', '.join(header)[:300]}")
-    return header.index(name) if name in header else lower.index(name.lower())
+    return columns_of(path, header, [name])[0]
+
+
+def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[int]:
+    """The numbers of several columns; of two columns of one name, or one but for its case, the first.
+
+    Raises:
+        ConfigError: one is not there.
+    """
+    exact = {name: number for number, name in reversed(list(enumerate(header)))}
+    folded = {name.lower(): number for number, name in reversed(list(enumerate(header)))}
+    for name in names:
+        if name not in exact and name.lower() not in folded:
+            raise ConfigError(f"{path}: has no column {name!r}; it has {', '.join(header[:30])[:300]}")
+    return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
 
 
 def _check_apart(columns: Sequence[str], which: Columns) -> None:
     """See that no column is two things."""
     names = [*columns, *which.known, *which.past]
-    twice = next((name for n, name in enumerate(names) if name in names[:n]), None)
-    if twice is not None:
-        raise ConfigError(f"column {twice!r} is named twice; it is one of: targets, known, past")
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise ConfigError(f"column {name!r} is named twice; it is one of: targets, known, past")
+        seen.add(name)
 
 
 def _series(

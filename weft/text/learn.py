@@ -17,6 +17,10 @@ UNKNOWN = SPECIALS[1]
 MOST_WORDS = 20_000_000
 """Running words that byte-pair merges are counted on; a larger corpus has its counts divided."""
 
+LONGEST_WORD = 1000
+"""Letters of a word that pieces are learnt from; a longer one is several, as the library's time grows with
+the square of the longest."""
+
 _FEW = 2  # a merge or a piece seen once is the spelling of one word, not of a language
 
 
@@ -60,6 +64,7 @@ def learn(
             f"characters, with the special symbols {least}; set size to {least} or more, or raise min_count "
             "to leave out rare characters"
         )
+    words = _in_parts(words)
     if kind == "bpe":
         return _bpe(words, alphabet, size, min_count, progress)
     return _unigram(words, alphabet, size)
@@ -71,6 +76,17 @@ def _characters(words: Counter[str]) -> Counter[str]:
         for mark in word:
             counts[mark] += count
     return counts
+
+
+def _in_parts(words: Counter[str]) -> Counter[str]:
+    if max(map(len, words)) <= LONGEST_WORD:
+        return words
+    parts: Counter[str] = Counter()
+    for word, count in words.items():
+        for start in range(0, len(word), LONGEST_WORD):
+            part = word[start : start + LONGEST_WORD]
+            parts[part if not start else f" {part}"] += count
+    return parts
 
 
 def _listed(counts: Counter[str], kind: str, size: int | None, min_count: int) -> models.Model:

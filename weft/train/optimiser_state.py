@@ -13,6 +13,14 @@ from torch import Tensor, nn
 from weft.errors import CheckpointError
 from weft.train.sharding import rows
 
+_LIKE_PARAMETER = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "sum"}
+_NEEDED = {
+    "Adam": {"step", "exp_avg", "exp_avg_sq"},
+    "AdamW": {"step", "exp_avg", "exp_avg_sq"},
+    "Adagrad": {"step", "sum"},
+}
+"""What torch's optimisers look up without asking, by the name of the class."""
+
 
 class Remembered(NamedTuple):
     """An optimiser's state.
@@ -45,7 +53,7 @@ def restore(
     """Put a state back, into an optimiser as it was built.
 
     Raises:
-        CheckpointError: the state is of a parameter that the model has not.
+        CheckpointError: the state is of a parameter that the model has not, or of a wrong type or shape.
     """
     by_name: dict[str, dict[str, Any]] = {}
     own = dict(model.named_parameters())
@@ -62,5 +70,26 @@ def restore(
             f"{place}: the optimiser remembers {foreign[0]}, which this recipe does not train; "
             "use the recipe it was trained with, or another --run"
         )
+    needed = _NEEDED.get(type(optimiser).__name__, set())
+    for name, state in by_name.items():
+        wrong = [f"{key} is missing" for key in needed if key not in state]
+        wrong += [problem for key, value in state.items() if (problem := _problem(key, value, own[name]))]
+        if wrong:
+            raise CheckpointError(
+                f"{place}: the optimiser's state of {name} does not fit it ({min(wrong)}); "
+                "restore the checkpoint from a copy, or remove it"
+            )
     packed["state"] = {index: by_name[name] for index, name in enumerate(order) if name in by_name}
     optimiser.load_state_dict(packed)
+
+
+def _problem(key: str, value: Any, parameter: Tensor) -> str:
+    if isinstance(value, Tensor) and not value.is_floating_point():
+        return f"{key} is {str(value.dtype).removeprefix('torch.')}, not a real number"
+    if key in _LIKE_PARAMETER and isinstance(value, Tensor) and value.shape != parameter.shape:
+        return f"{key} is {list(value.shape)}, not {list(parameter.shape)}"
+    if key in _LIKE_PARAMETER and not isinstance(value, Tensor) and value is not None:
+        return f"{key} is no tensor"
+    if key == "step" and isinstance(value, Tensor) and value.numel() != 1:
+        return f"{key} is {list(value.shape)}, not one number"
+    return ""
