@@ -106,12 +106,11 @@ INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, int register
   }
 }
 
-// The sums of MR rows and NV registers, whatever the cell: `apart` numbers lie between the registers of a row, units of
-// one gate or gates of one unit. xn: GRU's candidate apart, else NULL.
-template <int NV, int MR>
-INLINE void sums_forward(const Forward &f, Int t, Int row, Int u, Int apart, Int GH, const float *ph, const float *px,
-                           V *sums, V *xn) {
-  const Int H = f.H, at = t * f.B + row, step = apart == W ? W : 0;
+// The sums of MR rows and NV registers, whatever the cell. PLAIN: registers of units, W apart; else gates of the same
+// units, H apart (which may be W as well). xn: GRU's candidate apart, else NULL.
+template <int NV, int MR, bool PLAIN>
+INLINE void sums_forward(const Forward &f, Int t, Int row, Int u, Int GH, const float *ph, const float *px, V *sums, V *xn) {
+  const Int H = f.H, at = t * f.B + row, apart = PLAIN ? W : H, step = PLAIN ? W : 0;
   V acc[MR][NV];
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++)
@@ -130,7 +129,7 @@ INLINE void sums_forward(const Forward &f, Int t, Int row, Int u, Int apart, Int
 
 template <int NV, int MR>
 NOINLINE void sums_of_units(const Forward &f, Int t, Int row, Int u, const float *ph, const float *px, V *sums) {
-  sums_forward<NV, MR>(f, t, row, u, W, f.H, ph, px, sums, nullptr);
+  sums_forward<NV, MR, true>(f, t, row, u, f.H, ph, px, sums, nullptr);
 }
 
 template <int CELL, int NV>
@@ -142,7 +141,7 @@ inline void block_forward(const Forward &f, Int t, Int first, Int last, Int u, I
     if constexpr (CELL >= ELMAN)  // one copy for both
       sums_of_units<NV, MR>(f, t, row, u, ph, px, sums);
     else  // the sums of gates stay in registers: a copy for all cells was 4 % slower with 128 units
-      sums_forward<NV, MR>(f, t, row, u, f.H, gates(CELL) * f.H, ph, px, sums, CELL == GRU ? xn : nullptr);
+      sums_forward<NV, MR, false>(f, t, row, u, gates(CELL) * f.H, ph, px, sums, CELL == GRU ? xn : nullptr);
     finish_forward<CELL, MR>(f, t, row, u, NV, sums, xn);
   });
 }
