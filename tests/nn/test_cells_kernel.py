@@ -103,7 +103,15 @@ def test_law_7_compiled_is_the_loop(cell: str, lengths: list[int] | None, thread
 @pytest.mark.parametrize(
     "shape",
     # the last two: as many units as a register of AVX2 and of AVX-512 has numbers
-    [(1, 3, 5, 67), (2, 2, 131, 17), (13, 2, 1, 1), (3, 1, 7, 131), (40, 3, 20, 48), (7, 3, 5, 8), (7, 3, 5, 16)],
+    [
+        (1, 3, 5, 67),
+        (2, 2, 131, 17),
+        (13, 2, 1, 1),
+        (3, 1, 7, 131),
+        (40, 3, 20, 48),
+        (7, 3, 5, 8),
+        (7, 3, 5, 16),
+    ],
     ids=str,
 )
 def test_every_tile_of_rows_and_units(cell: str, shape: tuple[int, int, int, int], way: str) -> None:
