@@ -34,7 +34,7 @@ class Trace:
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_bytes().splitlines()]
         timed = {"tokens_per_second", "tokens_per_cpu_second", "seconds", "cpu_seconds", "seconds_left"}
         self.lines = [{k: v for k, v in line.items() if k not in timed} for line in lines]
-        self.ids, self.outcome = ids, outcome
+        self.ids, self.outcome = ids, outcome._replace(samples=())  # of this process alone
 
     def differs(self, other: "Trace") -> list[str]:
         mine, theirs = vars(self), vars(other)
