@@ -6,7 +6,7 @@
 
 A ratio is torch.nn's time by ours: 2 is twice as fast. "auto" is what a user gets, "torch" is Weft without
 its compiled code. Beside each aim stands PASS or below; ">= 1.0x" is met from 0.97. Read next:
-cells_besides.py (memory, packed sequences, bfloat16), weft/nn/kernels/layer.py.
+cells_besides.py (memory, packed sequences, bfloat16), weft/nn/kernels/cells/layer.py.
 """
 
 import argparse

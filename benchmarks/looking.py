@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from tests.serve.browser import Browser, found
-from weft.inspect.alignment import heat_map
+from weft.figures.alignment import heat_map
+from weft.figures.picture import png, svg
 from weft.inspect.page.html import Head, document
-from weft.inspect.picture import png, svg
 from weft.inspect.views.view import matrix
 
 SIDE = 200

@@ -38,7 +38,7 @@ def main() -> None:
 
 def _trained(folder: Path, sums: Path, temperature: float, updates: int) -> None:
     from weft import cli
-    from weft.tasks.translate import Translate
+    from weft.tasks.translate.task import Translate
 
     counted, sizes, collate = [0, 0], [0, 0], Translate.collate
 

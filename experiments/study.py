@@ -22,8 +22,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import nn
 
-from weft.inspect.colours import BARS, GRID, INK
-from weft.inspect.picture import save
+from weft.figures.colours import BARS, GRID, INK
+from weft.figures.picture import save
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "claims"
 STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)

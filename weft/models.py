@@ -1,7 +1,7 @@
 """Whole models: parts put together. Generator writes sequences, Predictor says what they are.
 
 Read next: nn/encoders/encoder.py and nn/decoders/decoder.py for the parts; search/beam.py, which
-drives `step`; tasks/translate.py, which builds one from a recipe.
+drives `step`; tasks/translate/task.py, which builds one from a recipe.
 """
 
 from collections.abc import Callable

@@ -12,7 +12,7 @@ What is looked at can be changed on its way, too, where a module asks `edited("a
     with editing(lambda name, weights: torch.zeros_like(weights)):
         model.loss(batch)
 
-Read next: inspect/alignment.py, which looks; diagnose/steer.py, which changes.
+Read next: figures/alignment.py, which looks; diagnose/steer.py, which changes.
 """
 
 from collections import defaultdict

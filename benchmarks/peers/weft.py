@@ -38,7 +38,7 @@ from weft.nn.scores.scaled import ScaledDot
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 from weft.search.hypotheses import to_lists
-from weft.tasks.pairs.searching import lowered
+from weft.tasks.shared.writing.searching import lowered
 from weft.train.optimisers.adam import Adam
 from weft.train.position import Group, Position
 from weft.train.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from weft.tasks.labels.classifier import Classifier, Decided
+from weft.tasks.classify.predictor import Classifier, Decided
 
 SHORT = ("training.max_updates=6", "training.validate_every=6")
 

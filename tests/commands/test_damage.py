@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands.shell import content, refused, untouched, weft
 from weft.tasks.task import Validation
-from weft.tasks.translate import Translate
+from weft.tasks.translate.task import Translate
 
 Harm = Callable[[Path], None]
 CHANGES = "training.max_updates=4", "training.validate_every=2"

@@ -40,7 +40,7 @@ def test_an_empty_line_has_as_many_answers_as_the_others(trained: Path, options:
 
 
 def test_more_lines_than_a_window_keep_their_order(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import weft.tasks.pairs.translator as translator
+    import weft.tasks.shared.writing.translator as translator
 
     monkeypatch.setattr(translator.Translator.pairs, "__kwdefaults__", {"window": 5})
     words = ["alpha", "", "beta gamma", "delta", "zeta eta theta", "iota"] * 4

@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
-from weft.tasks.translate import Translate
+from weft.tasks.translate.task import Translate
 
 LARGE, SMALL = 397, 41
 

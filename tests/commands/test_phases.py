@@ -39,7 +39,7 @@ cli.main(sys.argv[1:])
 VALIDATING = """
 import sys
 from weft import cli
-from weft.tasks.translate import Translate
+from weft.tasks.translate.task import Translate
 
 validate = Translate.validate
 

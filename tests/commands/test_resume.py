@@ -15,7 +15,7 @@ from tests.commands import corpus
 from tests.commands.shell import Answer, refused, untouched, weft
 from weft.config import read_recipe
 from weft.run import begin
-from weft.tasks.translate import Translate
+from weft.tasks.translate.task import Translate
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -32,9 +32,9 @@ from weft.importing.families import import_model
 from weft.inspect.views import curves
 from weft.ngram import arpa
 from weft.run import check
-from weft.tasks.pictures.shape import read_shape
-from weft.tasks.tags.lexicon import Lexicon
-from weft.tasks.words.corpus import WordList
+from weft.tasks.embeddings.corpus import WordList
+from weft.tasks.shared.lexicon import Lexicon
+from weft.tasks.shared.pictures.shape import read_shape
 from weft.text import imported
 from weft.text.vocabulary import Vocabulary
 from weft.train import parts, weights

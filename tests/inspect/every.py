@@ -7,9 +7,9 @@ from tests.commands.test_masked import make as make_masked
 from tests.commands.test_speech import make as make_speech
 from tests.tasks.every import KINDS
 from weft.inspect.inspection import subject_of, views_of
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import View
 from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Subject
 
 SHORT = ("training.max_updates=3", "training.validate_every=3", "training.device=cpu")
 SHORT += ("training.tensorboard=false", "training.log_every=1", "training.monitors=false")

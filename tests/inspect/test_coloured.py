@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from weft.errors import ShapeError
-from weft.inspect.coloured import coloured_text
-from weft.inspect.confusion import confusion_map
-from weft.inspect.picture import png, svg
+from weft.figures.coloured import coloured_text
+from weft.figures.confusion import confusion_map
+from weft.figures.picture import png, svg
 
 
 def test_every_word_stands_in_the_picture_the_heaviest_darkest() -> None:

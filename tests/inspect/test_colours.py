@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weft.inspect.colours import to_oklab, weight_colours
+from weft.figures.colours import to_oklab, weight_colours
 
 
 def test_oklab_of_known_colours():

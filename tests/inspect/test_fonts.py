@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from weft.inspect import fonts, letters
-from weft.inspect.alignment import heat_map
-from weft.inspect.picture import png, svg
+from weft.figures import fonts, letters
+from weft.figures.alignment import heat_map
+from weft.figures.picture import png, svg
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from weft.errors import ConfigError, DataError
-from weft.inspect.looks import forecast
-from weft.inspect.looks.translate import TranslateLook, draw
-from weft.tasks.pairs.translator import Alignment, Translation
-from weft.tasks.series import predictor
+from weft.tasks.forecast import answer_figure as forecast
+from weft.tasks.forecast import predictor
+from weft.tasks.shared.writing.translator import Alignment, Translation
+from weft.tasks.translate.answer_figure import TranslateLook, draw
 from weft.text.vocabulary import EOS, Vocabulary
 
 WORDS = Vocabulary.train(["il gatto, nero dorme the black cat, sleeps"], kind="word", size=None)

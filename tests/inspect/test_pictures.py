@@ -10,13 +10,13 @@ from PIL import Image
 
 from tests.commands.shell import refused, weft
 from tests.inspect.every import looked_at
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.heard import HeardView
 from weft.inspect.views.picture import PictureView, lit, strip
 from weft.inspect.views.view import View
-from weft.inspect.written import plain_beam
 from weft.run import Opened
-from weft.tasks.pictures.captioner import Captioner
+from weft.tasks.caption.predictor import Captioner
+from weft.tasks.shared.inspected.inspected import Subject
+from weft.tasks.shared.inspected.written import plain_beam
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
 from tests.search.test_trace import by_hand
-from weft.inspect.colours import to_oklab
-from weft.inspect.fonts import readable
-from weft.inspect.subjects.subject import Searched
+from weft.figures.colours import to_oklab
+from weft.figures.fonts import readable
 from weft.inspect.views.tree import TreeView
+from weft.tasks.shared.inspected.inspected import Searched
 
 
 @pytest.mark.parametrize("pieces", [(".", "abcdefghijkl"), ("abcdefghijkl", "."), ("黑狗", "i")])

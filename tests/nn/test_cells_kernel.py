@@ -12,14 +12,16 @@ from tests.laws.members import close, normal
 from tests.nn.ways import COMPILED, needs_native
 from weft import masks, native
 from weft.errors import ConfigError
-from weft.nn.kernels import choice, layer, rows, written
-from weft.nn.kernels.coupled import coupled
-from weft.nn.kernels.elman import CELLS, elman
-from weft.nn.kernels.gru import gru
+from weft.nn.kernels import choice
+from weft.nn.kernels.cells import backward as written
+from weft.nn.kernels.cells import layer, rows
+from weft.nn.kernels.cells.operations.coupled import coupled
+from weft.nn.kernels.cells.operations.elman import CELLS, elman
+from weft.nn.kernels.cells.operations.gru import gru
+from weft.nn.kernels.cells.operations.lstm import lstm
+from weft.nn.kernels.cells.operations.peephole import peephole
+from weft.nn.kernels.light.recurrence import recurrence
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.lstm import lstm
-from weft.nn.kernels.peephole import peephole
-from weft.nn.kernels.recurrence import recurrence
 from weft.nn.scan import sequence
 
 T = 7

@@ -14,9 +14,10 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.kernels import choice, decoding
+from weft.nn.kernels import choice
+from weft.nn.kernels.attention import decoding
 from weft.probe import editing, probe
-from weft.tasks.pairs.searching import lowered
+from weft.tasks.shared.writing.searching import lowered
 from weft.tree import fan, keep_sources, reorder
 
 pytestmark = pytest.mark.skipif(

@@ -5,7 +5,7 @@ import torch
 from tests.laws.members import close, normal
 from weft import masks
 from weft.nn.embed.grams import Grams, GramTable
-from weft.tasks.labels.model import Bag, LabelModel
+from weft.tasks.classify.model import Bag, LabelModel
 
 
 def test_the_logits_are_a_product_with_the_bags_vector() -> None:

@@ -8,7 +8,7 @@ import pytest
 import weft
 from tests.serve.client import ask, events, post
 from weft.run import open_run
-from weft.tasks.prose.writing import Writing
+from weft.tasks.language.writing import Writing
 
 
 def test_the_greedy_answer_is_the_command_lines(address: str, runs: Path) -> None:

@@ -26,7 +26,7 @@ from tests.tasks.test_multilingual import corpus as make_many
 from weft.data.shapes import shapes
 from weft.nn.forecasters.forecaster import Past
 from weft.run import Opened
-from weft.tasks.contexts.filler import MASK
+from weft.tasks.masked.predictor import MASK
 from weft.text.vocabulary import EOS, PAD, SOS
 
 Answers = list[tuple[Any, list[float]]]

@@ -17,10 +17,10 @@ from weft.nn.heads.head import Head
 from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
-from weft.tasks.forecast import ForecastTask
-from weft.tasks.series.data import SeriesData, waves
-from weft.tasks.series.model import ForecastModel
-from weft.tasks.series.predictor import Horizon
+from weft.tasks.forecast.data import SeriesData, waves
+from weft.tasks.forecast.model import ForecastModel
+from weft.tasks.forecast.predictor import Horizon
+from weft.tasks.forecast.task import ForecastTask
 
 
 def table(path: Path, rows: int = 700) -> Path:

@@ -18,8 +18,8 @@ from weft.nn.heads.normal import Normal
 from weft.nn.heads.point import Point
 from weft.nn.heads.quantile import Quantile
 from weft.nn.heads.student import Student
-from weft.tasks.series.baseline import fit, moments
-from weft.tasks.series.model import Forecast
+from weft.tasks.forecast.baseline import fit, moments
+from weft.tasks.forecast.model import Forecast
 
 
 def windows(values: np.ndarray, lookback: int = 7, horizon: int = 5) -> Windows:

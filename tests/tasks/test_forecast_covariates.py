@@ -12,7 +12,7 @@ import weft as package
 from tests.commands.shell import Answer, refused, weft
 from weft.errors import ConfigError, DataError
 from weft.run import open_run
-from weft.tasks.series.tensors import tensors
+from weft.tasks.forecast.tensors import tensors
 
 ROWS, LOOKBACK, HORIZON = 170, 6, 4
 

@@ -13,9 +13,9 @@ import pytest
 import weft as package
 from tests.commands import corpus
 from tests.commands.shell import weft
-from weft.tasks.pairs import translator as module
-from weft.tasks.pairs.batch import pad
-from weft.tasks.pairs.translator import Translation, Translator
+from weft.tasks.shared.writing import translator as module
+from weft.tasks.shared.writing.batch import pad
+from weft.tasks.shared.writing.translator import Translation, Translator
 
 KINDS = {
     "rnn": ["model.decoder.score=bilinear", "model.decoder.input_feeding=true"],

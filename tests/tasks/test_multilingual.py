@@ -16,8 +16,8 @@ from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.heads.categorical import Categorical
 from weft.run import open_run
-from weft.tasks.pairs.batch import collate_pairs
-from weft.tasks.pairs.many import ManyData
+from weft.tasks.multilingual.data import ManyData
+from weft.tasks.shared.writing.batch import collate_pairs
 
 WORDS = {
     "aa": ["one", "two", "three", "four", "five"],

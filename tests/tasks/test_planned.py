@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.tasks.planned import EPOCHS, UPDATES, planned
+from weft.tasks.shared.planned import EPOCHS, UPDATES, planned
 from weft.train.schedules.linear import Linear
 from weft.train.schedules.schedule import unreached
 from weft.train.settings import Settings

@@ -20,8 +20,8 @@ from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
-from weft.tasks.pairs.batch import PairBatch, collate_pairs
-from weft.tasks.pairs.model import Embedding, PairModel
+from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
+from weft.tasks.shared.writing.model import Embedding, PairModel
 from weft.tasks.task import Validation
 from weft.train.loop import train
 

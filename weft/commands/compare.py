@@ -121,8 +121,8 @@ def _measured(
     from weft.errors import ConfigError, WeftError
     from weft.inspect.comparing.grid import folder_name
     from weft.inspect.comparing.measured import measured
-    from weft.inspect.subjects.subject import examples
     from weft.run import open_run
+    from weft.tasks.shared.inspected.inspected import examples
 
     opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
     for one in opened:

@@ -15,7 +15,7 @@ from weft.commands.program import typed
 
 if TYPE_CHECKING:
     from weft.run import Opened
-    from weft.tasks.pairs.translator import Translator
+    from weft.tasks.shared.writing.translator import Translator
 
 RECIPE = Path(__file__).with_name("demo.yaml")
 ENGLISH = (
@@ -100,7 +100,7 @@ def _from_test(opened: "Opened") -> Sequence[str]:
 
 def _picture(translator: "Translator", sentence: str, run: Path) -> Path:
     """Where the translator looked, as PNG and SVG."""
-    from weft.inspect.looks.translate import draw
+    from weft.tasks.translate.answer_figure import draw
 
     path = run / "alignment.png"
     draw(translator, sentence, next(iter(translator.translate([sentence])))[0], path)

@@ -60,7 +60,8 @@ def _kernels(device: "torch.device") -> list[str]:
     from weft.nn.cells.gru import GRU
     from weft.nn.cells.lstm import LSTM
     from weft.nn.cells.peephole import Peephole
-    from weft.nn.kernels import choice, measured, triton
+    from weft.nn.kernels import choice, measured
+    from weft.nn.kernels.cells import triton
     from weft.nn.kernels.linear import BROAD, product_for
 
     compiled = native.loaded()

@@ -8,7 +8,7 @@ import click
 from weft.commands.searching import searching
 
 if TYPE_CHECKING:
-    from weft.inspect.reports.report import ReportPicture
+    from weft.figures.evaluation import ReportPicture
     from weft.run import Opened
 
 COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins")
@@ -84,7 +84,7 @@ def command(**given: Any) -> None:
         outputs.write(output, "".join(f"{line}\n" for line in report.outputs))
         click.echo(f"outputs: {output}")
     if picture:
-        from weft.inspect.alignment import save
+        from weft.figures.alignment import save
 
         save(picture.draw(run.resolve().name, report), plot)
         click.echo(f"{picture.shows}: {plot}")
@@ -114,7 +114,7 @@ def _picture(name: str) -> "ReportPicture":
     import weft.inspect.reports
     from weft import rooms
     from weft.errors import ConfigError
-    from weft.inspect.reports.report import ReportPicture
+    from weft.figures.evaluation import ReportPicture
 
     kind: Any = rooms.get(weft.inspect.reports, ReportPicture, name)
     if kind is None:

@@ -13,7 +13,7 @@ import click
 from weft.commands.searching import searching
 
 if TYPE_CHECKING:
-    from weft.inspect.looks.look import Look
+    from weft.figures.answers import Look
     from weft.run import Opened
 
 UNANSWERED = 3
@@ -175,7 +175,7 @@ def _look(opened: "Opened", given: Mapping[str, Any]) -> "AbstractContextManager
         return nullcontext()
     import weft.inspect.looks
     from weft import rooms
-    from weft.inspect.looks.look import Look
+    from weft.figures.answers import Look
 
     kind: Any = rooms.find(weft.inspect.looks, Look, opened.name)
     predictor = opened.task.predictor(opened.model)

@@ -1,7 +1,7 @@
 """Generated problems that need a long memory (M15): adding and copying.
 
 Each example is made of (seed, number) alone, so the same numbers are the same examples, in any batch and
-after any resume. Read next: ../tasks/memory.py.
+after any resume. Read next: ../tasks/memory/task.py.
 """
 
 from collections.abc import Sequence

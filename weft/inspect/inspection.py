@@ -15,9 +15,9 @@ import weft.inspect.views
 from weft import __version__, rooms
 from weft.errors import ConfigError
 from weft.inspect.page.html import Head, page
-from weft.inspect.subjects.subject import Kind, Subject, checked
 from weft.inspect.views.view import View
 from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Kind, Subject, checked
 
 Format = Literal["svg", "png", "csv", "json"]
 
@@ -74,7 +74,7 @@ def name_of(view: View) -> str:
 def file_of(view: View, form: Format) -> bytes:
     """A view as the bytes of a file."""
     if form in ("svg", "png"):
-        from weft.inspect.picture import png, svg
+        from weft.figures.picture import png, svg
 
         return svg(view.figure()).encode() if form == "svg" else png(view.figure())
     if form == "json":

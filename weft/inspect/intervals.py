@@ -6,8 +6,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from weft.errors import DataError
-from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.letters import printable
+from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.letters import printable
 from weft.metrics.scored import Scored
 
 MARKS = "|xd^v"

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.letters import printable
+from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.letters import printable
 
 BINS = 12
 """Points of a line; where places have more values, neighbours are taken together."""

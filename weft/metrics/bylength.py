@@ -1,6 +1,6 @@
 """A score for short, middling and long sentences: where a model without attention loses.
 
-Read next: ../inspect/quality.py, which draws the table.
+Read next: ../figures/quality.py, which draws the table.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,11 +1,11 @@
 """Compiled code, loaded by ctypes: no header of torch or Python, so one library serves every version of both.
 
-cells.cpp     recurrent layers          nn/kernels/compiled.py
-light.cpp     those without a matrix    nn/kernels/compiled_light.py
-energies.cpp  additive attention        nn/kernels/energies.py
-losses.cpp    cross-entropy             nn/kernels/cross_entropy.py
+cells.cpp     recurrent layers          nn/kernels/cells/compiled.py
+light.cpp     those without a matrix    nn/kernels/light/compiled.py
+energies.cpp  additive attention        nn/kernels/attention/energies.py
+losses.cpp    cross-entropy             nn/kernels/output/cross_entropy.py
 tiles.cpp     the linear product (AMX)  nn/kernels/tiles.py
-decoding.cpp  a step of a search        nn/kernels/decoding.py, vocabulary.py
+decoding.cpp  a step of a search        nn/kernels/attention/decoding.py, vocabulary.py
 choosing.cpp  the best continuations    search/candidates.py
 
 Every caller has a plain twin in torch, which serves where nothing was compiled. Read next: build.py.

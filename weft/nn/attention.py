@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from weft.errors import ConfigError, ShapeError
 from weft.nn.distances import NO_ORDER, Order, turned
 from weft.nn.encoders.encoder import Memory
-from weft.nn.kernels.attention import attention, attention_weights
+from weft.nn.kernels.attention.dot import attention, attention_weights
 from weft.nn.kernels.linear import Linear
 from weft.nn.scores.score import Score
 from weft.nn.sparse import entmax15, sparsemax

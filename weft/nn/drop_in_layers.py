@@ -13,8 +13,8 @@ from torch.nn.utils.rnn import PackedSequence
 from weft import masks
 from weft.nn.drop_in_input import Nan, Read, read_input, refuse_nan, written
 from weft.nn.drop_in_torch import Known, left_eager
+from weft.nn.kernels.cells.layer import skips_padding
 from weft.nn.kernels.dropout import dropout
-from weft.nn.kernels.layer import skips_padding
 from weft.nn.padding import looked_at
 from weft.nn.ragged import plan, run_pieces
 from weft.shapes import check_choice

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels import choice
-from weft.nn.kernels.recurrence import recurrence
+from weft.nn.kernels.light.recurrence import recurrence
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -37,7 +37,7 @@ def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tenso
 
 
 def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """One operation a step: the plain twin of kernels/recurrence.py."""
+    """One operation a step: the plain twin of kernels/light/recurrence.py."""
     cs = []
     for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
         c = torch.addcmul(b_t, a_t, c)

@@ -212,7 +212,7 @@ class Block(nn.Module):
         return self._network(x)
 
     def parts(self) -> dict[str, nn.Module]:
-        """Norms and products by the names of kernels/decoding.py."""
+        """Norms and products by the names of kernels/attention/decoding.py."""
         found = {
             "attention_norm": self.attention_norm,
             "network_norm": self.network_norm,

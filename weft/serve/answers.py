@@ -7,8 +7,8 @@ while it is found.
 from weft.models import Generator
 from weft.serve.batcher import Stopped, Work
 from weft.serve.served import Served, heeding
-from weft.tasks.pairs.decoding import Decoding
-from weft.tasks.pairs.translator import Translation, Translator
+from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.shared.writing.translator import Translation, Translator
 
 
 def translator(

@@ -20,7 +20,7 @@ from weft.serve.continuing import Ask, Continued, How, Token, go_on, spaced
 from weft.serve.forms import Json, answered, fields
 from weft.serve.limits import Limits, Refusal, real, whole
 from weft.serve.served import Served, find
-from weft.tasks.prose.writer import Writer
+from weft.tasks.language.predictor import Writer
 
 DEFAULT_TOKENS = 16  # OpenAI's
 REFUSED: dict[str, Any] = {"suffix": None, "frequency_penalty": 0, "presence_penalty": 0, "logit_bias": {}}

@@ -16,7 +16,7 @@ from weft.search import filters
 from weft.search.candidates import best_candidates
 from weft.search.sampling import invert
 from weft.serve.batcher import Left, Stopped
-from weft.tasks.prose.writer import Writer
+from weft.tasks.language.predictor import Writer
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import keep_sources
 

@@ -22,7 +22,7 @@ from weft.serve.edits import NOTHING, Edits, without
 from weft.serve.files import kept, limited
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.served import Served
-from weft.tasks.series.data import received
+from weft.tasks.forecast.data import received
 
 TEXTS = ("classify", "tag", "memory", "summarise", "masked", "embeddings", "elmo", "draw")
 FILES = ("images", "caption", "speech")

@@ -17,7 +17,7 @@ from weft.serve.batcher import Batcher, Job
 from weft.serve.forms import Json, answered, fields
 from weft.serve.limits import Limits, Refusal, whole
 from weft.serve.served import Served
-from weft.tasks.pairs.many import NAMES
+from weft.tasks.multilingual.data import NAMES
 
 AUTO = "auto"
 TAGS = re.compile(r"(<[^<>]*>)")

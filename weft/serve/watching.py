@@ -23,9 +23,9 @@ from weft.serve.continuing import Ask, How, go_on, spaced
 from weft.serve.edits import moved, without
 from weft.serve.limits import Refusal
 from weft.serve.served import Served
-from weft.tasks.pairs.batch import collate_pairs
-from weft.tasks.pairs.searching import looked
-from weft.tasks.pairs.translator import Translator
+from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.shared.writing.searching import looked
+from weft.tasks.shared.writing.translator import Translator
 from weft.text.vocabulary import EOS, SOS, Word
 
 Emit = Callable[[dict[str, Any]], None]

@@ -14,11 +14,11 @@ from weft.errors import ConfigError, DataError
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.pools.queries import Queries
-from weft.tasks.memories.data import Fresh, MemoryData
-from weft.tasks.memories.evaluation import evaluate
-from weft.tasks.memories.model import MemoryModel
-from weft.tasks.memories.rememberer import Rememberer
-from weft.tasks.memory import MemoryTask
+from weft.tasks.memory.data import Fresh, MemoryData
+from weft.tasks.memory.evaluation import evaluate
+from weft.tasks.memory.model import MemoryModel
+from weft.tasks.memory.predictor import Rememberer
+from weft.tasks.memory.task import MemoryTask
 
 
 def small(problem: str, **changes: Any) -> MemoryTask:

@@ -13,9 +13,9 @@ from tests.commands import corpus
 from tests.commands.shell import weft
 from weft.errors import DataError
 from weft.run import Opened, open_run
-from weft.tasks.pairs import evaluation
-from weft.tasks.pairs.evaluation import mean_loss
-from weft.tasks.pairs.scoring import perplexity
+from weft.tasks.shared.writing import evaluation
+from weft.tasks.shared.writing.evaluation import mean_loss
+from weft.tasks.shared.writing.scoring import perplexity
 
 
 @pytest.fixture(scope="module")

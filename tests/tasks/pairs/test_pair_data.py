@@ -6,7 +6,7 @@ import pytest
 
 from weft.config import dump, read_recipe
 from weft.run import check
-from weft.tasks.translate import Translate
+from weft.tasks.translate.task import Translate
 
 RECIPE = """
 task: translate

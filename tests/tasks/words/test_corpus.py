@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from weft.errors import DataError
-from weft.tasks.words.corpus import Corpus, Pieces, Table, Windows, WordList
+from weft.tasks.embeddings.corpus import Corpus, Pieces, Table, Windows, WordList
 
 LINES = [["a", "b", "a", "c"], ["b"], ["rare", "c", "a"], []]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from weft.tasks.contexts.masking import MaskedModel, hide
+from weft.tasks.masked.model import MaskedModel, hide
 
 LINES = [list(range(4, 34))] * 400 + [[7]]
 

@@ -47,8 +47,8 @@ def command(
     weft init classify --train train_5500.label --labels coarse --encoding latin-1
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.labels.columns import columns
-    from weft.tasks.labels.recipe import recipe
+    from weft.tasks.classify.columns import columns
+    from weft.tasks.classify.init import recipe
 
     text, label, note = columns(train, text, label, encoding)
     if note:

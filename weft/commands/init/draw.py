@@ -18,7 +18,7 @@ def command(
     weft init draw --train photos/train.tsv --images photos
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.pictures.recipe import caption_recipe
+    from weft.tasks.shared.pictures.init import caption_recipe
 
     output = outputs.fresh(output or Path("draw.yaml"))
     text = caption_recipe(train, valid, test, images, draws=True)

@@ -18,7 +18,7 @@ def command(train: Path, test: Path | None, output: Path | None) -> None:
     weft init embeddings --train text.txt
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.words.recipe import recipe
+    from weft.tasks.embeddings.init import recipe
 
     output = outputs.fresh(output or Path("embeddings.yaml"))
     text = recipe(train, test)

@@ -37,8 +37,8 @@ def command(file: Path, horizon: int, output: Path | None, **columns: Any) -> No
     from weft.commands import outputs
     from weft.data.series import Columns
     from weft.errors import ConfigError
-    from weft.tasks.series.columns import guessed, parts
-    from weft.tasks.series.recipe import recipe
+    from weft.tasks.forecast.columns import guessed, parts
+    from weft.tasks.forecast.init import recipe
 
     if columns["resample"] and not columns["frequency"]:
         raise ConfigError("--resample needs the periods to gather rows into, such as --frequency D")

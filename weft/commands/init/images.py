@@ -24,7 +24,7 @@ def command(train: Path, valid: Path | None, test: Path | None, output: Path | N
     weft init images --train photos/train
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.pictures.recipe import images_recipe
+    from weft.tasks.shared.pictures.init import images_recipe
 
     output = outputs.fresh(output or Path("images.yaml"))
     text = images_recipe(train, valid, test)

@@ -30,7 +30,7 @@ def command(
     weft init language --train plays.txt --kind character --model gpt
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.prose.recipe import recipe
+    from weft.tasks.language.init import recipe
 
     output = outputs.fresh(output or Path("language.yaml"))
     text = recipe(train, valid, test, kind=kind, model=model)

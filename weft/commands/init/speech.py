@@ -23,7 +23,7 @@ def command(train: Path, valid: Path | None, test: Path | None, output: Path | N
     weft init speech --train recordings/train.tsv
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.recordings.recipe import recipe
+    from weft.tasks.speech.init import recipe
 
     output = outputs.fresh(output or Path("speech.yaml"))
     text_ = recipe(train, valid, test)

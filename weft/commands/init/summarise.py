@@ -27,7 +27,7 @@ def command(
     weft init summarise --train data/train.tsv --text article --summary headline
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.digests.recipe import recipe
+    from weft.tasks.summarise.init import recipe
 
     output = outputs.fresh(output or Path("summarise.yaml"))
     written = recipe(train, valid, test, text, summary)

@@ -32,7 +32,7 @@ def command(
     weft init tag --train en_ewt-ud-train.conllu
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.tasks.tags.recipe import recipe
+    from weft.tasks.tag.init import recipe
 
     output = outputs.fresh(output or Path("tag.yaml"))
     text_ = recipe(train, valid, test, column=column)

@@ -42,7 +42,7 @@ def command(
     from weft.data.parallel import ParallelText
     from weft.data.split import hold_out as split
     from weft.errors import ConfigError
-    from weft.tasks.pairs.recipe import recipe
+    from weft.tasks.translate.init import recipe
 
     train, source, target = _named(files, train, source, target)
     output = outputs.fresh(output or Path(f"{source}-{target}.yaml"))

@@ -17,13 +17,13 @@ from weft import jsonfile
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.inspect.inspection import subject_of
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.curves import read
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
 from weft.metrics.scored import as_json
 from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Subject
 from weft.train import files
 
 VERSION = 3

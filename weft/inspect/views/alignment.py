@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.inspect.subjects.subject import Hypothesis, Subject
 from weft.inspect.views.view import Block, View, matrix, said
+from weft.tasks.shared.inspected.inspected import Hypothesis, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,7 +89,7 @@ class AlignmentView(View):
 
     def figure(self) -> "Figure":
         """The best hypothesis."""
-        from weft.inspect.alignment import heat_map
+        from weft.figures.alignment import heat_map
 
         best = self.hypotheses[0]
         look = best.looks[0]

@@ -14,11 +14,11 @@ from torch.nn.utils import parametrize
 from weft.diagnose.gates import KEEPING, half_life, saturation
 from weft.diagnose.reach import seen
 from weft.diagnose.recorded import Place, Run, Trace, title_of, trace
-from weft.inspect.colours import GRID, INK
-from weft.inspect.letters import printable
-from weft.inspect.subjects.subject import Subject
+from weft.figures.colours import GRID, INK
+from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, chart, matrix, said, series
 from weft.probe import probe
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, said
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ class CopiedView(View):
 
     def figure(self) -> "Figure":
         """The coloured answer."""
-        from weft.inspect.coloured import coloured_text
+        from weft.figures.coloured import coloured_text
 
         title = "What was copied from the source, in per cent of each word's probability"
         return coloured_text(self.pieces, self.shares, title=title, top=1.0)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft import jsonfile
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

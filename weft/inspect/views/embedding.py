@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.inspect.colours import BARS, FAINT, INK
-from weft.inspect.letters import printable
-from weft.inspect.subjects.subject import Subject, Vectors
+from weft.figures.colours import BARS, FAINT, INK
+from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
+from weft.tasks.shared.inspected.inspected import Subject, Vectors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

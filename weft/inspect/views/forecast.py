@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, chart, series
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +64,6 @@ class ForecastView(View):
 
     def figure(self) -> "Figure":
         """The picture of `weft predict --plot`."""
-        from weft.inspect.looks.forecast import draw
+        from weft.tasks.forecast.answer_figure import draw
 
         return draw(self.look)

@@ -16,11 +16,11 @@ from weft.diagnose.reach import LAGS, measured, seen
 from weft.diagnose.recorded import Run, Trace, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max
 from weft.diagnose.verdict import verdict
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.cells import labels_of, longest_runs, steps_of, title_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, said, series
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

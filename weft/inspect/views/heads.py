@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.inspect.subjects.subject import Looks, Subject, self_attention
 from weft.inspect.views.view import Block, View, matrix, said
+from weft.tasks.shared.inspected.inspected import Looks, Subject, self_attention
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,7 +88,7 @@ class HeadsView(View):
 
     def figure(self) -> "Figure":
         """The head that is least spread."""
-        from weft.inspect.alignment import heat_map
+        from weft.figures.alignment import heat_map
 
         spreads = [float(entropy(head.weights).mean()) for head in self.heads]
         best = int(np.argmin(spreads))

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.inspect.colours import INK
-from weft.inspect.subjects.subject import Subject
+from weft.figures.colours import INK
 from weft.inspect.views.view import Block, View, blank, matrix, said
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from weft.tasks.recordings.transcriber import Heard
+    from weft.tasks.speech.predictor import Heard
 
 
 class HeardView(View):
@@ -64,7 +64,7 @@ class HeardView(View):
     def figure(self) -> "Figure":
         """Spectrogram, characters and attention."""
         if self.heard.pieces:
-            from weft.inspect.looks.speech import listened
+            from weft.tasks.speech.answer_figure import listened
 
             return listened(self.heard, title=self.text)
         figure = blank(8, 3)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weft.data.images import data_uri
-from weft.inspect.colours import INK
-from weft.inspect.letters import printable
-from weft.inspect.subjects.subject import Pictured, Subject
+from weft.figures.colours import INK
+from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
+from weft.tasks.shared.inspected.inspected import Pictured, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

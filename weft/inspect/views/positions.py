@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, Matrix, View, chart, matrix, picture_of_lines, said, series
 from weft.nn.distances import Alibi, Relative, Rotary
 from weft.nn.positions import Concatenated, Learned, Sinusoidal, sinusoid
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

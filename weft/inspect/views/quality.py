@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weft.errors import ConfigError
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, chart, said, series
 from weft.metrics.bylength import LengthRow
 from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ class QualityView(View):
 
     def figure(self) -> "Figure":
         """Bars."""
-        from weft.inspect.quality import quality_by_length
+        from weft.figures.quality import quality_by_length
 
         return quality_by_length({self.name: self.rows}, title=self.tested)
 

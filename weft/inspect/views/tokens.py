@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.letters import printable
-from weft.inspect.subjects.subject import Choice, Subject
+from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
+from weft.tasks.shared.inspected.inspected import Choice, Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

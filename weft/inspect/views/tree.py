@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.inspect.colours import BARS, FAINT, INK
-from weft.inspect.letters import printable
-from weft.inspect.subjects.subject import Searched, Subject
+from weft.figures.colours import BARS, FAINT, INK
+from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
 from weft.search.trace import FATES, Candidate
+from weft.tasks.shared.inspected.inspected import Searched, Subject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,7 +173,7 @@ class TreeView(View):
         """Lines from a parent's letters to those of a child that was not pruned; the boxes hide the ends."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-        from weft.inspect.fonts import readable
+        from weft.figures.fonts import readable
 
         drawn, scale = FigureCanvasAgg(figure).get_renderer(), axes.transData.inverted()
         with readable(figure, keep_text=True):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
-from weft.inspect.colours import BARS, FAINT, GRID, INK
-from weft.inspect.letters import printable
-from weft.inspect.subjects.subject import Subject
+from weft.figures.colours import BARS, FAINT, GRID, INK
+from weft.figures.letters import printable
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

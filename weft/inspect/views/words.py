@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.inspect.subjects.subject import Subject
 from weft.inspect.views.view import Block, View, said
+from weft.tasks.shared.inspected.inspected import Subject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,6 +53,6 @@ class WordsView(View):
 
     def figure(self) -> "Figure":
         """The coloured text."""
-        from weft.inspect.coloured import coloured_text
+        from weft.figures.coloured import coloured_text
 
         return coloured_text(self.words, self.weights, title=f"{self.answer} ({self.shown})")

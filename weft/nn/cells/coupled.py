@@ -7,7 +7,7 @@ from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
-from weft.nn.kernels.coupled import coupled
+from weft.nn.kernels.cells.operations.coupled import coupled
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
 from weft.shapes import check_choice

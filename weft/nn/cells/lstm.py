@@ -8,10 +8,10 @@ from torch import Tensor
 from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
-from weft.nn.kernels import fused
+from weft.nn.kernels.cells import fused
+from weft.nn.kernels.cells.form import Norms, Recurrence
+from weft.nn.kernels.cells.operations.lstm import HOLD, lstm
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.lstm import HOLD, lstm
-from weft.nn.kernels.triton.form import Norms, Recurrence
 from weft.probe import record, watching
 from weft.shapes import check_choice
 

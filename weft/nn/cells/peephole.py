@@ -10,10 +10,10 @@ from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
-from weft.nn.kernels import fused
+from weft.nn.kernels.cells import fused
+from weft.nn.kernels.cells.form import Norms, Recurrence
+from weft.nn.kernels.cells.operations.peephole import peephole
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.peephole import peephole
-from weft.nn.kernels.triton.form import Norms, Recurrence
 from weft.probe import record, watching
 from weft.shapes import check_choice
 

@@ -14,7 +14,7 @@ from weft.nn.cache import Written, longer_path, nothing_written, order_of_entrie
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.distances import Distance
 from weft.nn.encoders.encoder import Encoder, Memory
-from weft.nn.kernels import decoding
+from weft.nn.kernels.attention import decoding
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.nn.padding import harmless

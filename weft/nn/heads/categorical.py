@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.heads.head import Head, Loss
-from weft.nn.kernels.cross_entropy import cross_entropy
 from weft.nn.kernels.linear import Linear, linear
-from weft.nn.kernels.vocabulary import log_probabilities
+from weft.nn.kernels.output.cross_entropy import cross_entropy
+from weft.nn.kernels.output.vocabulary import log_probabilities
 
 
 class Categorical(Head):

@@ -1,6 +1,6 @@
 """M14, a head that copies: what the vocabulary says, mixed with the words of the source.
 
-Read next: ../decoders/pointer.py, which looks; ../../tasks/pairs/reading.py, which numbers unknown words.
+Read next: ../decoders/pointer.py; ../../tasks/shared/writing/reading.py, which numbers unknown words.
 """
 
 import torch

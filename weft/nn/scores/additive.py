@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from weft.nn.kernels.energies import additive
+from weft.nn.kernels.attention.energies import additive
 from weft.nn.kernels.linear import Linear
 from weft.nn.scores.score import Score
 

@@ -25,7 +25,7 @@ from weft.randomness import open_generator
 from weft.search.beam import beam
 from weft.search.hypotheses import to_lists
 from weft.search.sampling import sample
-from weft.tasks.pairs.batch import collate_pairs
+from weft.tasks.shared.writing.batch import collate_pairs
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.train.objectives.objective import Criterion, Objective, mirror
 from weft.tree import take

@@ -1,0 +1,1 @@
+"""How things are drawn: matrices, maps of words, colours, fonts, files. Start with picture.py."""

@@ -1,0 +1,221 @@
+"""Where a decoder looks: attention weights as a heat map, source on top, target at the left.
+
+    figure = heat_map(weights, source, target, title="Wo ist der Hund? / Where is the dog?")
+    save(figure, "where.svg")
+
+Read next: pharaoh.py, words instead of pieces; fonts.py, letters of any script.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import LineCollection
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from weft.errors import ShapeError
+from weft.figures.colours import FAINT, GRID, INK, weight_colours
+from weft.figures.fonts import readable
+from weft.figures.letters import printable
+from weft.figures.picture import save
+
+__all__ = ["heat_map", "save"]
+
+VALUES_UP_TO = 30
+GRID_UP_TO = 60
+LONGEST_LABEL = 40
+_VECTOR_CELLS = 1600  # more cells are one image in an SVG, so that the file stays small
+_GAP = 0.08  # inches between labels and cells
+
+
+class _Sizes(NamedTuple):
+    cell: float  # inches
+    points: float  # of the labels
+    every: int  # n-th label is written
+
+
+def heat_map(
+    weights: np.ndarray, source: Sequence[str], target: Sequence[str], *, title: str, top: float = 1.0
+) -> Figure:
+    """Draw attention weights; up to 30 x 30 each cell also says its value.
+
+    Args:
+        weights: [T, S], not negative.
+        source: S pieces or words; target: T of them.
+        title: source / translation, or the name of a layer and head; may have several lines.
+        top: the weight that gets the darkest colour. With 1 pictures compare; less makes a head that looks
+            everywhere a little visible.
+
+    Raises:
+        ShapeError: the weights do not fit the pieces, are empty, negative or not finite.
+    """
+    _check(weights, source, target, top)
+    count = max(weights.shape)
+    sizes = _sizes(count)
+    figure = Figure(facecolor="white", dpi=100)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, len(source)), ylim=(len(target), 0), xticks=[], yticks=[])
+    axes.spines[:].set_color(GRID)
+    scale = Normalize(0, top)
+    colours = ScalarMappable(scale, weight_colours())
+    axes.pcolormesh(weights, norm=scale, cmap=colours.cmap, rasterized=weights.size > _VECTOR_CELLS)
+    if count <= GRID_UP_TO:
+        _grid(axes, *weights.shape)
+    if count <= VALUES_UP_TO:
+        _values(axes, weights, colours)
+    labels = _labels(axes, source, target, sizes)
+    labels += _sides(axes, sizes.cell)
+    _arrange(figure, axes, labels, colours, sizes.cell, title)
+    return figure
+
+
+def _check(weights: np.ndarray, source: Sequence[str], target: Sequence[str], top: float) -> None:
+    if weights.shape != (len(target), len(source)) or weights.size == 0:
+        raise ShapeError(
+            f"heat map: weights of shape {list(weights.shape)} came with {len(target)} target and "
+            f"{len(source)} source pieces; [target, source] is needed, at least one of each"
+        )
+    if not np.isfinite(weights).all() or weights.min() < 0 or not top > 0:
+        raise ShapeError(
+            f"heat map: weights from {weights.min()} to {weights.max()} with top {top} came; "
+            "finite weights that are not negative are needed, and a top above 0"
+        )
+
+
+def _sizes(count: int) -> _Sizes:
+    if count <= VALUES_UP_TO:
+        return _Sizes(0.38, 11.0, 1)
+    if count <= GRID_UP_TO:
+        return _Sizes(0.24, 9.5, 1)
+    cell = min(0.13, 40 / count)
+    return _Sizes(cell, 6.0, max(1, round(0.11 / cell)))
+
+
+def _grid(axes: Axes, rows: int, columns: int) -> None:
+    lines = [[(column, 0), (column, rows)] for column in range(columns + 1)]
+    lines += [[(0, row), (columns, row)] for row in range(rows + 1)]
+    axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.7), autolim=False)
+
+
+def _values(axes: Axes, weights: np.ndarray, colours: ScalarMappable) -> None:
+    for row, column in zip(*np.nonzero(weights >= 0.005), strict=True):
+        weight = weights[row, column]
+        red, green, blue, _ = colours.to_rgba(weight)
+        light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        axes.text(
+            column + 0.5,
+            row + 0.5,
+            f"{weight:.2f}".removeprefix("0") if weight < 0.995 else f"{weight:.1f}",
+            ha="center",
+            va="center_baseline",
+            fontsize=8,
+            color=INK if light > 0.5 else "white",
+        )
+
+
+def _labels(axes: Axes, source: Sequence[str], target: Sequence[str], sizes: _Sizes) -> list[Text]:
+    gap = _GAP / sizes.cell
+    style: dict[str, Any] = {
+        "fontsize": sizes.points,
+        "color": INK,
+        "parse_math": False,
+        "rotation_mode": "anchor",
+    }
+    slanted = len(source) <= VALUES_UP_TO and len(target) <= VALUES_UP_TO
+    turn: dict[str, Any] = {"rotation": 50, "va": "baseline"} if slanted else {"rotation": 90, "va": "center"}
+    labels = [
+        axes.text(column + 0.5, -gap, _label(piece), ha="left", **turn, **style)
+        for column, piece in enumerate(source)
+        if column % sizes.every == 0
+    ]
+    labels += [
+        axes.text(-gap, row + 0.5, _label(piece), ha="right", va="center_baseline", **style)
+        for row, piece in enumerate(target)
+        if row % sizes.every == 0
+    ]
+    return labels
+
+
+def _sides(axes: Axes, cell: float) -> list[Text]:
+    """What runs where, in the corner that the labels leave free."""
+    gap = _GAP / cell
+    style: dict[str, Any] = {"fontsize": 8, "color": FAINT, "ha": "right", "clip_on": False}
+    return [
+        axes.text(-gap, -3.2 * gap, "read \N{RIGHTWARDS ARROW}", va="bottom", **style),
+        axes.text(-gap, -gap, "written \N{DOWNWARDS ARROW}", va="bottom", **style),
+    ]
+
+
+def _label(piece: str) -> str:
+    shown = printable(piece)
+    return shown if len(shown) <= LONGEST_LABEL else shown[: LONGEST_LABEL - 1] + "…"
+
+
+def _arrange(
+    figure: Figure, axes: Axes, labels: list[Text], colours: ScalarMappable, cell: float, title: str
+) -> None:
+    """Fit the figure round cells of one size: measure the labels, then set the title above them."""
+    columns, rows = axes.get_xlim()[1], axes.get_ylim()[0]
+    width, height = columns * cell, rows * cell
+    figure.set_size_inches(width, height)
+    with readable(figure, keep_text=False, warn=False):
+        renderer = FigureCanvasAgg(figure).get_renderer()
+        boxes = [label.get_window_extent(renderer) for label in labels]
+    left = max(0.0, -min(box.x0 for box in boxes) / figure.dpi)
+    above = max(box.y1 for box in boxes) / figure.dpi - height
+    right = max(0.0, max(box.x1 for box in boxes) / figure.dpi - width)
+    bar = height >= 1.2
+    right = max(right, 0.7 if bar else 0.0)
+
+    wide = max(left + width + right, 3.2)
+    points = 13.0 if wide < 10 else 18.0
+    lines = _wrapped(title, wide, points)
+    title_height = len(lines) * points * 1.35 / 72 + 0.12
+    tall = height + above + title_height
+    start = (wide - left - width - right) / 2 + left
+    figure.set_size_inches(wide, tall)
+    axes.set_position((start / wide, 0, width / wide, height / tall))
+    figure.text(
+        0.5,
+        1,
+        "\n".join(lines),
+        ha="center",
+        va="top",
+        fontsize=points,
+        color=INK,
+        parse_math=False,
+        linespacing=1.25,
+    )
+    if bar:
+        length = min(height, 4.6)
+        place = ((start + width + 0.15) / wide, (height - length) / tall, 0.13 / wide, length / tall)
+        _colour_bar(figure, colours, place)
+
+
+def _colour_bar(figure: Figure, colours: ScalarMappable, place: tuple[float, float, float, float]) -> None:
+    axes = figure.add_axes(place)
+    bar = figure.colorbar(colours, cax=axes, ticks=np.linspace(0, colours.norm.vmax or 1, 3))
+    bar.outline.set_edgecolor(GRID)
+    axes.tick_params(labelsize=8, colors=FAINT, length=2)
+
+
+def _wrapped(title: str, inches: float, points: float) -> list[str]:
+    """Lines of at most so many inches and about equal; a letter is about 0.58 of its size wide."""
+    room = int(inches * 72 / (0.58 * points))
+    lines = []
+    for paragraph in title.split("\n"):
+        text = printable(paragraph)
+        count = len(textwrap.wrap(text, room, break_on_hyphens=False))
+        even = next(
+            width
+            for width in range(max(1, len(text) // max(1, count)), room + len(text) + 1)
+            if len(textwrap.wrap(text, width, break_on_hyphens=False)) <= count
+        )
+        lines += textwrap.wrap(text, even, break_on_hyphens=False)
+    return lines

@@ -1,0 +1,95 @@
+"""A text whose words are coloured by a weight: the darker, the more it mattered.
+
+Read next: looks/classify.py, which draws the decisions of a classifier.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from weft.errors import ShapeError
+from weft.figures.colours import FAINT, INK, weight_colours
+from weft.figures.fonts import readable
+from weft.figures.letters import printable
+
+WIDE = 8.0  # inches
+LINE = 0.36
+MOST = 300
+"""Words that are drawn."""
+
+
+def coloured_text(
+    words: Sequence[str], weights: np.ndarray, *, title: str, note: str = "", top: float | None = None
+) -> Figure:
+    """Words in lines, each on its colour, the weight in per cent below those that hold a tenth or more.
+
+    Args:
+        words: in order.
+        weights: [words], not negative.
+        title: stands above; note: below, small.
+        top: the weight that has the darkest colour, the largest one where None.
+
+    Raises:
+        ShapeError: unequal counts, or weights that cannot be.
+    """
+    if len(words) != len(weights) or not len(words):
+        raise ShapeError(
+            f"coloured text: {len(words)} words and {len(weights)} weights came, one for each is needed"
+        )
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        raise ShapeError(
+            f"coloured text: weights from {weights.min()} to {weights.max()} came; 0 or more is needed"
+        )
+    shown = [printable(word) for word in words[:MOST]]
+    if len(words) > MOST:
+        note = f"{note}  (the first {MOST} of {len(words)} words)"
+    places, lines = _places(shown)
+    high = LINE * (2 * lines) + 0.75
+    figure = Figure(figsize=(WIDE, high), facecolor="white", dpi=100)
+    scale = Normalize(0, max(float(weights.max()), 1e-9) if top is None else top)
+    colours = ScalarMappable(scale, weight_colours())
+    figure.text(0.01, 1 - 0.12 / high, printable(title), fontsize=12, color=INK, va="top", parse_math=False)
+    for word, weight, (left, line) in zip(shown, weights.tolist(), places, strict=False):
+        red, green, blue, _ = colours.to_rgba(weight)
+        light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+        top = 1 - (0.55 + 2 * LINE * line) / high
+        box = {"facecolor": (red, green, blue), "edgecolor": "none", "pad": 2.5}
+        figure.text(
+            left / WIDE,
+            top,
+            word,
+            fontsize=13,
+            va="top",
+            color=INK if light > 0.5 else "white",
+            bbox=box,
+            parse_math=False,
+        )
+        if weight >= 0.1:
+            figure.text(
+                left / WIDE, top - 0.3 / high, f"{100 * weight:.0f} %", fontsize=7, va="top", color=FAINT
+            )
+    if note:
+        figure.text(
+            0.01, 0.02 / high, printable(note), fontsize=7, color=FAINT, va="bottom", parse_math=False
+        )
+    return figure
+
+
+def _places(words: Sequence[str]) -> tuple[list[tuple[float, int]], int]:
+    """Where each word begins (inches from the left, line), and how many lines there are."""
+    measure = Figure(figsize=(1, 1), dpi=100)
+    texts = [measure.text(0, 0, word, fontsize=13, parse_math=False) for word in words]
+    with readable(measure, keep_text=False, warn=False):
+        renderer = FigureCanvasAgg(measure).get_renderer()
+        widths = [text.get_window_extent(renderer).width / 100 for text in texts]
+    places, left, line = [], 0.1, 0
+    for width in widths:
+        if left > 0.1 and left + width > WIDE - 0.1:
+            left, line = 0.1, line + 1
+        places.append((left, line))
+        left += width + 0.12
+    return places, line + 1

@@ -1,0 +1,68 @@
+"""A confusion matrix as a picture: what it is by what it was called.
+
+Read next: ../metrics/confusion.py, where the counts come from; colours.py.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+
+from weft.errors import ShapeError
+from weft.figures.colours import FAINT, INK, weight_colours
+from weft.figures.letters import printable
+
+MOST = 40
+"""Classes that are drawn, the most frequent ones; the counts stand in the cells of up to 20."""
+
+
+def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> Figure:
+    """A heat map whose rows are shares of a class and whose numbers are counts.
+
+    Args:
+        matrix: [C, C] counts, reference by answer.
+        labels: [C].
+        title: which data.
+
+    Raises:
+        ShapeError: sizes that do not fit.
+    """
+    if matrix.shape != (len(labels), len(labels)) or not len(labels):
+        raise ShapeError(
+            f"confusion: a matrix of shape {list(matrix.shape)} came with {len(labels)} labels; "
+            "[classes, classes] is needed, at least one"
+        )
+    left_out = len(labels) - MOST
+    matrix, labels = matrix[:MOST, :MOST], list(labels)[:MOST]
+    count = len(labels)
+    cell = 0.5 if count <= 20 else 0.26
+    size = 1.2 + cell * count
+    figure = Figure(figsize=(size + 0.8, size), facecolor="white", dpi=100)
+    axes = figure.add_axes((0.2, 0.1, 0.72, 0.72))
+    shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
+    scale, map_ = Normalize(0, 1), weight_colours()
+    axes.imshow(shares, norm=scale, cmap=map_, aspect="equal")
+    names = [printable(label) for label in labels]
+    points = 9 if count <= 20 else 6
+    axes.set_xticks(range(count), names, rotation=90, fontsize=points)
+    axes.set_yticks(range(count), names, fontsize=points)
+    for tick in [*axes.get_xticklabels(), *axes.get_yticklabels()]:
+        tick.set_parse_math(False)
+    axes.tick_params(length=0, colors=INK, top=True, bottom=False, labeltop=True, labelbottom=False)
+    axes.spines[:].set_color(FAINT)
+    if count <= 20:
+        colours = ScalarMappable(scale, map_)
+        for row, column in zip(*np.nonzero(matrix), strict=True):
+            red, green, blue, _ = colours.to_rgba(shares[row, column])
+            light = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+            colour = INK if light > 0.5 else "white"
+            text = f"{int(matrix[row, column]):,}"
+            axes.text(column, row, text, ha="center", va="center_baseline", fontsize=8, color=colour)
+    axes.set_ylabel("what it is", color=INK)
+    axes.set_xlabel("what it was called", color=INK)
+    more = f"\n({left_out} rarer classes are not shown)" if left_out > 0 else ""
+    shown = "\n".join(map(printable, title.split("\n")))
+    axes.set_title(shown + more, fontsize=11, color=INK, pad=12, parse_math=False)
+    return figure

@@ -1,0 +1,92 @@
+"""Save a figure as PNG or SVG: the same bytes for the same picture, whole or not at all.
+
+Nothing here touches pyplot, so pictures may be made in a server or a notebook without side effects.
+Read next: alignment.py, quality.py.
+"""
+
+import io
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from weft.errors import ConfigError, DataError
+from weft.figures.fonts import BROWSER, readable
+
+DOTS_PER_INCH = 200
+MAX_PIXELS = 3200
+MARGIN = 0.12
+"""Inches of white around everything."""
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure to a file, as its suffix says.
+
+    Args:
+        path: ends in .png or .svg; missing folders are made.
+
+    Raises:
+        ConfigError: another suffix; DataError: the file cannot be written.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix == ".png":
+        data = png(figure)
+    elif suffix == ".svg":
+        data = svg(figure).encode()
+    else:
+        raise ConfigError(f"{path}: pictures are written as .png or .svg, not {suffix or 'without a suffix'}")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(data)
+        part.replace(path)
+    except OSError as error:
+        with suppress(OSError):  # what stopped the writing may stop this too
+            part.unlink()
+        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
+
+
+def png(figure: Figure) -> bytes:
+    """The figure as PNG, at most about MAX_PIXELS wide and high."""
+    out = io.BytesIO()
+    with readable(figure, keep_text=False):
+        FigureCanvasAgg(figure).print_figure(
+            out,
+            format="png",
+            dpi=_dots(figure),
+            bbox_inches="tight",
+            pad_inches=MARGIN,
+            facecolor="white",
+            metadata={"Software": None},
+        )
+    return out.getvalue()
+
+
+def svg(figure: Figure) -> str:
+    """The figure as SVG whose text is text: searchable, and in the reader's fonts."""
+    out = io.StringIO()
+    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "weft"}
+    with readable(figure, keep_text=True) as families, matplotlib.rc_context(settings):
+        FigureCanvasSVG(figure).print_figure(
+            out,
+            format="svg",
+            dpi=_dots(figure),  # of what is drawn as an image
+            bbox_inches="tight",
+            pad_inches=MARGIN,
+            facecolor="white",
+            metadata={"Date": None, "Creator": "Weft"},
+        )
+    # the reader's machine has other fonts: name them once, for all texts
+    ours = "; font-family: " + ", ".join(repr(name) for name in families)
+    return out.getvalue().replace(ours, "").replace("<svg ", f'<svg font-family="{BROWSER}" ', 1)
+
+
+def _dots(figure: Figure) -> float:
+    """Dots an inch: fine enough for a slide, fewer where the picture is very large."""
+    return min(DOTS_PER_INCH, MAX_PIXELS / max(figure.get_size_inches()))

@@ -1,1 +1,0 @@
-"""Pictures of evaluations (`weft evaluate --plot`), a file a task, named as it. Start with report.py."""

@@ -1,0 +1,70 @@
+"""An Elman network over all time steps; for tanh and ReLU torch's own operation is one way.
+
+Nothing can hold h at padding in it, so h is taken from the last real step. Its plain twin is the loop
+over cells/elman.py's `step`.
+"""
+
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from weft.nn.kernels.cells.backward import ACTIVATIONS
+from weft.nn.kernels.cells.held import hold_last
+from weft.nn.kernels.cells.layer import Given, run
+from weft.nn.kernels.choice import Cells
+from weft.nn.kernels.lowered import lowered
+
+CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
+"""The kernels' name of an Elman cell by its activation."""
+
+
+def elman(
+    x: Tensor,
+    h: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    activation: str,
+    mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
+) -> tuple[Tensor, Tensor]:
+    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu adds no b but has it inside.
+
+    Args:
+        x: [B, T, D]; h: [B, H] the state before.
+        weight_x: [H, D]; weight_h: [H, H]; bias: [H].
+        activation: one of CELLS.
+        mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H].
+    """
+    given = Given(x, h, None, weight_x, weight_h, bias, None, mask)
+    theirs = partial(operation, activation) if activation in ("tanh", "relu") else None
+    return run(CELLS[activation], given, theirs, backend)[:2]
+
+
+def operation(
+    activation: str,
+    x: Tensor,
+    h: Tensor,
+    _: Tensor | None,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    __: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, None]:
+    """`elman` by torch's own operation."""
+    function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
+    if mask is not None:
+        x = x * mask[..., None].to(x.dtype)  # or ReLU might grow without bound there
+    weights = [weight_x, lowered(weight_h), bias, torch.zeros_like(bias)]
+    y, last = function(x, h[None], weights, True, 1, 0.0, False, False, True)
+    if mask is None:
+        return y, last[0], None
+    y, held = hold_last(y, h, mask)
+    return y, held, None

@@ -1,0 +1,78 @@
+"""An LSTM over all time steps, compiled or by torch's own operation (oneDNN on the CPU, cuDNN on a GPU).
+
+In torch's, a mask costs one input feature: it is 1 at padding, and its fixed weights close the input gate and
+open the forget gate there (sigmoid(-+1e4) is 0 and 1 exactly), so that c is held to the bit; h is then
+taken from the last real step. torch's packed sequences would leave the fused path on the CPU.
+Its plain twin is the loop over cells/lstm.py's `step`. Read next: gru.py.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from weft.nn.kernels.cells.held import hold_last, pad_feature
+from weft.nn.kernels.cells.layer import Given, run
+from weft.nn.kernels.choice import Cells
+
+HOLD = 1e4
+ROWS = 8  # oneDNN's bfloat16 LSTM: 107 rows took 59 ms a training step, 112 took 24; below 48 all are alike
+
+
+def lstm(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    mask: Tensor | None,
+    *,
+    backend: Cells | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gates in torch's order i, f, g (candidate), o.
+
+    Args:
+        x: [B, T, D]; h, c: [B, H] the state before.
+        weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
+        mask: [B, T] bool, real positions first, or None.
+        backend: forces a way (choice.py).
+
+    Returns:
+        y [B, T, H] (zero at padding), h [B, H], c [B, H].
+    """
+    given = Given(x, h, c, weight_x, weight_h, bias, None, mask)
+    return run("lstm", given, operation, backend)  # type: ignore[return-value]
+
+
+def operation(
+    x: Tensor,
+    h: Tensor,
+    c: Tensor,
+    weight_x: Tensor,
+    weight_h: Tensor,
+    bias: Tensor,
+    _: Tensor | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`lstm` by torch's own operation."""
+    if mask is not None:
+        size = weight_h.shape[1]
+        x, weight_x = pad_feature(x, weight_x, mask, (-HOLD, HOLD, 0.0, 0.0), size)
+    weights = [weight_x, weight_h, bias, torch.zeros_like(bias)]
+    rows = len(x)
+    extra = added_rows(x)
+    if extra:
+        x, h, c = F.pad(x, (0, 0, 0, 0, 0, extra)), F.pad(h, (0, 0, 0, extra)), F.pad(c, (0, 0, 0, extra))
+    y, last_h, last_c = torch.lstm(x, (h[None], c[None]), weights, True, 1, 0.0, False, False, True)
+    y, last_h, last_c, h = y[:rows], last_h[0, :rows], last_c[0, :rows], h[:rows]
+    if mask is not None:
+        y, last_h = hold_last(y, h, mask)
+    return y, last_h, last_c
+
+
+def added_rows(x: Tensor) -> int:
+    """Rows of zeros that make the batch one that oneDNN is fast at; none in float32 or on a GPU."""
+    autocast = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    if x.device.type != "cpu" or len(x) < 48 or not (autocast or x.dtype == torch.bfloat16):
+        return 0
+    return -len(x) % ROWS

@@ -1,0 +1,93 @@
+"""What the layers of written.py have in common: their products and how they treat autocast and padding."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from weft.nn.kernels.cells import steps
+from weft.nn.kernels.cells.rows import Sorted
+from weft.nn.kernels.linear import linear
+
+
+class Products:
+    """The products of a layer, in autocast's dtype if there is one, and what all layers have in common."""
+
+    def __init__(self, rows: Sorted, low: torch.dtype | None, wide: torch.dtype) -> None:
+        self.counts = rows.active[0].tolist()
+        self.rows = rows
+        self.low = low
+        self.wide = wide
+
+    def cast(self, tensor: Tensor) -> Tensor:
+        """In autocast's dtype."""
+        return tensor if self.low is None else tensor.to(self.low)
+
+    def inputs(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """W x + b for all steps, [T, B, G H]."""
+        return linear(self.cast(x), self.cast(weight), self.cast(bias)).to(self.wide)
+
+    def times(self, a: Tensor, weight: Tensor) -> Tensor:
+        """a W^T, W as `cast` gave it."""
+        return F.linear(self.cast(a), weight).to(self.wide)
+
+    def states(self, before: Tensor, steps: int) -> Tensor:
+        """[T + 1, B, H], the first filled; zeros where steps may be skipped."""
+        make = before.new_empty if self.rows.lengths is None else before.new_zeros
+        states = make(steps + 1, *before.shape)
+        states[0] = before
+        return states
+
+    def last(self, states: Tensor) -> Tensor:
+        """Each row's last state."""
+        if self.rows.lengths is None:
+            return states[-1].clone()
+        return states[self.rows.lengths, torch.arange(states.shape[1], device=states.device)]
+
+    def clear(self, *grads: Tensor) -> None:
+        """Zeros at padding."""
+        if self.rows.lengths is not None:
+            at = torch.arange(grads[0].shape[0], device=grads[0].device)
+            padding = (at[:, None] >= self.rows.lengths)[..., None]
+            for grad in grads:
+                grad.masked_fill_(padding, 0.0)
+
+    def gradient(self, d: Tensor, a: Tensor) -> Tensor:
+        """Sum over steps and rows of d a^T."""
+        d, a = self.cast(d.flatten(0, 1)), self.cast(a.flatten(0, 1))
+        return linear(d.mT, a.mT).to(self.wide)
+
+    def back(self, d: Tensor, weight: Tensor) -> Tensor:
+        """d W for all steps."""
+        return linear(self.cast(d), self.cast(weight).mT).to(self.wide)
+
+
+def plain_forward(function: Any) -> Any:
+    """Without autocast, which would touch the operations in place; without a graph."""
+
+    def inside(ctx: Any, *arguments: Any) -> Any:
+        device = next(t for t in arguments if isinstance(t, Tensor)).device.type
+        with torch.autocast(device, enabled=False):
+            return function(ctx, *arguments)
+
+    return inside
+
+
+def graph_or(function: Any) -> Any:
+    """Without autocast; step by step if the gradients are to be derived again."""
+
+    def inside(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        if not torch.is_grad_enabled():
+            with torch.autocast(grads[0].device.type, enabled=False):
+                return function(ctx, *grads)
+        with_c, with_extra = ctx.cell == "peephole", ctx.cell in ("peephole", "gru")
+        x, h, *rest = ctx.saved_tensors[: 5 + with_c + with_extra]  # what came into `forward`, in its order
+        given = (x.transpose(0, 1), h, *(rest if with_c else [None, *rest]), *(() if with_extra else (None,)))
+        by = (grads[0].transpose(0, 1), grads[1], grads[2] if with_c else None)
+        found = steps.derived(ctx.cell, ctx.p.rows, given, by)
+        dx = None if found[0] is None else found[0].transpose(0, 1)
+        after = [grad for grad, tensor in zip(found, given, strict=True) if tensor is not None][1:]
+        return None, None, None, dx, *after
+
+    return inside

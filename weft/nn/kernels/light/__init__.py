@@ -1,0 +1,1 @@
+"""Recurrences without a matrix (SRU, SSRU, minGRU, minLSTM): plain, compiled, by Triton."""

@@ -1,0 +1,1 @@
+"""The output layer: a softmax over the vocabulary, and its loss."""

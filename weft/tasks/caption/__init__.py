@@ -1,0 +1,1 @@
+"""Captions for pictures. Start with task.py."""

@@ -1,0 +1,104 @@
+"""How good captions are: exact ones, BLEU-1 to 4, ROUGE-L, CIDEr-D, beside the most frequent caption."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.metrics.bleu_n import bleu_n
+from weft.metrics.captions import SIGNATURE, words
+from weft.metrics.cider import cider_d
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.rouge import rouge_l
+from weft.metrics.scored import Scored, as_json, fingerprint, report
+from weft.tasks.caption.predictor import Captioner
+from weft.tasks.shared.pictures.data import Captions
+
+
+class CaptionEvaluation(NamedTuple):
+    """Captions of a set of pictures and all that is known of them."""
+
+    title: str
+    outputs: list[str]
+    scored: list[Scored]
+    results: list[dict[str, Any]]  # COCO's form: image_id and caption
+    seconds: float
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [self.title, *report(self.scored)]
+        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s")
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program; `results` is what COCO's evaluation server reads."""
+        everything = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "results": self.results,
+            "seconds": self.seconds,
+        }
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scored:
+    """Share of captions that are one of the references, word by word.
+
+    Example:
+        >>> exact(["A dog."], [["a cat", "a dog"]]).value
+        1.0
+    """
+    right = [
+        words(hypothesis) in [words(answer) for answer in answers]
+        for hypothesis, answers in zip(hypotheses, references, strict=True)
+    ]
+    return mean_of(ratio("exact", SIGNATURE, higher_is_better=True), np.array(right), baselines={})
+
+
+def scored(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Scored]:
+    """Every score of a set of captions."""
+    items = fingerprint(answer for answers in references for answer in answers)
+    found = [
+        exact(hypotheses, references),
+        *bleu_n(hypotheses, references),
+        rouge_l(hypotheses, references),
+        cider_d(hypotheses, references),
+    ]
+    return [one._replace(items=items) for one in found]
+
+
+def evaluate(
+    captioner: Captioner, found: Captions, *, title: str, train: Sequence[Sequence[str]]
+) -> CaptionEvaluation:
+    """Caption and score.
+
+    Args:
+        captioner: at work.
+        found: pictures and references.
+        title: which data.
+        train: captions of the training pictures, for the baseline; of these where they are gone.
+    """
+    begun = time.perf_counter()
+    outputs = [best[0].text for best in captioner.captions(found.pixels)]
+    seconds = time.perf_counter() - begun
+    often = Counter(caption for captions in train or found.captions for caption in captions)
+    usual = often.most_common(1)[0][0]
+    lowest = scored([usual] * len(outputs), found.captions)
+    return CaptionEvaluation(
+        title=f"{title}, {len(outputs):,} pictures, {captioner.decoding.describe()}",
+        outputs=outputs,
+        scored=[
+            ours._replace(baselines={f"the most frequent caption, {usual!r}": theirs.value})
+            for ours, theirs in zip(scored(outputs, found.captions), lowest, strict=True)
+        ],
+        results=[coco(number, text) for number, text in zip(found.numbers, outputs, strict=True)],
+        seconds=seconds,
+    )
+
+
+def coco(number: int | str, caption: str) -> dict[str, Any]:
+    """A record of COCO's results."""
+    return {"image_id": number, "caption": caption}

@@ -1,0 +1,59 @@
+"""A picture and its caption: every hypothesis, and the picture as each word saw it."""
+
+import numpy as np
+
+from weft.run import Opened
+from weft.search.trace import Trace
+from weft.tasks.caption.predictor import Captioner, captioned
+from weft.tasks.shared.inspected.inspected import Kind, Subject
+from weft.tasks.shared.inspected.pictures import asked, pictured, places
+from weft.tasks.shared.inspected.written import plain_beam, written
+from weft.tasks.shared.pictures.batch import source
+from weft.tasks.shared.writing.batch import PairBatch
+
+
+class CaptionSubject(Kind):
+    """The text is a file of a picture; without one a picture that the run was validated on is taken."""
+
+    def read(self, opened: Opened, text: str | None) -> Subject:
+        """See Kind."""
+        plain = opened.task.predictor(opened.model)
+        how = plain_beam(plain.decoding)
+        captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.size)
+        picture, name = asked(opened, captioner.read, text)
+        return of(opened, captioner, picture, name)
+
+
+def of(opened: Opened, captioner: Captioner, picture: np.ndarray, name: str) -> Subject:
+    """What a captioner said of a picture.
+
+    Args:
+        opened: its run.
+        captioner: whose search is a plain beam.
+        picture: of the model's shape.
+        name: of the picture.
+    """
+    front = captioner.front
+    device = next(captioner.model.parameters()).device
+    x, mask = source(picture[None], front.places)
+    trace = Trace()
+    found = captioner._search(x.to(device), mask.to(device), trace, None)
+
+    def batch_of(tokens: list[int]) -> PairBatch:
+        return captioned(picture[None], [tokens], front.places).to(device)
+
+    said = written(captioner.model, captioner.vocabulary, found, trace, batch_of, width=front.places)
+    best = said.hypotheses[0]
+    return Subject(
+        opened=opened,
+        text=name,
+        answer=best.text,
+        source=places(front.grid),
+        target=said.target,
+        batch=said.batch,
+        hypotheses=said.hypotheses,
+        searched=said.searched,
+        choices=said.choices,
+        chosen_what="each word of the best caption, given those before it",
+        picture=pictured(picture, best.pieces, best.looks, front.grid, "where each word looked"),
+    )

@@ -1,0 +1,1 @@
+"""Classes for texts. Start with task.py."""

@@ -1,0 +1,118 @@
+"""How good a classifier is, beside its baselines: accuracy, F1 of each class, confusion, calibration.
+
+Read next: baselines.py; ../../metrics/scored.py.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.calibration import Calibration, calibration
+from weft.metrics.confusion import classes, confusion
+from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
+from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, report, scored
+from weft.tasks.classify.baselines import baselines
+from weft.tasks.classify.predictor import Classifier
+
+
+class LabelEvaluation(NamedTuple):
+    """Classified texts and all that is known of them."""
+
+    title: str
+    outputs: list[str]
+    scored: list[Scored]  # accuracy, macro F1
+    rows: list[ClassRow]
+    labels: list[str]
+    matrix: np.ndarray  # [C, C] reference by answer
+    calibration: Calibration
+    unseen: list[str]  # classes of this text that training never saw
+    seconds: float
+
+    @property
+    def accuracy(self) -> Score:
+        """The share of texts with the right class."""
+        return self.scored[0].score
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [self.title, *report(self.scored)]
+        if self.unseen:
+            lines.append(f"  classes that training never saw, always wrong: {', '.join(self.unseen)}")
+        sure = self.calibration
+        lines.append(
+            f"  says {sure.confidence:.3f} on average, is right {self.accuracy.value:.3f}; "
+            f"calibration error {sure.error:.4f} (10 bins)"
+        )
+        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
+        lines.append(table(self.rows))
+        if len(self.labels) <= 20:
+            lines += [
+                "confusion (rows: what it is, columns: what it was called):",
+                _grid(self.labels, self.matrix),
+            ]
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+        everything = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "classes": [row._asdict() for row in self.rows],
+            "labels": self.labels,
+            "confusion": self.matrix.tolist(),
+            "calibration": self.calibration._asdict(),
+            "seconds": self.seconds,
+        }
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def evaluate(
+    classifier: Classifier,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    *,
+    title: str,
+    train: tuple[Sequence[str], Sequence[str]] | None = None,
+) -> LabelEvaluation:
+    """Classify and score.
+
+    Args:
+        classifier: at work.
+        texts, labels: what is what.
+        title: which data.
+        train: training texts and labels, for the baselines.
+    """
+    begun = time.perf_counter()
+    decided = list(classifier.classify(texts))
+    seconds = time.perf_counter() - begun
+    outputs = [one.label for one in decided]
+    names = classes(outputs, labels)
+    right = np.array([ours == theirs for ours, theirs in zip(outputs, labels, strict=True)])
+    lowest = {} if train is None else baselines(classifier.reader.vocabulary, texts, train)
+    accuracy = scored(Accuracy(), outputs, labels, baselines=lowest)
+    return LabelEvaluation(
+        title=f"{title}, {len(texts):,} texts",
+        outputs=outputs,
+        scored=[accuracy.counted("text"), macro_f1(outputs, labels, baselines=lowest)],
+        rows=by_class(outputs, labels),
+        labels=names,
+        matrix=confusion(outputs, labels, names),
+        calibration=calibration(np.array([one.prob for one in decided]), right),
+        unseen=sorted(set(labels) - set(classifier.reader.classes)),
+        seconds=seconds,
+    )
+
+
+def _grid(labels: Sequence[str], matrix: np.ndarray) -> str:
+    wide = max([len(label) for label in labels] + [len(f"{int(matrix.max()):,}")]) + 2
+    head = " " * wide + "".join(f"{label:>{wide}}" for label in labels)
+    rows = [
+        f"{label:<{wide}}" + "".join(f"{count:>{wide},}" for count in row)
+        for label, row in zip(labels, matrix, strict=True)
+    ]
+    return "\n".join([head, *rows])

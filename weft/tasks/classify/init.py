@@ -1,0 +1,98 @@
+"""What `weft init classify` writes: a recipe for a user's texts, with the reasons as comments."""
+
+from collections import Counter
+from pathlib import Path
+
+from weft.data.labelled import OPTIONS, LabelledText, Labels, kind_of
+from weft.errors import DataError
+from weft.tasks.shared.labels.splits import held_out
+from weft.tasks.translate.init import VALID_NAMES, quoted
+
+FEW = 1000
+"""Texts below which a linear model of words and pairs is the safer choice."""
+
+
+def beside(train: Path, names: tuple[str, ...]) -> Path | None:
+    """A file named like the training file, but valid (val, dev) or test instead of train."""
+    for name in names:
+        candidate = train.with_name(train.name.replace("train", name))
+        if candidate != train and candidate.is_file():
+            return candidate
+    return None
+
+
+def recipe(
+    train: Path,
+    valid: Path | None,
+    test: Path | None,
+    *,
+    text: str,
+    label: str,
+    labels: Labels = "marked",
+    encoding: str = "utf-8",
+) -> str:
+    """A commented recipe.
+
+    Args:
+        train, valid, test: labelled texts; the last two are looked for beside the first if None.
+        text, label: columns of a table; labels, encoding: see LabelledText.
+
+    Raises:
+        DataError: files are missing or damaged, or hold one class only.
+    """
+    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
+    counts: Counter[str] = Counter()
+    words = longest = 0
+    for one in LabelledText(train, text=text, label=label, labels=labels, encoding=encoding, named=OPTIONS):
+        counts[one.label] += 1
+        length = len(one.text.split())
+        words, longest = words + length, max(longest, length)
+    if len(counts) < 2:
+        raise DataError(
+            f"{train}: {len(counts)} class was found, two or more are needed; see weft data check"
+        )
+    total = counts.total()
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
+    shown += ", ..." if len(counts) > 6 else ""
+    columns = f"\n  text: {quoted(text)}\n  label: {quoted(label)}" if kind_of(train) != "lines" else ""
+    columns += f"\n  labels: {labels}" if labels != "marked" else ""
+    columns += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
+    if valid:
+        chosen = f"  valid: {quoted(valid)}"
+    else:
+        every = held_out(total)
+        kept = total // every
+        chosen = f"""  hold_out: {every:<2}                      # {kept:,} texts choose the checkpoint
+  split_seed: 1                     # shuffled first, every class in proportion"""
+    tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
+    network = """  # also: bag, ngram, self_attention, transformer, convolution; cell lstm, elman, ...
+  encoder: {use: recurrent, cell: gru, sizes: [100], bidirectional: true, dropout: 0.3}
+  pool: {use: queries, num_queries: 4, score: additive}   # also: last, mean, max, summary
+  embedding: {size: 128, dropout: 0.4}
+  dropout: 0.4"""
+    linear = """  # words and pairs of words, whatever their order; with more texts try an encoder and a pool
+  bag: {ngrams: 2, weight: presence, naive_bayes: false}"""
+    few = total < FEW
+    size, metric = ("null", "loss") if few else ("20000", "accuracy")
+    optimiser = "lr: 0.01, weight_decay: 0.0" if few else "lr: 0.002, weight_decay: 0.01"
+    mean = words / total
+    return f"""# {len(counts)} classes, {total:,} training texts of {mean:.0f} words on average (longest
+# {longest:,}): {shown}. Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: classify
+data:
+  train: {quoted(train)}{columns}
+{chosen}
+{tested}
+  # folds: 10                         cross-validation instead of test: fold 0 to 9, a run each
+  # fold: 0
+  vocabulary: {{kind: word, size: {size}, lowercase: true}}   # also space, character, bpe, unigram
+  max_length: 400                   # tokens that are read of a text
+model:
+{linear if few else network}
+training:
+  optimiser: {{use: adamw, {optimiser}}}
+  max_epochs: 8
+  metric: {metric}                      # what chooses the best checkpoint; also f1
+  seed: 1
+"""

@@ -1,0 +1,157 @@
+"""Texts become what a classifier reads: tokens, or the items of a bag; classes become numbers.
+
+Read next: items.py, what a bag counts; classifier.py, which uses it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft import jsonfile
+from weft.errors import CheckpointError
+from weft.nn.embed.contextual import Twice
+from weft.nn.embed.grams import Grams
+from weft.tasks.classify.items import Items
+from weft.tasks.classify.model import Bag
+from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.shared.writing.batch import pad
+from weft.text.normalise import words_of
+from weft.text.saved import write
+from weft.text.vocabulary import Vocabulary
+
+
+class SavedReader(jsonfile.Form):
+    """A tokenizer.classes.json: an item is a run of tokens, or of letters."""
+
+    classes: Annotated[list[str], jsonfile.Meta(min_length=1)]
+    items: list[list[int | str]] = jsonfile.field(default_factory=list)
+    documents: list[jsonfile.Count] = jsonfile.field(default_factory=list)
+    texts: jsonfile.Count | None = None
+
+
+class Reader:
+    """Texts to batches.
+
+    Args:
+        vocabulary: of tokens.
+        classes: in the order of their numbers.
+        items: what a bag knows; None for a model that reads tokens in order.
+        max_length: tokens that are read of a text, and words whose letters are.
+
+    Attributes:
+        context: spells sentences for a model of words in context, if there is one.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        classes: Sequence[str],
+        *,
+        items: Items | None,
+        max_length: int,
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.classes = list(classes)
+        self.items = items
+        self.max_length = max_length
+        self.context: Callable[[Sequence[Sequence[str]]], Any] | None = None
+        self._class = {label: number for number, label in enumerate(self.classes)}
+
+    @classmethod
+    def learn(
+        cls,
+        vocabulary: Vocabulary,
+        texts: Sequence[str],
+        labels: Iterable[str],
+        *,
+        bag: Bag | None,
+        max_length: int,
+    ) -> "Reader":
+        """Which classes there are, and which items; of equally frequent ones those seen first."""
+        reader = cls(vocabulary, sorted(set(labels)), items=None, max_length=max_length)
+        if bag is not None:
+            reader.items = Items.learn(bag, reader.encode(texts), map(reader.split, texts))
+        return reader
+
+    @property
+    def num_items(self) -> int:
+        """Rows of the model's table."""
+        return len(self.vocabulary) if self.items is None else len(self.items.kept) + 1
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text that are read."""
+        return [tokens[: self.max_length] for tokens in self.vocabulary.encode_batch(texts)]
+
+    def split(self, text: str) -> list[str]:
+        """The words between spaces whose letters are read, as the vocabulary normalises them."""
+        form, lowercase = self.vocabulary.form, self.vocabulary.lowercase
+        return words_of(text, form=form, lowercase=lowercase)[: self.max_length]
+
+    def number(self, label: str) -> int:
+        """Of a class; -1 of one that training never saw."""
+        return self._class.get(label, -1)
+
+    def counted(self, tokens: Sequence[int], text: str) -> Counter[int]:
+        """How often each known item of the bag stands in a text, given its tokens too."""
+        assert self.items is not None
+        words = self.split(text) if self.items.bag.letters is not None else ()
+        return self.items.counted(tokens, words)
+
+    def source(self, rows: Sequence[Sequence[int]], texts: Sequence[str]) -> tuple[Any, Tensor]:
+        """Tokens of texts, and these texts, to what the model reads, and its mask."""
+        if self.items is None:
+            tokens, mask = pad(rows)
+            if self.context is None:
+                return tokens, mask
+            words = [self.vocabulary.written(text)[: self.max_length] or [" "] for text in texts]
+            return Twice(tokens, self.context(words), mask), mask
+        counted = [self.counted(row, text) for row, text in zip(rows, texts, strict=True)]
+        numbers, mask = pad([list(counts) for counts in counted])
+        weights = np.zeros(numbers.shape, dtype=np.float32)
+        for row, counts in enumerate(counted):
+            weights[row, : len(counts)] = self.items.weighed(counts)
+        return Grams(numbers, torch.from_numpy(weights)), mask
+
+    def batch(
+        self, rows: Sequence[Sequence[int]], classes: Sequence[int], texts: Sequence[str]
+    ) -> LabelBatch:
+        """Tokens of texts, the numbers of their classes, and these texts."""
+        source, mask = self.source(rows, texts)
+        return LabelBatch(source, mask, torch.tensor(classes, dtype=torch.int64), len(rows))
+
+    def save(self, run: Path) -> None:
+        """Keep classes and items in the run; the vocabulary is kept beside them."""
+        plain: dict[str, Any] = {"classes": self.classes, "items": []}
+        if self.items is not None:
+            plain["items"] = self.items.kept
+            if self.items.bag.weight == "tfidf":
+                plain |= {"documents": self.items.documents, "texts": self.items.total}
+        write(run / "tokenizer.classes.json", plain)
+
+    @classmethod
+    def load(cls, run: Path, *, bag: Bag | None, max_length: int) -> "Reader":
+        """Read what `save` wrote.
+
+        Raises:
+            CheckpointError: it is missing or damaged.
+        """
+        path = run / "tokenizer.classes.json"
+        remedy = "this is no run of a classifier, or training has not begun"
+        saved = jsonfile.load(path, SavedReader, remedy)
+        items = None
+        if bag is not None:
+            counts, rare = saved.documents, bag.weight == "tfidf"
+            if rare and (saved.texts is None or len(counts) != len(saved.items)):
+                raise CheckpointError(f"{path}: its documents do not count its items; {remedy}")
+            if any(not item or len({type(part) for part in item}) > 1 for item in saved.items):
+                raise CheckpointError(f"{path}: an item of it is neither tokens nor letters; {remedy}")
+            items = Items(
+                bag, [tuple(item) for item in saved.items], counts if rare else (), saved.texts or 0
+            )
+        vocabulary = Vocabulary.load(run / "tokenizer.json")
+        return cls(vocabulary, saved.classes, items=items, max_length=max_length)

@@ -1,1 +1,0 @@
-"""Parts of the tasks elmo (model.py, text.py, comparer.py) and masked (masking.py, filler.py)."""

@@ -1,1 +1,0 @@
-"""What the task summarise adds to translation: scores and baselines. Start with evaluation.py."""

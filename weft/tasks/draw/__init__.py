@@ -1,0 +1,1 @@
+"""Pictures for texts. Start with task.py."""

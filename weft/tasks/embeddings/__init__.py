@@ -1,0 +1,1 @@
+"""One vector for each word. Start with task.py."""

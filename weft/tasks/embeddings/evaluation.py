@@ -1,0 +1,166 @@
+"""How well word vectors agree with people: similarity of pairs, and analogies; beside baselines."""
+
+import json
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from weft.data.questions import Analogy, Pair, Questions
+from weft.errors import DataError
+from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.spearman import interval, spearman
+from weft.tasks.embeddings.predictor import WordVectors, unit
+
+CHANCE_SEED = 1
+ROWS = 256  # analogies at a time
+
+
+class WordsEvaluation(NamedTuple):
+    """A score, and how many questions it is about."""
+
+    title: str
+    outputs: list[str]  # a line each question: what was asked, the answer
+    scored: list[Scored]  # one: Spearman x 100, or analogies right in percent
+    asked: int
+    covered: int
+    sections: dict[str, tuple[int, int]]  # of analogies: right, covered
+    similar: np.ndarray  # [covered, 2] of pairs: the gold score and ours; of analogies [0, 2]
+    shown: list[str]  # words for a map
+    vectors: np.ndarray  # [len(shown), D]
+
+    def text(self) -> str:
+        """For a reader."""
+        part = f"{self.covered:,} of {self.asked:,} questions have vectors for all their words"
+        lines = [
+            f"{self.title}: {part} ({100 * self.covered / self.asked:.1f} %)",
+            *report(self.scored),
+        ]
+        for section, (right, covered) in self.sections.items():
+            if len(self.sections) > 1:
+                lines.append(f"    {section}: {right} of {covered}")
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+        whole = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "asked": self.asked,
+            "covered": self.covered,
+            "sections": self.sections,
+        }
+        return json.dumps(whole, indent=1) + "\n"
+
+
+def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> WordsEvaluation:
+    """Spearman's correlation x 100 for pairs, percent right for analogies; over covered questions.
+
+    A question is covered if each of its words has a vector: from its n-grams too, where the model has them,
+    for pairs; for analogies each must be a word of the list, since the answer is sought there.
+
+    Raises:
+        DataError: no question is covered (of pairs, fewer than two).
+    """
+    found = _pairs(vectors, questions.pairs) if questions.pairs else _analogies(vectors, questions.analogies)
+    kind = type(vectors.model).__name__.lower()
+    name, value, low, high = (found.pop(key) for key in ("name", "value", "low", "high"))
+    signature = (
+        f"{found.pop('how')}|model:{kind}|words:{len(vectors.words)}|size:{vectors.matrix.shape[1]}"
+        f"|case:{'lc' if vectors.data.lowercase else 'mixed'}|resamples:1000"
+    )
+    score = Score(name, value, signature, found["covered"], low=low, high=high)
+    return WordsEvaluation(title=title, scored=[Scored(score, found.pop("baselines"))], **found)
+
+
+def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, Any]:
+    kept = [pair for pair in pairs if _has(vectors, pair.first) and _has(vectors, pair.second)]
+    if len(kept) < 2:
+        raise DataError(f"{len(kept)} of {len(pairs)} pairs have vectors for both words; two are needed")
+    ours = np.array([vectors.similarity(pair.first, pair.second) for pair in kept])
+    gold = np.array([pair.score for pair in kept])
+    low, high = interval(ours, gold)
+    chance = np.random.default_rng(CHANCE_SEED)
+    words = sorted({word for pair in kept for word in pair[:2]})
+    drawn = dict(zip(words, unit(chance.standard_normal((len(words), vectors.matrix.shape[1]))), strict=True))
+    random = np.array([float(drawn[pair.first] @ drawn[pair.second]) for pair in kept])
+    counts = {word: vectors.list.counts[number] for word, number in vectors.list.number.items()}
+    seen = np.array(
+        [[np.log(1 + counts.get(vectors.data.word(word), 0)) for word in pair[:2]] for pair in kept]
+    )
+    return {
+        "outputs": [f"{a}\t{b}\t{score:.4f}" for (a, b, _), score in zip(kept, ours, strict=True)],
+        "name": "Spearman x 100",
+        "value": 100 * spearman(ours, gold),
+        "low": 100 * low,
+        "high": 100 * high,
+        "asked": len(pairs),
+        "covered": len(kept),
+        "baselines": {
+            "random vectors (seed 1)": 100 * spearman(random, gold),
+            "alike in frequency": 100 * spearman(-np.abs(seen[:, 0] - seen[:, 1]), gold),
+        },
+        "sections": {},
+        "similar": np.stack([gold, ours], 1),
+        "how": "cosine",
+        "shown": words[:80],
+        "vectors": np.stack([vectors.vector(word) for word in words[:80]]),
+    }
+
+
+def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
+    kept = [one for one in asked if all(word in vectors for word in one.words)]
+    if not kept:
+        raise DataError(f"none of {len(asked)} analogies has vectors for all its four words")
+    numbers = np.array([[vectors.list.number[vectors.data.word(word)] for word in one.words] for one in kept])
+    every = unit(vectors.matrix)
+    a, b, c = (every[numbers[:, place]] for place in range(3))
+    answers = _best(every, b - a + c, numbers[:, :3])
+    near = _best(every, c, numbers[:, :3])
+    right = answers == numbers[:, 3]
+    covered = Counter(one.section for one in kept)
+    hits = Counter(one.section for one, hit in zip(kept, right, strict=True) if hit)
+    chance = np.random.default_rng(12345)
+    means = [right[chance.integers(len(right), size=len(right))].mean() for _ in range(1000)]
+    low, high = np.quantile(means, [0.025, 0.975])
+    shown = [vectors.words[number] for number in dict.fromkeys(numbers.ravel().tolist())][:80]
+    return {
+        "outputs": [
+            "\t".join((*one.words[:3], vectors.words[answer]))
+            for one, answer in zip(kept, answers, strict=True)
+        ],
+        "name": "analogies right, percent",
+        "value": 100 * float(right.mean()),
+        "low": 100 * float(low),
+        "high": 100 * float(high),
+        "asked": len(asked),
+        "covered": len(kept),
+        "baselines": {
+            "the word nearest to the third": 100 * float((near == numbers[:, 3]).mean()),
+            "a word drawn by chance": 100 / len(vectors.words),
+        },
+        "sections": {section: (hits[section], count) for section, count in covered.items()},
+        "similar": np.zeros((0, 2)),
+        "how": "3CosAdd",
+        "shown": shown,
+        "vectors": np.stack([vectors.vector(word) for word in shown]),
+    }
+
+
+def _best(every: np.ndarray, wanted: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """[N] the word nearest to each vector, those given left out."""
+    found = []
+    for at in range(0, len(wanted), ROWS):
+        scores = wanted[at : at + ROWS] @ every.T
+        np.put_along_axis(scores, without[at : at + ROWS], -np.inf, 1)
+        found.append(scores.argmax(1))
+    return np.concatenate(found)
+
+
+def _has(vectors: WordVectors, word: str) -> bool:
+    try:
+        vectors.vector(word)
+    except DataError:
+        return False
+    return True

@@ -1,0 +1,62 @@
+"""What `weft init embeddings` writes: a recipe for a user's text, with the reasons as comments."""
+
+from collections import Counter
+from pathlib import Path
+
+from weft.data.plain import no_words
+from weft.data.questions import read_questions
+from weft.tasks.embeddings.data import WordsData
+from weft.tasks.translate.init import quoted
+
+
+def recipe(train: Path, test: Path | None) -> str:
+    """A commented recipe.
+
+    Args:
+        train: plain text.
+        test: word pairs or analogies.
+
+    Raises:
+        DataError: files are missing or damaged, or there is no word in the text.
+    """
+    counts: Counter[str] = Counter()
+    for words in WordsData(train=str(train)).lines():
+        counts.update(words)
+    total = sum(counts.values())
+    if not total:
+        raise no_words(train)
+    least = 5 if total >= 500_000 else 2 if total >= 20_000 else 1
+    kept = sum(count >= least for count in counts.values())
+    epochs = max(2, min(30, 10_000_000 // total))
+    if test is not None:
+        read_questions(test)
+    asked = (
+        f"  test: {quoted(test)}"
+        if test
+        else "  # test: pairs.tsv                 word TAB word TAB similarity, or four words a line"
+    )
+    there = f"{least} time{'s' * (least > 1)} or more"
+    return f"""# {total:,} words of text; {kept:,} of {len(counts):,} different ones stand there {there}.
+# Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: embeddings
+data:
+  train: {quoted(train)}
+{asked}
+  tokens: word                      # cut at punctuation; space for text that is tokenised already
+  lowercase: true
+  min_count: {least}                      # rarer words have no vector
+  window: 5                         # neighbours to each side
+  subsample: 0.001                  # smaller thins out frequent words more
+model:
+  objective: skipgram               # also cbow (faster), glove
+  size: 100
+  subwords: false                   # true: vectors of letter n-grams, for unseen and rare words too
+training:
+  optimiser: {{use: adagrad, lr: 0.1}}
+  schedule: linear
+  clip_norm: 0
+  max_epochs: {epochs}
+  precision: float32
+  seed: 1
+"""

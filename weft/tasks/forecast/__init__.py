@@ -1,0 +1,1 @@
+"""The next values of series. Start with task.py."""

@@ -1,0 +1,88 @@
+"""Quantiles made right on the validation part: conformal prediction, for point forecasters too.
+
+Read next: model.py, whose quantiles are corrected.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from weft.data.windows import Windows
+from weft.nn.forecasters.forecaster import Past
+from weft.tasks.forecast.ensemble import Together
+from weft.tasks.forecast.model import Forecast
+from weft.tasks.forecast.tensors import ROWS, tensors
+
+
+class Calibrated(nn.Module):
+    """A forecaster whose quantiles hold on the validation part.
+
+    Each quantile is moved, at each step ahead, so that its share of the validation values lies below it; the
+    only forecast of a point forecaster is moved for every level. The shares hold as far as the future is like
+    the validation part.
+
+    Args:
+        model: in evaluation mode; one, or several together.
+        windows: of the series that it was trained on, with a validation part.
+
+    Source: Romano, Patterson and Candès 2019, "Conformalized quantile regression", each level by itself.
+    """
+
+    has_quantiles = True
+
+    def __init__(self, model: Forecast | Together, windows: Windows) -> None:
+        super().__init__()
+        self.model = model
+        self.windows = windows
+        self._known: dict[tuple[float, ...], Tensor] = {}
+
+    def best(self, past: Past) -> Tensor:
+        """The forecast [B, H], as it is."""
+        return self.model.best(past)
+
+    def quantiles(self, past: Past, levels: Tensor) -> Tensor:
+        """Corrected quantiles [B, H, Q], rising with the levels."""
+        wanted = tuple(levels.tolist())
+        if wanted not in self._known:
+            self._known[wanted] = self._offsets(levels)
+        return (self._said(past, levels) + self._known[wanted]).sort(-1).values
+
+    def _said(self, past: Past, levels: Tensor) -> Tensor:
+        if self.model.has_quantiles:
+            return self.model.quantiles(past, levels)
+        return self.model.best(past)[..., None].expand(-1, -1, len(levels))
+
+    def _offsets(self, levels: Tensor) -> Tensor:
+        """[H, Q] what each quantile was short of on the validation part."""
+        chosen, errors = self.windows.of(1), []
+        for at in range(0, len(chosen), ROWS):
+            past, future = tensors(self.windows, chosen[at : at + ROWS], levels.device)
+            with torch.no_grad():
+                errors.append(future[..., None] - self._said(past, levels).double().cpu().numpy())
+        found = conformal(np.concatenate(errors), levels.tolist())
+        return torch.from_numpy(found).to(levels.device, levels.dtype)
+
+
+def conformal(errors: np.ndarray, levels: Sequence[float]) -> np.ndarray:
+    """[H, Q] the offsets under which the share of each level lies, with the correction for a finite number.
+
+    Args:
+        errors: [N, H, Q] values minus their quantiles, NaN where nothing was measured.
+        levels: [Q].
+
+    Example:
+        >>> conformal(np.arange(9.0).reshape(9, 1, 1), [0.8])  # of 9 values and one more, 8 lie below
+        array([[7.]])
+    """
+    found = np.zeros(errors.shape[1:])
+    for step in range(errors.shape[1]):
+        for at, level in enumerate(levels):
+            values = np.sort(errors[:, step, at][np.isfinite(errors[:, step, at])])
+            if not len(values):
+                continue
+            more = len(values) + 1
+            rank = np.ceil(more * level - 1e-9) if level >= 0.5 else np.floor(more * level + 1e-9)
+            found[step, at] = values[int(np.clip(rank, 1, len(values))) - 1]
+    return found

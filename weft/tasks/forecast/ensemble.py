@@ -1,0 +1,95 @@
+"""Several trained forecasters as one: what they say, averaged.
+
+Read next: model.py; forecast.py, which opens the runs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.nn.forecasters.forecaster import Past
+from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.model import Forecast
+
+
+class Together(nn.Module):
+    """The mean of several forecasts, and of each of their quantiles (which are not those of a mixture).
+
+    Args:
+        members: in evaluation mode, of the same series and horizon.
+        lookbacks: rows that each reads; the first one's windows are read, so none may read more.
+
+    Source: Lichtendahl, Grushka-Cockayne and Winkler 2013 (averaging quantiles).
+    """
+
+    def __init__(self, members: Sequence[Forecast], lookbacks: Sequence[int]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self._members = tuple(members)  # the same, for what is no nn.Module's
+        self.lookbacks = tuple(lookbacks)
+
+    @property
+    def has_quantiles(self) -> bool:
+        """Whether all of them say how sure they are."""
+        return all(member.has_quantiles for member in self._members)
+
+    def best(self, past: Past) -> Tensor:
+        """The mean forecast [B, H], in the scale of the series."""
+        return torch.stack([member.best(read) for member, read in self._read(past)]).mean(0)
+
+    def quantiles(self, past: Past, levels: Tensor) -> Tensor:
+        """The mean of each quantile, [B, H, Q].
+
+        Raises:
+            ConfigError: a member has none.
+        """
+        return torch.stack([member.quantiles(read, levels) for member, read in self._read(past)]).mean(0)
+
+    def _read(self, past: Past) -> list[tuple[Forecast, Past]]:
+        """Each member with the part of the past that it reads."""
+        first = [self.lookbacks[0] - lookback for lookback in self.lookbacks]
+        return [
+            (member, Past(past.values[:, at:], past.known[:, at:], past.which, past.seen[:, at:]))
+            for member, at in zip(self._members, first, strict=True)
+        ]
+
+
+def see_that_it_joins(
+    about: Mapping[str, Any], data: SeriesData, other: Mapping[str, Any], other_data: SeriesData
+) -> None:
+    """See that two runs can forecast together.
+
+    Args:
+        about, data: names and scales of the series of the one, and its windows.
+        other, other_data: of the run that joins it.
+
+    Raises:
+        ConfigError: it forecasts another number of steps, reads more rows or other columns, or learnt from
+            other rows, whose scale is not the same.
+    """
+    if other_data.horizon != data.horizon:
+        raise ConfigError(
+            f"it forecasts {other_data.horizon} steps, this run {data.horizon}; the same horizon is needed"
+        )
+    if other_data.lookback > data.lookback:
+        raise ConfigError(
+            f"it reads {other_data.lookback} rows, here {data.lookback}; name the one that reads most first"
+        )
+    if any(getattr(other_data, name) != getattr(data, name) for name in ("known", "past", "calendar")):
+        raise ConfigError(
+            "it has other covariates (data.known, data.past, data.calendar); an ensemble needs the same"
+        )
+    for key, what in (
+        ("names", "series"),
+        ("columns", "columns"),
+        ("known", "covariates"),
+        ("covariates", "scales of the covariates known ahead"),
+        ("channels", "columns read beside (data.inputs)"),
+        ("mean", "training rows, to tell by their mean"),
+        ("std", "training rows, to tell by their deviation"),
+    ):
+        if other.get(key) != about.get(key):
+            raise ConfigError(f"it has other {what}; an ensemble needs the same")

@@ -1,0 +1,197 @@
+"""How good forecasts are, beside forecasts that need no model, and where they are wrong."""
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from weft.data.windows import Windows
+from weft.errors import ConfigError
+from weft.metrics.forecasts import blocks_of, gathered
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.series import Baselines, Errors, Parts, Ridge, Sums, pinball, repeated, seasonal
+from weft.tasks.forecast.calibration import Calibrated
+from weft.tasks.forecast.ensemble import Together
+from weft.tasks.forecast.model import Forecast
+from weft.tasks.forecast.predictor import Look
+from weft.tasks.forecast.tensors import ROWS, tensors
+from weft.tasks.forecast.units import InUnits, in_units
+
+Scorable = Forecast | Together | Calibrated
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+class ForecastEvaluation(NamedTuple):
+    """The errors of a model and of the baselines over the same windows."""
+
+    title: str
+    scored: list[Scored]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
+    model: Errors
+    baselines: dict[str, Errors]
+    windows: int
+    coverage: float | None  # share of values between the first and the last of LEVELS
+    units: InUnits
+    example: Look  # a window of the middle, and what came
+
+    @property
+    def outputs(self) -> list[str]:
+        """Step ahead and its squared error, a line each."""
+        return [f"{step + 1}\t{error:.6f}" for step, error in enumerate(self.model.by_step)]
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [self.title, *report(self.scored), *self.units.lines()]
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+
+        def plain(errors: Errors) -> dict[str, object]:
+            return {"mse": errors.squared, "mae": errors.absolute, "by_step": errors.by_step.tolist()}
+
+        whole = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            **plain(self.model),
+            "windows": self.windows,
+            "coverage": self.coverage,
+            "baselines": {name: plain(errors) for name, errors in self.baselines.items()},
+            "series": self.units.series,
+        }
+        return json.dumps(whole, indent=1) + "\n"
+
+
+def mean_squared(model: Scorable, windows: Windows, chosen: np.ndarray) -> Errors:
+    """Errors of a model over some windows."""
+    device = next(model.parameters()).device
+    sums = Sums(windows.horizon)
+    for at in range(0, len(chosen), ROWS):
+        past, future = tensors(windows, chosen[at : at + ROWS], device)
+        with torch.no_grad():
+            sums.add(model.best(past).double().cpu().numpy(), future)
+    return sums.errors()
+
+
+def evaluate(
+    model: Scorable, windows: Windows, part: int, *, title: str, season: int, series: str | None = None
+) -> ForecastEvaluation:
+    """Score a model and the baselines on all windows of a part, from every origin.
+
+    Neighbouring windows share most of their values, so intervals are drawn over blocks of as many origins as
+    the horizon has steps, whole blocks at a time.
+
+    Args:
+        model: in evaluation mode.
+        windows: of the series.
+        part: 1 validation, 2 test.
+        title: which data.
+        season: rows of a season.
+        series: of the window that is drawn; the one in the middle where None.
+
+    Raises:
+        ConfigError: there is no such series.
+
+    Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
+        from a stationary sequence" (blocks that do not overlap).
+    """
+    if series is not None and series not in windows.names:
+        raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
+    chosen, device = windows.of(part), next(model.parameters()).device
+    shown = chosen if series is None else chosen[chosen[:, 0] == windows.names.index(series)]
+    levels, sure = torch.tensor(LEVELS, device=device), model.has_quantiles
+    sums, rows = Sums(windows.horizon), []
+    for at in range(0, len(chosen), ROWS):
+        past, future = tensors(windows, chosen[at : at + ROWS], device)
+        with torch.no_grad():
+            best = model.best(past).double().cpu().numpy()
+            q = model.quantiles(past, levels).double().cpu().numpy() if sure else None
+        sums.add(best, future)
+        rows.append(_each(best, q, future))
+    plain = without_model(windows, season)
+    errors, lowest = sums.errors(), baselines(windows, chosen, plain)
+    each = np.concatenate(rows)  # [N, 5] squared, absolute, pinball, inside, values
+    blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
+    summed = gathered(each, blocks.numbers)
+    signature = f"scaled by the training part|windows:{len(chosen)}|values:{errors.values}|none dropped"
+    signature += f"|{blocks.about}"
+    scores = []
+    for column, (name, own) in enumerate((("MSE", "squared"), ("MAE", "absolute"), ("pinball", ""))):
+        if own or sure:
+            said = signature if own else f"levels:{','.join(map(str, LEVELS))}|{signature}"
+            metric = ratio(name, said, higher_is_better=False)
+            # a forecast without quantiles has the absolute error as its pinball loss at every level
+            beside = {key: float(getattr(one, own or "absolute")) for key, one in lowest.items()}
+            scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside))
+    units = in_units(model, windows, chosen, blocks=blocks, season=season, baselines=plain, levels=LEVELS)
+    return ForecastEvaluation(
+        f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
+        [*scores, *units.scored],
+        errors,
+        lowest,
+        len(chosen),
+        float(each[:, 3].sum() / max(1.0, each[:, 4].sum())) if sure else None,
+        units,
+        _example(model, windows, shown[len(shown) // 2]),
+    )
+
+
+def _each(best: np.ndarray, quantiles: np.ndarray | None, future: np.ndarray) -> np.ndarray:
+    """[B, 5] of each window: squared and absolute errors, pinball loss, values inside, values; all summed."""
+    error = np.nan_to_num(best - future)
+    counts = np.isfinite(future).sum(1)
+    loss, inside = np.zeros(len(future)), np.zeros(len(future))
+    if quantiles is not None:
+        loss = np.nansum(pinball(quantiles, future, LEVELS), 1)
+        inside = ((future >= quantiles[..., 0]) & (future <= quantiles[..., -1])).sum(1)
+    return np.stack([np.square(error).sum(1), np.abs(error).sum(1), loss, inside, counts], 1)
+
+
+def without_model(windows: Windows, season: int) -> Baselines:
+    """Last value repeated, last season repeated, closed-form ridge regression."""
+    valid, train = windows.of(1), windows.of(0)
+    ridge = Ridge(_parts(windows, train), _parts(windows, valid if len(valid) else train))
+    return {
+        "last value repeated": lambda past: repeated(past, windows.horizon),
+        f"last season ({season}) repeated": lambda past: seasonal(past, windows.horizon, season),
+        f"ridge regression (penalty {ridge.penalty:g})": ridge.forecast,
+    }
+
+
+def baselines(windows: Windows, chosen: np.ndarray, named: Baselines) -> dict[str, Errors]:
+    """The errors of forecasts that need no model."""
+    sums = {name: Sums(windows.horizon) for name in named}
+    for past, future in _parts(windows, chosen)():
+        for name, forecast in named.items():
+            sums[name].add(forecast(past), future)
+    return {name: one.errors() for name, one in sums.items()}
+
+
+def _parts(windows: Windows, which: np.ndarray) -> Parts:
+    def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for at in range(0, len(which), 4 * ROWS):
+            past, future, _ = windows.take(which[at : at + 4 * ROWS])
+            yield past, future
+
+    return batches
+
+
+def _example(model: Scorable, windows: Windows, window: np.ndarray) -> Look:
+    """A window [2] and its forecast, in the units of the data."""
+    device = next(model.parameters()).device
+    past, future = tensors(windows, window[None], device)
+    number = int(window[0])
+    mean, std = (float(side[number]) for side in windows.scale)
+    with torch.no_grad():
+        best = model.best(past)[0].double().cpu().numpy() * std + mean
+        q = None
+        if model.has_quantiles:
+            levels = torch.tensor(LEVELS, device=device)
+            q = model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
+    times = windows.times(window.tolist())
+    before = past.values[0].double().cpu().numpy() * std + mean
+    split = windows.lookback
+    came = future[0] * std + mean
+    return Look(windows.names[number], times[:split], before, times[split:], best, q, LEVELS, came)

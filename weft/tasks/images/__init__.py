@@ -1,0 +1,1 @@
+"""Classes for pictures and clips. Start with task.py."""

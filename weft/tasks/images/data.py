@@ -1,0 +1,169 @@
+"""A recipe's section `data` for pictures or clips of several classes.
+
+Read next: ../../data/images.py, which reads them; ../../data/shapes.py, which makes them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from weft.data.images import Labelled, is_clip, read_clip, read_folders, read_picture, stack
+from weft.data.shapes import moving, shapes
+from weft.errors import ConfigError, DataError
+from weft.tasks.shared.labels.splits import check_classes, parts
+from weft.tasks.shared.pictures.data import SIDE
+from weft.tasks.task import SPLITS, Split
+
+FRAMES = 6
+"""Of a generated clip unless the recipe says otherwise."""
+
+
+class Classed(NamedTuple):
+    """Pictures or clips of one shape with their classes."""
+
+    pixels: np.ndarray  # [N, height, width, 3] or [N, time, height, width, 3] uint8
+    labels: list[str]
+    names: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassData:
+    """Pictures or clips, a folder for each class. All of a split are held in memory.
+
+    Args:
+        generated: instead of files "shapes" (which of four shapes a picture shows) or "moving" (clips of
+            two moving shapes: where does the one go that has the colour of a third that stands still?).
+        train, valid, test: folders with a folder for each class: pictures, or clips as .gif or .npy
+            ([time, height, width] or [time, height, width, 3], 0 to 255 or 0 to 1).
+        folder: where they are; the current one by default.
+        hold_out: without `valid`, 10 keeps a tenth of the training pictures out to choose the checkpoint.
+        split_seed: shuffles before hold_out splits, every class in proportion. null, as in older recipes,
+            takes every k-th picture in the order of the folders.
+        size: pixels of a side that pictures and frames are scaled to; null where all have one size.
+        frames: of a clip, evenly spaced; null where all have as many.
+        examples, valid_examples, test_examples: how many are generated.
+        batch_rows: pictures a batch.
+        seed: of what is generated.
+    """
+
+    generated: Literal["shapes", "moving"] | None = None
+    train: str | None = None
+    valid: str | None = None
+    test: str | None = None
+    folder: Path = Path()
+    hold_out: int = 10
+    split_seed: int | None = None
+    size: int | None = None
+    frames: int | None = None
+    examples: int = 4000
+    valid_examples: int = 300
+    test_examples: int = 1000
+    batch_rows: int = 32
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("examples", "valid_examples", "test_examples", "batch_rows"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+        if self.seed < 0:
+            raise ConfigError(f"seed: {self.seed} came, at least 0 is needed")
+        if self.hold_out < 2:
+            raise ConfigError(f"hold_out: expected at least 2, got {self.hold_out}")
+        if self.split_seed is not None and self.split_seed < 0:
+            raise ConfigError(f"split_seed: expected at least 0, got {self.split_seed}")
+        for name, least in (("size", 12 if self.generated else 1), ("frames", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise ConfigError(f"{name}: {value} came, at least {least} is needed")
+        if (self.generated is None) == (self.train is None):
+            raise ConfigError(
+                "give either generated (shapes or moving) or train (your files), only one of them"
+            )
+
+    def has(self, split: Split) -> bool:
+        """Whether there is such a split."""
+        return self.generated is not None or split == "valid" or getattr(self, split) is not None
+
+    def find(self, split: Split) -> list[Labelled]:
+        """The files of a split; none where it is generated.
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: names a folder without pictures.
+        """
+        if self.generated is not None:
+            return []
+        path = getattr(self, split)
+        if path is not None and (split != "train" or self.valid is not None):
+            return read_folders(self.folder / path)
+        if split == "test":
+            raise ConfigError(
+                "data.test: the recipe names no such folder; give one with --data FOLDER, or score the "
+                "validation pictures: --split valid"
+            )
+        assert self.train is not None
+        whole = read_folders(self.folder / self.train)
+        if self.valid is not None:
+            return whole
+        labels = [one.label for one in whole]
+        split_of = parts(labels, folds=0, fold=0, hold_out=self.hold_out, seed=self.split_seed)
+        return [one for one, part in zip(whole, split_of, strict=True) if part == split]
+
+    def check_classes(self, split: Split, labels: Sequence[str]) -> None:
+        """See that a split has more than one class.
+
+        Raises:
+            DataError: it has not.
+        """
+        cut = self.generated is None and self.valid is None
+        check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
+
+    def load(self, split: Split) -> Classed:
+        """All pictures or clips of a split.
+
+        Raises:
+            DataError: a file is damaged, or shapes differ.
+        """
+        if self.generated is None:
+            return self.read(self.find(split))
+        count = {"train": self.examples, "valid": self.valid_examples, "test": self.test_examples}[split]
+        seed, numbers, size = [self.seed, SPLITS.index(split)], range(count), self.size or SIDE
+        names = [f"{split}-{number}" for number in numbers]
+        if self.generated == "moving":
+            return Classed(*moving(seed, numbers, size, self.frames or FRAMES), names)
+        pixels, seen = shapes(seed, numbers, size)
+        return Classed(pixels, [one.shape for one in seen], names)
+
+    def read(self, found: Sequence[Labelled]) -> Classed:
+        """The pictures or clips of these files."""
+        paths = [one.path for one in found]
+        remedy = "scale them: data.size: 32, say, and of clips data.frames"
+        pixels = stack(paths, [self.one(path) for path in paths], remedy)
+        return Classed(pixels, [one.label for one in found], [path.name for path in paths])
+
+    def one(self, path: Path) -> np.ndarray:
+        """A picture, or a clip where the ending says so."""
+        return read_clip(path, self.size, self.frames) if is_clip(path) else read_picture(path, self.size)
+
+    def likely(self) -> tuple[int, ...]:
+        """The shape of what is read, as far as the recipe says."""
+        side = self.size or SIDE
+        clips = self.generated == "moving" or self.frames is not None
+        if self.generated is None and self.train is not None and not clips:
+            try:
+                clips = is_clip(self.find("train")[0].path)
+            except (DataError, IndexError):
+                clips = False
+        return (self.frames or FRAMES, side, side, 3) if clips else (side, side, 3)
+
+    def describe(self, split: Split) -> str:
+        """For a title."""
+        if self.generated is not None:
+            return f"generated {self.generated}, {split}, {self.size or SIDE} pixels, seed {self.seed}"
+        if getattr(self, split) is None:
+            shuffled = "" if self.split_seed is None else f" (split seed {self.split_seed})"
+            return f"every {self.hold_out}th of {Path(str(self.train)).name}{shuffled}"
+        return f"{Path(str(getattr(self, split))).name} {split}"

@@ -1,1 +1,0 @@
-"""Parts of classification, and what it shares with tagging. Start with batch.py."""

@@ -1,0 +1,1 @@
+"""Language models: text continued and scored. Start with task.py."""

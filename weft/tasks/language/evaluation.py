@@ -1,0 +1,247 @@
+"""How likely a model finds a text, with all that it takes to compare that figure with another.
+
+Perplexity is a token's, </s> counted, so it compares between models of one vocabulary only; nats a word and
+bits a character compare between all. Read next: scoring.py, for the contexts; mixture.py, for the baseline.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.errors import DataError
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored, as_json, fingerprint, report
+from weft.models import Generator
+from weft.tasks.language.mixture import Counted, counted, halves, mixed, ngram_logp, tuned
+from weft.tasks.language.scoring import token_logp
+from weft.tasks.language.stream import Stream
+from weft.tasks.language.writing import Writing
+from weft.tasks.shared.running_text import ProseData
+
+BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)
+"""Least numbers of times that a token was seen in training."""
+
+
+class Likelihood(NamedTuple):
+    """Log-probabilities of the tokens of a text under one model."""
+
+    name: str
+    logp: np.ndarray  # [N] nats
+
+    @property
+    def perplexity(self) -> float:
+        """e to the mean loss in nats."""
+        mean = -float(self.logp.mean())
+        return math.exp(mean) if mean < 700 else math.inf
+
+
+class Bucket(NamedTuple):
+    """Tokens that were seen about equally often in training."""
+
+    least: int
+    tokens: int
+    nats: dict[str, float]  # by model, a token
+
+
+class ProseEvaluation(NamedTuple):
+    """A text, the model, and what stands beside it."""
+
+    title: str
+    context: str
+    vocabulary: str
+    scored: list[Scored]  # perplexity, nats a word, bits a character; then the mixture's perplexity
+    model: Likelihood
+    lines: int
+    words: int
+    characters: int
+    unknown: int
+    line_logp: np.ndarray  # [lines] nats
+    buckets: list[Bucket]
+    seconds: float
+
+    @property
+    def outputs(self) -> list[str]:
+        """The log-probability of each line in nats, its </s> counted."""
+        return [f"{logp:.4f}" for logp in self.line_logp]
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [self.title, *report(self.scored)]
+        if not self.buckets:
+            lines.append("  baseline: none, the training text is no longer there to count n-grams in")
+        lines.append(
+            f"  {len(self.model.logp) / max(self.seconds, 1e-9):,.0f} tokens/s, {self.seconds:.1f} s"
+        )
+        lines.append("nats a token by how often it was seen in training:")
+        lines += [
+            f"  {bucket.least:>7,} or more  {bucket.tokens:>9,} tokens  "
+            + "  ".join(f"{name} {nats:.3f}" for name, nats in bucket.nats.items())
+            for bucket in self.buckets
+        ]
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+        everything = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "context": self.context,
+            "vocabulary": self.vocabulary,
+            "tokens": len(self.model.logp),
+            "words": self.words,
+            "characters": self.characters,
+            "unknown": self.unknown,
+            "seconds": self.seconds,
+            "by_frequency": [bucket._asdict() for bucket in self.buckets],
+        }
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def evaluate(
+    model: Generator,
+    stream: Stream,
+    *,
+    title: str,
+    data: ProseData,
+    decoding: Writing,
+    size: int,
+    train: Stream | None,
+    valid: Callable[[], Stream] | None,
+) -> ProseEvaluation:
+    """Score a text: the model, the n-gram model of the training text, and a mixture if one is asked for.
+
+    Args:
+        model: in evaluation mode.
+        stream: the text.
+        title: which text.
+        data, decoding: how it is read; which n-grams, which mixture.
+        size: V.
+        train: the training text; None where it is no longer there.
+        valid: reads the validation text, that a weight is tuned on; None where it is `stream` itself.
+
+    Raises:
+        DataError: a mixture is asked for without a training text.
+    """
+    begun = time.perf_counter()
+    own = Likelihood("the model", logp_of(model, stream, data, decoding))
+    seconds = time.perf_counter() - begun
+    known, mixture, seen = [own], None, np.zeros(size, np.int64)
+    if train is not None:
+        seen = np.bincount(train.tokens[1:], minlength=size)
+        counted = counted_for(data, decoding, train, size)
+        known.append(Likelihood(counted.name, ngram_logp(counted, stream)))
+        if decoding.mixture:
+            name, logp = _mixture(model, own.logp, known[1].logp, counted, data, decoding, valid)
+            mixture = Likelihood(name, logp)
+    elif decoding.mixture:
+        raise DataError(
+            f"{data.train}: the training text is needed for a mixture, to count n-grams in; put it back, "
+            "or leave mixture out"
+        )
+    settings = data.vocabulary
+    context = _context(data, decoding)
+    vocabulary = f"{settings.kind} {size}{' lowercase' if settings.lowercase else ''}"
+    signature = f"vocabulary:{vocabulary}|context:{context}|unknown:{stream.unknown}"
+    scores = _scored(stream, own, known[1:], signature)
+    if mixture is not None:
+        both = _scored(stream, mixture, known, signature)[0]
+        scores.append(both.renamed(f"perplexity of a mixture ({mixture.name})"))
+    return ProseEvaluation(
+        title=f"{title}, {stream.lines:,} lines",
+        context=context,
+        vocabulary=vocabulary,
+        scored=scores,
+        model=own,
+        lines=stream.lines,
+        words=stream.words,
+        characters=stream.characters,
+        unknown=stream.unknown,
+        line_logp=_by_line(stream, own.logp),
+        buckets=by_frequency(stream.tokens[1:], seen, known) if train is not None else [],
+        seconds=seconds,
+    )
+
+
+def _by_line(stream: Stream, values: np.ndarray) -> np.ndarray:
+    """[lines] the sum over the tokens of each, its </s> counted."""
+    begins = np.concatenate([[0], stream.ends()[:-1]])
+    return np.add.reduceat(values, begins)  # type: ignore[no-any-return]
+
+
+def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature: str) -> list[Scored]:
+    """Perplexity, nats a word and bits a character, each beside the same of the others."""
+    nats = -_by_line(stream, own.logp)
+    tokens = _by_line(stream, np.ones(len(own.logp)))
+    items = fingerprint([str(stream.lines), *map(str, stream.each.ravel())])
+    found = []
+    for name, unit, count, scale, form in (
+        ("perplexity", "token with </s>", tokens, 1.0, "perplexity"),
+        ("nats a word", "word with </s>", stream.each[:, 0], 1.0, "mean"),
+        ("bits a character", "character with line ends", stream.each[:, 1], 1 / math.log(2), "mean"),
+    ):
+        metric = ratio(name, f"unit:{unit}|{signature}", higher_is_better=False, form=form)  # type: ignore[arg-type]
+        size = int(count.sum())
+        lowest = {one.name: float(metric.value(np.array([-one.logp.sum() * scale, size]))) for one in others}
+        found.append(mean_of(metric, nats * scale, count, baselines=lowest, items=items, size=size))
+    return found
+
+
+def logp_of(model: Generator, stream: Stream, data: ProseData, decoding: Writing) -> np.ndarray:
+    """Log-probabilities [N] in the context that the model was trained with."""
+    return token_logp(model, stream, data.batches, length=data.length, stride=decoding.stride)
+
+
+def counted_for(data: ProseData, decoding: Writing, train: Stream, size: int) -> Counted:
+    """The n-gram model of the training text that belongs beside this model."""
+    kind = data.vocabulary.kind
+    return counted(train, size=size, kind=kind, batching=data.batches, order=decoding.order)
+
+
+def _context(data: ProseData, decoding: Writing) -> str:
+    if data.batches == "windows":
+        return f"windows of {data.length}, stride {decoding.stride or data.length}"
+    return "streamed" if data.batches == "stream" else "the line"
+
+
+def _mixture(
+    model: Generator,
+    neural: np.ndarray,
+    ngram: np.ndarray,
+    counted: Counted,
+    data: ProseData,
+    decoding: Writing,
+    valid: Callable[[], Stream] | None,
+) -> tuple[str, np.ndarray]:
+    of = f"KN{counted.model.order}"
+    name = f"the model and {of}"
+    if decoding.mixture != "tuned":
+        weight = float(decoding.mixture)
+        return f"{name}, weight of {of} {weight:g}, as given", mixed(neural, ngram, weight)
+    if valid is None:
+        logp, (first, second) = halves(neural, ngram)
+        return f"{name}, weights of {of} {first:.3f} and {second:.3f}, each half tuned on the other", logp
+    stream = valid()
+    weight = tuned(logp_of(model, stream, data, decoding), ngram_logp(counted, stream))
+    return f"{name}, weight of {of} {weight:.3f}, tuned on the validation text", mixed(neural, ngram, weight)
+
+
+def by_frequency(target: np.ndarray, seen: np.ndarray, models: list[Likelihood]) -> list[Bucket]:
+    """Nats of each model for tokens that training saw seldom, and often.
+
+    Args:
+        target: [N] the tokens.
+        seen: [V] how often training saw each.
+        models: their log-probabilities of the target.
+    """
+    place = np.searchsorted(BUCKETS, seen[target], "right") - 1
+    found = []
+    for number, least in enumerate(BUCKETS):
+        here = place == number
+        if here.any():
+            nats = {model.name: -float(model.logp[here].mean()) for model in models}
+            found.append(Bucket(least, int(here.sum()), nats))
+    return found

@@ -1,0 +1,105 @@
+"""Where a language model is surprised: text coloured by probability, and losses by how rare a token is.
+
+Read next: predictor.py and evaluation.py, where the numbers are from.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from weft.figures.colours import BARS, FAINT, GRID, INK, weight_colours
+from weft.figures.letters import printable
+from weft.tasks.language.evaluation import Bucket
+from weft.tasks.language.predictor import Scored
+
+WIDE = 72  # characters of a line of coloured text
+MOST = 40  # lines of it
+DARK = 0.55  # from here on letters are white
+
+
+def coloured_text(scored: Scored, title: str) -> Figure:
+    """The tokens of a text, each on a ground that is the darker the likelier it was, with its probability.
+
+    Args:
+        scored: the tokens and their log-probabilities.
+        title: above it.
+    """
+    lines = _lines(scored)
+    height = 0.34 * len(lines) + 0.9
+    figure = Figure(figsize=(9.2, height), facecolor="white", dpi=100)
+    axes = figure.add_axes((0.02, 0.0, 0.96, 1.0))
+    axes.set_axis_off()
+    axes.set_xlim(0, WIDE)
+    axes.set_ylim(height / 0.34, 0)
+    colours = weight_colours()
+    axes.text(0, 0.8, printable(title), fontsize=11, color=INK, parse_math=False)
+    for number, line in enumerate(lines):
+        place = 0.0
+        for piece, logp in line:
+            prob = math.exp(logp)
+            wide = max(1, len(piece))
+            axes.barh(number + 1.9, wide, 0.86, left=place, color=colours(prob), linewidth=0)
+            axes.text(
+                place + wide / 2,
+                number + 1.9,
+                printable(piece),
+                fontsize=9,
+                family="monospace",
+                ha="center",
+                va="center",
+                color="white" if prob > DARK else INK,
+                parse_math=False,
+            )
+            place += wide
+    note = f"{-scored.total / len(scored.logp):.3f} nats a token, {len(scored.logp)} tokens; white 0, dark 1"
+    axes.text(0, len(lines) + 2.4, note, fontsize=8, color=FAINT, va="top", parse_math=False)
+    return figure
+
+
+def _lines(scored: Scored) -> list[list[tuple[str, float]]]:
+    lines: list[list[tuple[str, float]]] = [[]]
+    place = 0
+    for piece, logp in zip(scored.pieces, scored.logp, strict=True):
+        if place + len(piece) > WIDE and lines[-1]:
+            lines.append([])
+            place = 0
+        lines[-1].append((piece[:WIDE], logp))
+        place += len(piece)
+    if len(lines) > MOST:
+        lines = [*lines[:MOST], [("...", 0.0)]]
+    return lines
+
+
+def nats_by_frequency(buckets: Sequence[Bucket], *, title: str, note: str) -> Figure:
+    """Bars of the loss a token, for tokens that training saw never, seldom and often.
+
+    Args:
+        buckets: the rows, rarest first.
+        title: which run, which text.
+        note: how the figures were computed.
+    """
+    names = list(buckets[0].nats) if buckets else []
+    figure = Figure(figsize=(7.6, 4.2), facecolor="white", dpi=100)
+    axes = figure.add_axes((0.1, 0.24, 0.88, 0.64))
+    wide = 0.8 / max(1, len(names))
+    for number, name in enumerate(names):
+        middle = np.arange(len(buckets)) - 0.4 + wide * (number + 0.5)
+        heights = [bucket.nats[name] for bucket in buckets]
+        axes.bar(middle, heights, wide * 0.92, color=BARS[number % len(BARS)], label=name, linewidth=0)
+        for x, y in zip(middle.tolist(), heights, strict=True):
+            axes.text(x, y, f"{y:.2f}", fontsize=7.5, color=INK, ha="center", va="bottom")
+    ticks = [f"seen {bucket.least:,}+\nn = {bucket.tokens:,}" for bucket in buckets]
+    axes.set_xticks(range(len(buckets)), ticks, fontsize=8)
+    axes.set_ylabel("nats a token", color=INK)
+    axes.grid(axis="y", color=GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(FAINT)
+    axes.tick_params(colors=INK, length=0)
+    axes.set_title(printable(title), fontsize=12, color=INK, pad=10, parse_math=False)
+    if names:
+        axes.legend(frameon=False, fontsize=7.5, labelcolor=INK, loc="upper right")
+    figure.text(0.1, 0.0, note, fontsize=6.5, color=FAINT, va="bottom", parse_math=False)
+    return figure

@@ -1,0 +1,163 @@
+"""What `weft init language` writes: a recipe for a user's text, with the reasons as comments."""
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from weft.data.plain import PlainText, no_words
+from weft.errors import DataError
+from weft.tasks.shared.planned import planned
+
+Kind = Literal["space", "word", "character", "bpe"]
+Model = Literal["lstm", "gpt"]
+VALID_NAMES = ("valid", "val", "dev", "validation")
+SMALL = 2_000_000  # characters
+_LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
+_TIGHT = re.compile(r"(?<=\w)[.,;:?!](?= |$)", re.MULTILINE)
+
+
+class Looked(NamedTuple):
+    """What a text is like."""
+
+    lines: int
+    words: int
+    characters: int
+    different_words: int
+    different_characters: int
+    repeated_words: int
+    tokenised: bool  # punctuation stands alone, or <unk> in the place of words
+
+    @property
+    def kind(self) -> Kind:
+        """The vocabulary that suits it."""
+        if self.tokenised and self.different_words <= 50_000:
+            return "space"
+        return "bpe" if self.different_words > 5_000 else "word"
+
+    @property
+    def pieces(self) -> int:
+        """A size that byte-pair encoding can reach."""
+        least = self.different_characters + 5
+        usual = 2000 if self.characters < SMALL else 8000
+        return max(least, min(usual, least + self.repeated_words // 2))
+
+
+def look(text: PlainText) -> Looked:
+    """Read all of it once.
+
+    Raises:
+        DataError: there is no word in it.
+    """
+    lines = words = characters = loose = tight = 0
+    seen: Counter[str] = Counter()
+    marks: set[str] = set()
+    for line in text:
+        lines, characters = lines + 1, characters + len(line) + 1
+        parts = line.split()
+        words += len(parts)
+        seen.update(parts)
+        marks.update(line)
+        loose, tight = loose + len(_LOOSE.findall(line)), tight + len(_TIGHT.findall(line))
+    if not words:
+        raise no_words(text.path)
+    repeated = sum(count > 1 for count in seen.values())
+    return Looked(lines, words, characters, len(seen), len(marks), repeated, loose > tight or "<unk>" in seen)
+
+
+def beside(train: Path, names: tuple[str, ...]) -> Path | None:
+    """A file named like the training file, but valid (val, dev) or test instead of train."""
+    for name in names:
+        candidate = train.with_name(train.name.replace("train", name))
+        if candidate != train and candidate.is_file():
+            return candidate
+    return None
+
+
+def recipe(
+    train: Path, valid: Path | None, test: Path | None, *, kind: Kind | None = None, model: Model = "lstm"
+) -> str:
+    """A commented recipe.
+
+    Args:
+        train, valid, test: text files; the last two are looked for beside the first if None, and without a
+            validation file the last tenth of the first one validates.
+        kind: of the vocabulary; chosen by what the text is like if None.
+        model: a recurrent network, or a Transformer.
+
+    Raises:
+        DataError: a file is missing, or holds no word.
+    """
+    seen = look(PlainText(train))
+    valid = valid or beside(train, VALID_NAMES)
+    test = test or beside(train, ("test",))
+    for path in (valid, test):
+        if path is not None:
+            look(PlainText(path))
+    if valid is None and seen.lines < 10:
+        raise DataError(f"{train}: {seen.lines} lines came and no --valid; give a longer text, or both")
+    kind = kind or seen.kind
+    size = f", size: {seen.pieces}" if kind == "bpe" else ""
+    held = (
+        f"valid: {_yaml(valid)}" if valid else "valid_share: 0.1                  # the last tenth of train"
+    )
+    tested = f"test: {_yaml(test)}" if test else "# test: path/test                 for `weft evaluate`"
+    width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
+    length = (128 if model == "gpt" else 64) if kind == "character" else (64 if model == "gpt" else 35)
+    tokens = seen.characters if kind == "character" else seen.words
+    plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
+    about = f"{seen.lines:,} lines, {seen.words:,} words ({seen.different_words:,} different ones)"
+    return f"""# {train.name}: {about}.
+# Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: language
+data:
+  train: {_yaml(train)}
+  {held}
+  {tested}
+  vocabulary: {{kind: {kind}{size}}}   # space, word, character, bpe, unigram
+  batches: {_batches(model)}
+  length: {length}                        # tokens of a piece
+  rows: 20                          # pieces a batch; less if memory runs out
+model:
+{_model(model, width, length)}
+training:
+  optimiser: {{use: adamw, lr: 0.003, betas: [0.9, 0.99]}}
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
+  patience: 3                       # validations without a better loss
+  seed: 1
+decoding:
+  temperature: 0.8                  # of `weft predict`; also top_k, top_p, seed, search: greedy
+  max_tokens: 100
+  # mixture: tuned                  an n-gram model of the same text mixed in
+"""
+
+
+def _batches(model: Model) -> str:
+    if model == "gpt":
+        return "windows                  # drawn from anywhere; the model sees one window"
+    return "stream                   # the state is carried from piece to piece; also windows, lines"
+
+
+def _model(model: Model, width: int, length: int) -> str:
+    if model == "gpt":
+        settings = f"size: {width + width % 8}, num_layers: 4, num_heads: 4, max_length: {length}"
+        settings += ", positions: learned, activation: gelu, dropout: 0.1"
+        return (
+            f"  decoder: {{use: transformer, {settings}}}\n"
+            f"  embedding: {{size: {width + width % 8}, dropout: 0.1, tied: true}}"
+        )
+    return (
+        f"  # also cell: gru, elman; or decoder: bag, window; transformer needs batches: windows\n"
+        f"  decoder: {{use: recurrent, cell: lstm, sizes: [{width}, {width}], dropout: 0.2}}\n"
+        f"  embedding: {{size: {width}, dropout: 0.2, tied: true}}"
+    )
+
+
+def _yaml(value: Path) -> str:
+    """A path as YAML: in quotes unless it is surely plain."""
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text not in ("null", "true", "false")
+    return text if plain else json.dumps(text, ensure_ascii=False)

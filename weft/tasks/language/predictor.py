@@ -1,0 +1,257 @@
+"""A trained language model at work: it goes on with texts, scores them, and says what may come next.
+
+Read next: step.py, what a search sees of it; ../../search/sampling.py.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from weft.errors import WeftError
+from weft.models import Generator
+from weft.nn.positions import most_positions
+from weft.search.beam import beam
+from weft.search.budget import most_rows, most_tokens
+from weft.search.greedy import greedy
+from weft.search.hypotheses import Hypotheses
+from weft.search.sampling import sample
+from weft.tasks.each import Failure, each
+from weft.tasks.language.mixture import mixed, ngram_logp
+from weft.tasks.language.scoring import token_logp
+from weft.tasks.language.step import Mixed, Reader
+from weft.tasks.language.stream import Stream
+from weft.tasks.language.writing import Writing
+from weft.tasks.shared.running_text import Batching
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+
+WINDOW = 512  # lines of like length that are looked for together
+
+
+class Written(NamedTuple):
+    """A text that was gone on with."""
+
+    text: str  # what was given and what was written
+    added: str  # what was written
+    logp: float  # nats, of what was written, before temperature and the like
+
+
+class Scored(NamedTuple):
+    """What the model gives each token of a text; the last one is its end."""
+
+    pieces: list[str]
+    logp: list[float]
+
+    @property
+    def total(self) -> float:
+        """Nats."""
+        return sum(self.logp)
+
+
+class Alternative(NamedTuple):
+    """A token that may come next."""
+
+    piece: str
+    prob: float
+
+
+class Writer:
+    """Goes on with texts.
+
+    Args:
+        model: in evaluation mode, on its device.
+        vocabulary: its tokens.
+        decoding: how to write.
+        batching, length: what a token was read in, in training.
+        mixed: an n-gram model and its weight, or None.
+    """
+
+    def __init__(
+        self,
+        model: Generator,
+        vocabulary: Vocabulary,
+        decoding: Writing,
+        *,
+        batching: Batching,
+        length: int,
+        mixed: Mixed | None = None,
+    ) -> None:
+        self.model = model
+        self.vocabulary = vocabulary
+        self.decoding = decoding
+        self.batching: Batching = batching
+        self.length = length
+        self.mixed = mixed
+        self.reader = Reader(model, length if batching == "windows" else None, mixed)
+
+    def predict(self, text: str) -> str:
+        """The text and what comes after it."""
+        if not isinstance(text, str):
+            raise TypeError(f"one text is needed, {type(text).__name__} came; for many: write(lines)")
+        return next(self.write([text]))[0].text
+
+    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written]]:
+        """For each text, in order, its continuations.
+
+        Args:
+            texts: read `window` at a time; those with equally many tokens are written side by side.
+            window: 1 answers each at once.
+        """
+        for found in self.attempts(texts, window=window):
+            if isinstance(found, WeftError):
+                raise found
+            yield found
+
+    def attempts(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written] | Failure]:
+        """As `write`, but a text that cannot be gone on with has the reason in the place of continuations."""
+        chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
+        texts = iter(texts)
+        while some := list(islice(texts, window)):
+            yield from self._window(some, chance)
+
+    def _window(self, some: Sequence[str], chance: torch.Generator) -> list[list[Written] | Failure]:
+        found: list[list[Written] | Failure] = [[] for _ in some]
+        rows: dict[int, list[int]] = {}
+        lengths: dict[int, list[int]] = {}
+        for number, row in enumerate(each(some, lambda part: map(self.tokens, part))):
+            if isinstance(row, WeftError):
+                found[number] = row
+                continue
+            rows[number] = row
+            lengths.setdefault(len(row), []).append(number)
+
+        def go_on(numbers: Sequence[int]) -> list[list[Written]]:
+            written = self._search([rows[n] for n in numbers], chance)
+            return [
+                [self.written(some[n], rows[n], *one) for one in row]
+                for n, row in zip(numbers, written, strict=True)
+            ]
+
+        for length, numbers in lengths.items():
+            size = min(self.decoding.batch_rows, most_rows(self._width, self._most(length)))
+            for at in range(0, len(numbers), size):
+                part = numbers[at : at + size]
+                for number, one in zip(part, each(part, go_on), strict=True):
+                    found[number] = one
+        return found
+
+    def score(self, text: str) -> Scored:
+        """How likely each token of a text is, after a line end, and its own line end after it."""
+        tokens = self.tokens(text)
+        stream = Stream(np.array([EOS, *tokens, EOS], np.int32), 1, 0, 0)
+        logp = token_logp(self.model, stream, self.batching, length=self.length, stride=self.decoding.stride)
+        if self.mixed is not None:
+            logp = mixed(logp, ngram_logp(self.mixed.counted, stream), self.mixed.weight)
+        return Scored(self._pieces([*tokens, EOS]), logp.tolist())
+
+    def next(self, text: str, k: int = 10) -> list[Alternative]:
+        """The k likeliest tokens after a text, best first."""
+        with torch.inference_mode():
+            state, first = self.reader.start([self.tokens(text)])
+            logp, _ = self.reader.step(first, state)
+        best = logp[0].topk(min(k, logp.shape[1]))
+        pieces = self._pieces(best.indices.tolist())
+        return [Alternative(*pair) for pair in zip(pieces, best.values.exp().tolist(), strict=True)]
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text; a line end in it is </s>."""
+        rows = self.vocabulary.encode_batch(text.split("\n"))
+        return [token for row in rows for token in (EOS, *row)][1:]
+
+    def room(self, read: int) -> int | None:
+        """How many tokens the model has positions for after so many; None for any number."""
+        # The line end before a text takes one more; windows begin anew before they are full.
+        most = None if self.reader.window is not None else most_positions(self.model.decoder)
+        return None if most is None else max(0, most - read)
+
+    @property
+    def _width(self) -> int:
+        return {"beam": self.decoding.beam, "greedy": 1}.get(self.decoding.search, self.decoding.nbest)
+
+    def _most(self, read: int) -> int:
+        """Tokens that are written at most after so many."""
+        room = self.room(read)
+        most = min(self.decoding.max_tokens, most_tokens(self._width))
+        return max(1, most if room is None else min(most, room))
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _pieces(self, tokens: Sequence[int]) -> list[str]:
+        return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
+
+    def written(self, text: str, given: list[int], added: list[int], logp: float) -> Written:
+        """A text and what was added to its tokens, up to the first of the texts that stop it."""
+        # What was given stays as it is; a known word stands in for an unknown one to see where spaces go.
+        given = [min(5, len(self.vocabulary) - 1) if token == UNK else token for token in given]
+        whole, before = self._decoded([*given, *added]), self._decoded(given)
+        new = whole.removeprefix(before)
+        if text[-1:].isspace():
+            new = new.removeprefix(" ")
+        for stop in self.decoding.stop:
+            new = new.partition(stop)[0]
+        return Written(text + new, new, logp)
+
+    def _decoded(self, tokens: list[int]) -> str:
+        lines: list[list[int]] = [[]]
+        for token in tokens:
+            if token == EOS:
+                lines.append([])
+            else:
+                lines[-1].append(token)
+        return "\n".join(self.vocabulary.decode(line) for line in lines)
+
+    def _search(self, rows: list[list[int]], chance: torch.Generator) -> list[list[tuple[list[int], float]]]:
+        how = self.decoding
+        if not how.max_tokens:
+            return [[([], 0.0)] for _ in rows]
+        # With several lines to write, a line end ends nothing: padding, which is never chosen, would.
+        end = EOS if how.max_lines == 1 else PAD
+        banned = (PAD, UNK, SOS)
+        with torch.inference_mode():
+            state, first = self.reader.start(rows)
+            step, most = self.reader.step, self._most(len(rows[0]))
+            if how.search == "greedy":
+                found = greedy(step, state, first, eos=end, max_length=most, banned=banned)
+            elif how.search == "beam":
+                found = beam(
+                    step,
+                    state,
+                    first,
+                    eos=end,
+                    max_length=most,
+                    width=how.beam,
+                    nbest=how.nbest,
+                    length_penalty=how.length_penalty,
+                    banned=banned,
+                )
+            else:
+                found = sample(
+                    step,
+                    state,
+                    first,
+                    eos=end,
+                    max_length=most,
+                    temperature=how.temperature,
+                    top_k=how.top_k or None,
+                    top_p=how.top_p if how.top_p < 1 else None,
+                    count=how.nbest,
+                    banned=banned,
+                    generator=chance,
+                )
+        return self._cut(found)
+
+    def _cut(self, found: Hypotheses) -> list[list[tuple[list[int], float]]]:
+        """What was written up to the last line end that is wanted, without it."""
+        made = []
+        for texts, lengths, logps in zip(*(part.tolist() for part in found[:3]), strict=True):
+            row = []
+            for tokens, length, logp in zip(texts, lengths, logps, strict=True):
+                ends = [place for place, token in enumerate(tokens[:length]) if token == EOS]
+                stop = ends[self.decoding.max_lines - 1] if len(ends) >= self.decoding.max_lines else length
+                row.append((tokens[:stop], logp))
+            made.append(row)
+        return made

@@ -1,0 +1,112 @@
+"""What a model gives each token of a text, in the context that it is read in (M5).
+
+    stream   the state is carried through the whole text: a token sees everything before it
+    windows  the last `stride` tokens of each window are scored, so that a token sees at least
+             length - stride tokens before it; stride = length cuts the text into windows (nanoGPT's way)
+    lines    a token sees its own line
+
+Which of them was used stands in every signature: a streamed network sees more than a window.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft.models import Generator
+from weft.nn.heads.head import Head
+from weft.tasks.language.batch import ProseBatch, collate_lines, cut
+from weft.tasks.language.stream import Stream, lines_of
+from weft.tasks.shared.running_text import Batching
+
+TOKENS = 2048  # scored at a time
+
+
+def token_logp(
+    model: Generator, stream: Stream, batching: Batching, *, length: int, stride: int = 0, rows: int = 1
+) -> np.ndarray:
+    """Log-probabilities [N] of the tokens of a text in nats, in their order.
+
+    Args:
+        model: in evaluation mode.
+        stream: the text.
+        batching: the context that a token is read in.
+        length: of windows.
+        stride: of windows; 0 for their length.
+        rows: of a stream: parts that are read side by side, each from a state of its own; 1 is exact.
+    """
+    with torch.inference_mode():
+        if batching == "stream":
+            return _streamed(model, stream.tokens, rows)
+        if batching == "windows":
+            return _windowed(model, stream.tokens, length, stride or length)
+        if batching == "lines":
+            return _by_lines(model, list(lines_of(stream)))
+    raise ValueError(f"batching {batching!r}")
+
+
+def _streamed(model: Generator, tokens: np.ndarray, rows: int) -> np.ndarray:
+    count = len(tokens) - 1
+    part = -(-count // rows)
+    rows = -(-count // part)
+    starts = np.arange(rows) * part
+    padded = np.concatenate([tokens, np.zeros(rows * part - count, tokens.dtype)])
+    found, state = [], None
+    length = max(1, TOKENS // rows)
+    for at in range(0, part, length):
+        batch = cut(padded, starts + at, min(length, part - at)).to(_device(model))
+        if state is None:
+            state = model.start(batch.source, batch.source_mask)
+        h, state = model.decoder(model.embed(batch.target_in), state)
+        found.append(_picked(model.head, h, batch.target_out))
+    return np.concatenate(found, 1).reshape(-1)[:count]
+
+
+def _windowed(model: Generator, tokens: np.ndarray, length: int, stride: int) -> np.ndarray:
+    count = len(tokens) - 1
+    length = min(length, count)
+    first = token_rows(model, cut(tokens, np.zeros(1, int), length))[0]
+    found = [first]
+    # Window k ends after length + k stride tokens; the last one ends with the text and may score fewer.
+    ends = np.arange(length + stride, count + stride, stride)
+    ends = np.minimum(ends, count) if len(ends) else ends
+    some = max(1, TOKENS // length)
+    done = length
+    for at in range(0, len(ends), some):
+        part = ends[at : at + some]
+        new = np.diff(part, prepend=done)
+        logp = token_rows(model, cut(tokens, part - length, length))
+        found += [row[length - n :] for row, n in zip(logp, new.tolist(), strict=True)]
+        done = int(part[-1])
+    return np.concatenate(found)
+
+
+def _by_lines(model: Generator, lines: Sequence[np.ndarray]) -> np.ndarray:
+    order = sorted(range(len(lines)), key=lambda number: len(lines[number]))
+    found: list[np.ndarray] = [np.zeros(0)] * len(lines)
+    batch: list[int] = []
+    for place, number in enumerate(order):
+        batch.append(number)
+        if (len(lines[number]) + 1) * len(batch) >= TOKENS or place + 1 == len(order):
+            logp = token_rows(model, collate_lines([lines[one] for one in batch]))
+            for row, one in zip(logp, batch, strict=True):
+                found[one] = row[: len(lines[one]) + 1]
+            batch = []
+    return np.concatenate(found)
+
+
+def token_rows(model: Generator, batch: ProseBatch) -> np.ndarray:
+    """Log-probabilities [B, T] of what follows, each row from its own beginning; padding is scored too."""
+    batch = batch.to(_device(model))
+    return _picked(model.head, model.features(batch), batch.target_out)
+
+
+def _picked(head: Head, h: Tensor, target: Tensor) -> np.ndarray:
+    logp: Tensor = head(h).gather(-1, target[..., None])[..., 0]
+    picked: np.ndarray = logp.double().cpu().numpy()
+    return picked
+
+
+def _device(model: Generator) -> torch.device:
+    return next(model.parameters()).device

@@ -1,0 +1,105 @@
+"""What a search sees of a language model: a state after a text, and one step from it.
+
+Two things are added to the model's own step: one that reads windows of a limited length forgets the older
+half when a window is full, and an n-gram model may be mixed in. Both keep what they need in the state.
+Read next: ../../search/step.py.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.models import Generator
+from weft.tasks.language.mixture import Counted
+from weft.text.vocabulary import EOS, SOS
+from weft.tree import State
+
+NONE = -1
+
+
+class Mixed(NamedTuple):
+    """An n-gram model and its weight."""
+
+    counted: Counted
+    weight: float
+
+
+class Read(NamedTuple):
+    """What is carried from step to step."""
+
+    inner: State  # the model's
+    past: Tensor | None  # [N, P] what the model has read, where it reads windows
+    recent: Tensor | None  # [N, n-1] the newest tokens for the n-grams, NONE before a line or text
+
+
+class Reader:
+    """A model as `start` and `step`.
+
+    Args:
+        model: at work.
+        window: tokens that it can read at most; None for no limit.
+        mixed: an n-gram model, or None.
+    """
+
+    def __init__(self, model: Generator, window: int | None = None, mixed: Mixed | None = None) -> None:
+        self.model = model
+        self.window = window
+        self.mixed = mixed
+
+    def start(self, rows: Sequence[Sequence[int]]) -> tuple[Read, Tensor]:
+        """The state after texts of equally many tokens but for their last one, and that one.
+
+        Args:
+            rows: tokens; a line end stands before each of them.
+        """
+        device = next(self.model.parameters()).device
+        tokens = torch.tensor([[EOS, *row] for row in rows], device=device)
+        past, first = tokens[:, :-1], tokens[:, -1]
+        if self.window is not None:
+            past = past[:, -(self.window - 1) :] if self.window > 1 else past[:, :0]
+        recent = None
+        if self.mixed is not None:
+            recent = past.new_full((len(rows), max(1, self.mixed.counted.model.order - 1)), NONE)
+            for place in range(tokens.shape[1] - 1):
+                recent = self._newer(recent, tokens[:, place])
+        return Read(self._read(past), past if self.window is not None else None, recent), first
+
+    def step(self, token: Tensor, state: Read) -> tuple[Tensor, Read]:
+        """Log-probabilities [N, V] of what follows, and the next state."""
+        inner, past, recent = state
+        if past is not None and self.window is not None:
+            if past.shape[1] >= self.window:
+                past = past[:, past.shape[1] - self.window // 2 :]
+                inner = self._read(past)
+            past = torch.cat([past, token[:, None]], 1)
+        logp, inner = self.model.step(token, inner)
+        if recent is not None and self.mixed is not None:
+            recent = self._newer(recent, token)
+            logp = self._with_ngrams(logp, recent, self.mixed)
+        return logp, Read(inner, past, recent)
+
+    def _read(self, past: Tensor) -> State:
+        mask = torch.ones(len(past), 1, dtype=torch.bool, device=past.device)
+        state = self.model.start(past, mask)
+        if past.shape[1]:
+            _, state = self.model.decoder(self.model.embed(past), state)
+        return state
+
+    def _newer(self, recent: Tensor, token: Tensor) -> Tensor:
+        newer = torch.cat([recent[:, 1:], token[:, None]], 1)
+        if self.mixed is not None and self.mixed.counted.bound:
+            fresh = torch.full_like(newer, NONE)
+            fresh[:, -1] = SOS
+            newer = torch.where((token == EOS)[:, None], fresh, newer)
+        return newer
+
+    def _with_ngrams(self, logp: Tensor, recent: Tensor, mixed: Mixed) -> Tensor:
+        model = mixed.counted.model
+        rows = recent[:, recent.shape[1] - (model.order - 1) :] if model.order > 1 else recent[:, :0]
+        other = torch.from_numpy(model.distribution(rows.cpu().numpy())).to(logp)
+        if mixed.weight >= 1:
+            return other
+        return torch.logaddexp(logp + math.log1p(-mixed.weight), other + math.log(mixed.weight))

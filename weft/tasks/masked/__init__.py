@@ -1,0 +1,1 @@
+"""Masked language models: hidden words predicted. Start with task.py."""

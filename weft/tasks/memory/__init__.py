@@ -1,0 +1,1 @@
+"""Synthetic memory problems: adding and copying. Start with task.py."""

@@ -1,0 +1,102 @@
+"""A recipe's section `data` for the memory problems: which one, how long, how many examples."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+
+from weft.data.memory import SYMBOLS, adding, copying
+from weft.errors import ConfigError
+from weft.tasks.shared.labels.batch import LabelBatch
+
+Problem = Literal["adding", "copying"]
+STREAMS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryData:
+    """Examples that are generated.
+
+    Args:
+        problem: adding or copying.
+        length: T: numbers to read in the adding problem, steps of delay in the copying problem.
+        shortest: training batches have lengths from this one to `length`, one length a batch; 0 for
+            `length` alone. Validation and test always have `length`.
+        symbols: n, how many the copying problem asks for.
+        examples: of a training epoch; every epoch has new ones.
+        valid, test: how many.
+        batch_rows: examples a batch.
+        seed: of the examples.
+
+    Raises:
+        ConfigError: a size that cannot be.
+    """
+
+    problem: Problem = "adding"
+    length: int = 200
+    shortest: int = 0
+    symbols: int = 10
+    examples: int = 10_000
+    valid: int = 1000
+    test: int = 5000
+    batch_rows: int = 50
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        least = 2 if self.problem == "adding" else 1
+        if self.problem not in get_args(Problem):
+            raise ConfigError(f"problem: {self.problem!r} came, adding or copying is needed")
+        for name in ("symbols", "examples", "valid", "test", "batch_rows"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+        if self.seed < 0:
+            raise ConfigError(f"seed: {self.seed} came, at least 0 is needed")
+        if self.length < least:
+            raise ConfigError(f"length: {self.length} came, {self.problem} needs at least {least}")
+        if self.shortest and not least <= self.shortest <= self.length:
+            raise ConfigError(
+                f"shortest: {self.shortest} came, 0 or a length from {least} to {self.length} is needed"
+            )
+
+    def batch(self, split: str, numbers: np.ndarray) -> LabelBatch:
+        """The examples of these numbers of a split."""
+        stream = [self.seed, STREAMS.index(split)]
+        length = self.length
+        if split == "train" and self.shortest:
+            chance = np.random.default_rng([*stream, int(numbers[0]), 1])
+            length = int(chance.integers(self.shortest, self.length + 1))
+        if self.problem == "adding":
+            x, y = adding(stream, numbers, length)
+        else:
+            x, y = copying(stream, numbers, length, self.symbols)
+        mask = torch.ones(x.shape[:2], dtype=torch.bool)
+        return LabelBatch(torch.from_numpy(x), mask, torch.from_numpy(y), int(y.size))
+
+    @property
+    def baseline(self) -> float:
+        """What is reached without remembering: the error of the answer 1, the accuracy of a guess."""
+        return 1 / 6 if self.problem == "adding" else 1 / SYMBOLS
+
+    def describe(self, split: str) -> str:
+        """For a title."""
+        count = self.valid if split == "valid" else self.test if split == "test" else self.examples
+        what = "delay" if self.problem == "copying" else "length"
+        return f"{self.problem}, {what} {self.length}, {split}, {count:,} examples, seed {self.seed}"
+
+
+class Fresh:
+    """Training batches without end: epoch e has the examples from e · N on, each seen once.
+
+    Args:
+        examples: N.
+        rows: of a batch.
+    """
+
+    def __init__(self, examples: int, rows: int) -> None:
+        self.examples, self.rows = examples, rows
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Arrays of example numbers; the last one may be shorter."""
+        first, end = number * self.examples, (number + 1) * self.examples
+        return [np.arange(at, min(at + self.rows, end)) for at in range(first, end, self.rows)]

@@ -1,0 +1,108 @@
+"""How well a model remembers, beside what it would reach without remembering."""
+
+import json
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored, as_json, fingerprint, report
+from weft.tasks.memory.data import MemoryData
+from weft.tasks.memory.predictor import Rememberer
+
+NEAR = 0.04
+"""A sum is right when it is off by less (Hochreiter & Schmidhuber 1997, experiment 4)."""
+
+
+class Measured(NamedTuple):
+    """Answers of a model and what each cost.
+
+    Fields:
+        errors: [N] squared error of a sum, or nats a position of a copy.
+        right: [N] 1.0 for a sum within NEAR; the share of the symbols of a copy.
+        certain: [N] 1.0 where the answer 1 is within NEAR of a sum.
+        places: [N, M] how many steps ago the first number of a sum was; or which symbol, from 1 on.
+        values: [N, M] the squared error of the sum; or 1.0 where that symbol is right.
+    """
+
+    outputs: list[str]
+    references: list[str]
+    errors: np.ndarray
+    right: np.ndarray
+    certain: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+
+
+class MemoryEvaluation(NamedTuple):
+    """Scores, and what they are made of."""
+
+    title: str
+    outputs: list[str]
+    scored: list[Scored]  # MSE and sums within NEAR; of a copy, accuracy
+    places: np.ndarray  # [N, M] see Measured
+    values: np.ndarray  # [N, M]
+
+    def text(self) -> str:
+        """For a reader."""
+        return "\n".join([self.title, *report(self.scored)])
+
+    def json(self) -> str:
+        """For a program."""
+        whole = {"title": self.title, "scores": as_json(self.scored), "outputs": len(self.outputs)}
+        return json.dumps(whole, indent=1) + "\n"
+
+
+def measure(rememberer: Rememberer, split: str, count: int) -> Measured:
+    """Answer the first `count` examples of a split."""
+    data, model = rememberer.data, rememberer.model
+    device = next(model.parameters()).device
+    outputs, references = [], []
+    parts: list[list[np.ndarray]] = [[] for _ in range(5)]
+    for at in range(0, count, data.batch_rows):
+        batch = data.batch(split, np.arange(at, min(at + data.batch_rows, count))).to(device)
+        with torch.no_grad():
+            answers = rememberer.answer(batch.source, batch.source_mask)
+            if data.problem == "adding":
+                truth = batch.target
+                values = error = (answers - truth).square()
+                right = ((answers - truth).abs() < NEAR).double()
+                certain = ((1 - truth).abs() < NEAR).double()
+                places = batch.source.shape[1] - batch.source[..., 1].argmax(1)
+            else:
+                truth = batch.target[:, -data.symbols :]
+                logp = model(batch.source, batch.source_mask)
+                error = -logp.gather(2, batch.target[..., None]).squeeze(2).mean(1)
+                values = (answers == truth).double()
+                right, certain = values.mean(1), torch.full_like(error, data.baseline)
+                places = torch.arange(1, data.symbols + 1, device=device).expand_as(truth)
+        outputs += rememberer.write(answers)
+        references += rememberer.write(truth)
+        for part, one in zip(parts, (error, right, certain, places, values), strict=True):
+            part.append(one.double().cpu().numpy().reshape(len(truth), -1))
+    errors, rights, certains, where, each = (np.concatenate(part) for part in parts)
+    return Measured(outputs, references, errors[:, 0], rights[:, 0], certains[:, 0], where, each)
+
+
+def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation:
+    """MSE and share right of sums, or accuracy of recalled symbols, on examples that no training saw."""
+    data: MemoryData = rememberer.data
+    found = measure(rememberer, split, count)
+    what = (
+        f"length:{data.length}" if data.problem == "adding" else f"delay:{data.length}|symbols:{data.symbols}"
+    )
+    signature = f"problem:{data.problem}|{what}|seed:{data.seed}|split:{split}"
+    items = fingerprint(found.references)
+    if data.problem == "adding":
+        error = ratio("MSE", signature, higher_is_better=False)
+        within = ratio(f"within {NEAR} of the sum", signature, higher_is_better=True)
+        share = float(found.certain.mean())
+        scores = [
+            mean_of(error, found.errors, baselines={"without remembering": data.baseline}, items=items),
+            mean_of(within, found.right, baselines={"the answer 1": share}, items=items),
+        ]
+    else:
+        accuracy = ratio("accuracy", signature, higher_is_better=True)
+        scores = [mean_of(accuracy, found.right, baselines={"a guess": data.baseline}, items=items)]
+    return MemoryEvaluation(data.describe(split), found.outputs, scores, found.places, found.values)

@@ -1,0 +1,49 @@
+"""A recipe's section `model` for the memory problems: an encoder, and for a sum a pool."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import nn
+
+from weft.data.memory import NUM_SIGNS
+from weft.errors import ConfigError
+from weft.models import Predictor
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.heads.point import Point
+from weft.nn.kernels.linear import Linear
+from weft.nn.pools.pool import Pool
+from weft.nn.pools.summary import Summary
+from weft.tasks.memory.data import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryModel:
+    """What remembers.
+
+    Args:
+        encoder: a part of nn/encoders; it reads the sequence.
+        pool: a part of nn/pools: what of it the sum is read from; the copying problem needs none.
+        embedding: features of a symbol; of number and mark, 0 leaves the two as they are.
+    """
+
+    encoder: Callable[..., Encoder] = RecurrentEncoder
+    pool: Callable[..., Pool] = Summary
+    embedding: int = 0
+
+    def __post_init__(self) -> None:
+        if self.embedding < 0:
+            raise ConfigError(f"embedding: {self.embedding} came, at least 0 is needed")
+
+    def build(self, problem: Problem) -> Predictor:
+        """A new model."""
+        if problem == "copying":
+            size = self.embedding or NUM_SIGNS
+            encoder = self.encoder(size)
+            return Predictor(Tokens(NUM_SIGNS, size), encoder, Categorical(encoder.size, NUM_SIGNS))
+        embed = Linear(2, self.embedding) if self.embedding else nn.Identity()
+        encoder = self.encoder(self.embedding or 2)
+        pool = self.pool(encoder.size)
+        return Predictor(embed, encoder, Point(pool.size), pool=pool)

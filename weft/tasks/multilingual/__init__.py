@@ -1,0 +1,1 @@
+"""One translator for many language pairs. Start with task.py."""

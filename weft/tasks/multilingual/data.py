@@ -1,0 +1,177 @@
+"""A recipe's section `data` for many language pairs at once (M4), and how a source says what is wanted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weft.errors import ConfigError
+from weft.tasks.shared.writing.data import PairData, VocabularySettings
+from weft.text.vocabulary import Vocabulary, Word
+
+NAMES = {
+    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "fi": "Finnish", "fr": "French", "hr": "Croatian", "hu": "Hungarian", "it": "Italian",
+    "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese",
+    "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovene", "sr": "Serbian", "sv": "Swedish",
+    "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyData:
+    """Sentence pairs in several directions for one model.
+
+    Args:
+        pairs: directions such as en-de; each is trained.
+        zero_shot: directions that are scored though no pair of theirs is trained.
+        temperature: of the mixture of the pairs, see weft/data/mixture.py; 1 keeps their sizes.
+        prompt: how a source says what is wanted. null puts one symbol of the target language before it
+            (Johnson et al. 2017). A text puts words there, with {source}, {target} (names of the languages)
+            and {text}: "Translate from {source} to {target}: {text}".
+        names: how languages are called in words, where the usual English name is not meant.
+        folder, train, valid, test: as for one pair; {source}, {target} and {pair} stand for the languages,
+            as in train: "{pair}/train".
+        corpus: an embedded corpus instead of files.
+        vocabulary: one for all languages.
+        max_length, batch_tokens, batch_rows, validate_rows: as for one pair; validate_rows of each pair.
+    """
+
+    pairs: tuple[str, ...]
+    zero_shot: tuple[str, ...] = ()
+    temperature: float = 1.0
+    prompt: str | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    folder: Path = Path()
+    train: str | None = None
+    valid: str | None = None
+    test: str | None = None
+    corpus: str | None = None
+    vocabulary: VocabularySettings = field(default_factory=lambda: VocabularySettings(size=8000))
+    max_length: int = 128
+    batch_tokens: int = 2048
+    batch_rows: int = 0
+    validate_rows: int = 100
+
+    def __post_init__(self) -> None:
+        if not self.pairs:
+            raise ConfigError("pairs: an empty list came, at least one direction such as en-de is needed")
+        every = [*self.pairs, *self.zero_shot]
+        for pair in every:
+            if pair.count("-") != 1 or not all(pair.split("-")):
+                raise ConfigError(f"pairs: {pair!r} came, a direction such as en-de is needed")
+            if every.count(pair) > 1:
+                raise ConfigError(f"pairs: {pair} stands there twice; leave one out (zero_shot counts too)")
+        targets = {pair.split("-")[1] for pair in self.pairs}
+        for pair in self.zero_shot:
+            if pair.split("-")[1] not in targets:
+                raise ConfigError(f"zero_shot: {pair} came, and no trained pair is written in that language")
+        if self.temperature < 1:
+            raise ConfigError(f"temperature: {self.temperature:g} came, at least 1 is needed")
+        if self.prompt is not None and "{text}" not in self.prompt:
+            raise ConfigError("prompt: {text} is missing; it stands where the source goes")
+        if not self.vocabulary.shared:
+            raise ConfigError("vocabulary: shared: false came; all languages have one vocabulary here")
+        for pair in every:
+            self.of(pair)
+
+    @property
+    def targets(self) -> list[str]:
+        """The languages that are written, in a fixed order."""
+        return sorted({pair.split("-")[1] for pair in self.pairs})
+
+    def of(self, pair: str) -> PairData:
+        """The data of one direction."""
+        source, target = pair.split("-")
+
+        def named(path: str | None) -> str | None:
+            return path and path.replace("{pair}", pair).replace("{source}", source).replace(
+                "{target}", target
+            )
+
+        return PairData(
+            source=source,
+            target=target,
+            folder=self.folder,
+            train=named(self.train),
+            valid=named(self.valid),
+            test=named(self.test),
+            corpus=self.corpus,
+            vocabulary=self.vocabulary,
+            max_length=self.max_length,
+            batch_tokens=self.batch_tokens,
+            batch_rows=self.batch_rows,
+        )
+
+    def asking(self, vocabulary: Vocabulary, source: str, target: str) -> "Asking":
+        """The vocabulary of sources in one language that ask for a target language."""
+        if self.prompt is None:
+            return Asking(vocabulary, tag=len(vocabulary) + self.targets.index(target), target=target)
+        words = self.prompt.replace("{source}", self.name(source)).replace("{target}", self.name(target))
+        return Asking(vocabulary, prompt=words, target=target)
+
+    def name(self, language: str) -> str:
+        """What a language is called in a prompt."""
+        return self.names.get(language, NAMES.get(language, language))
+
+    @property
+    def symbols(self) -> int:
+        """Symbols that stand for target languages, numbered behind the pieces of the vocabulary."""
+        return 0 if self.prompt is not None else len(self.targets)
+
+
+class Asking:
+    """A vocabulary whose sources say what is wanted of them; an empty text asks for nothing.
+
+    Args:
+        vocabulary: of all languages.
+        tag: number of the symbol that comes first, or None.
+        prompt: words with {text} in them, or nothing.
+        target: the language that is asked for, for the eye.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, *, tag: int | None = None, prompt: str = "{text}", target: str = ""
+    ) -> None:
+        self.base = vocabulary
+        self._tag = tag
+        self._prompt = prompt
+        self._target = target
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of one source."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The numbers of many sources."""
+        real = [place for place, text in enumerate(texts) if text.strip()]
+        found = self.base.encode_batch([self._prompt.replace("{text}", texts[n]) for n in real])
+        rows: list[list[int]] = [[] for _ in texts]
+        for place, row in zip(real, found, strict=True):
+            rows[place] = row if self._tag is None else [self._tag, *row]
+        return rows
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """Every piece for the eye."""
+        return [self._shown(number) for number in ids]
+
+    def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
+        """The words with the positions of their pieces; the symbol of the language is in none."""
+        first = 1 if self._tag is not None and len(ids) and ids[0] == self._tag else 0
+        return [
+            Word(word.text, [place + first for place in word.positions])
+            for word in self.base.words(ids[first:], text)
+        ]
+
+    def lent(self, text: str) -> Sequence[str]:
+        """Nothing: no model of many pairs copies unknown words."""
+        return ()
+
+    def extended(self, pieces: Sequence[str]) -> "Asking":
+        """The same with more pieces, numbered from the vocabulary's end on."""
+        return Asking(self.base.extended(pieces), tag=self._tag, prompt=self._prompt, target=self._target)
+
+    def __len__(self) -> int:
+        return len(self.base)
+
+    def _shown(self, number: int) -> str:
+        return f"<2{self._target}>" if number == self._tag else self.base.pieces([number])[0]

@@ -1,1 +1,0 @@
-"""What the tasks of pictures are made of: `caption`, `images` and `draw`."""

@@ -1,1 +1,0 @@
-"""Recordings to text: data, model, search and scores of the task speech."""

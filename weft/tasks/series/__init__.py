@@ -1,1 +1,0 @@
-"""What the task forecast is made of: data, model, scores. Start with data.py."""

@@ -1,0 +1,1 @@
+"""What several tasks share: writing (a text for a source), labels, pictures, context, inspected."""

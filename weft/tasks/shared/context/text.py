@@ -1,0 +1,59 @@
+"""Text as sentences of words: each line, cut where it is longer than `data.length`."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from weft.errors import ConfigError
+from weft.tasks.shared.lexicon import Lexicon
+from weft.tasks.shared.running_text import ProseData
+from weft.tasks.task import Split
+from weft.text.normalise import normalise
+from weft.text.pieces import cutter
+
+
+def words_of(data: ProseData, line: str) -> list[str]:
+    """The words of a line, as data.vocabulary cuts it."""
+    settings = data.vocabulary
+    plain = normalise(line, form=settings.form, lowercase=settings.lowercase)
+    if settings.kind == "space":
+        return plain.split(" ") if plain else []
+    return [part.strip() for part, _ in cutter("word").pre_tokenize_str(plain) if part != " "]
+
+
+def sentences(data: ProseData, lines: Iterable[str]) -> Iterator[list[str]]:
+    """Pieces of at most `data.length` words; empty lines are left out."""
+    for line in lines:
+        words = words_of(data, line)
+        yield from (words[at : at + data.length] for at in range(0, len(words), data.length))
+
+
+def of(data: ProseData, split: Split) -> list[list[str]]:
+    """The sentences of a split."""
+    return list(sentences(data, data.open(split)))
+
+
+def learn(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
+    """Words that stand there often enough, and all letters."""
+    words: Counter[str] = Counter()
+    for sentence in some:
+        words.update(sentence)
+    letters = sorted({letter for word in words for letter in word})
+    kept = sorted((word for word, count in words.items() if count >= min_count))
+    return Lexicon(kept, [words[word] for word in kept], letters, [], lowercase=False)
+
+
+def check(data: ProseData, *, words: bool) -> None:
+    """See that the settings fit a model that reads whole lines.
+
+    Raises:
+        ConfigError: they do not.
+    """
+    if data.batches != "lines":
+        raise ConfigError(
+            f"data: batches is {data.batches}, and this task reads lines by themselves; set batches: lines"
+        )
+    if words and data.vocabulary.kind not in ("word", "space"):
+        raise ConfigError(
+            f"data: vocabulary.kind is {data.vocabulary.kind}, and ELMo predicts whole words; set it to "
+            "word, or to space for text that is tokenised already"
+        )

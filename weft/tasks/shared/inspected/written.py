@@ -1,0 +1,153 @@
+"""What a search wrote, ready to be looked at: every hypothesis, where it looked, each token's chances.
+
+Read next: subjects/translate.py, subjects/caption.py and subjects/speech.py, which search.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from weft.diagnose.copying import copied
+from weft.models import Generator
+from weft.probe import probe
+from weft.search.hypotheses import Hypotheses, to_lists
+from weft.search.trace import Trace
+from weft.tasks.shared.inspected.inspected import Choice, Hypothesis, Looks, Searched, choices_of
+from weft.tasks.shared.writing.decoding import Decoding
+from weft.text.vocabulary import EOS
+
+
+class Names(Protocol):
+    """What tokens are called: a vocabulary, or the numbers of tiles."""
+
+    def __len__(self) -> int: ...
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Each by itself."""
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """All of them as a text."""
+
+
+class Written(NamedTuple):
+    """The fields of a Subject that a search fills."""
+
+    tokens: list[int]  # of the best, without the end symbol
+    target: list[str]  # what the decoder read to write it
+    batch: Any
+    hypotheses: list[Hypothesis]
+    searched: Searched | None
+    choices: list[Choice]
+    copied: np.ndarray | None  # [T] share of each token of the best, the end symbol too
+
+
+class Called:
+    """Names by indexing; a token without a name is its number.
+
+    Args:
+        names: of some of the tokens.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def __getitem__(self, number: int) -> str:
+        known = number < len(self.names)
+        return self.names.pieces([number])[0] if known else f"<{number}>"
+
+
+def plain_beam(how: Decoding) -> Decoding:
+    """The same settings for a beam search that keeps its tree and gives every hypothesis of its beam.
+
+    Example:
+        >>> how = plain_beam(Decoding(search="sample", temperature=0.5))
+        >>> how.search, how.beam, how.nbest
+        ('beam', 5, 5)
+    """
+    beam = max(2, how.beam) if how.search == "beam" else 5
+    return replace(how, search="beam", beam=beam, nbest=beam, coverage=0.0, diverse=1, require=())
+
+
+def written(
+    model: Generator,
+    names: Names,
+    found: Hypotheses,
+    trace: Trace | None,
+    batch_of: Callable[[list[int]], Any],
+    *,
+    width: int,
+    pharaoh: Callable[[Sequence[Looks], list[int]], str] = lambda looks, tokens: "",
+) -> Written:
+    """Look at each hypothesis of one source.
+
+    Args:
+        model: that wrote them.
+        names: of its tokens.
+        found: of a search.
+        trace: of that search, if it keeps one.
+        batch_of: a hypothesis's tokens to a batch of the source and them.
+        width: S, positions that the decoder can look back at.
+        pharaoh: words aligned, of a hypothesis.
+    """
+    hypotheses, first, choices = [], None, []
+    every = to_lists(found, EOS)[0]
+    for place, one in enumerate(every):
+        batch = batch_of(one)
+        looks, logp = looked(model, batch, width)
+        pieces = names.pieces([*one, EOS])
+        if place == 0:
+            first, choices = batch, choices_of(logp, [*one, EOS], Called(names), ())
+        hypotheses.append(
+            Hypothesis(
+                names.decode(one),
+                pieces,
+                float(found.score[0, place]),
+                float(found.logp[0, place]),
+                looks,
+                pharaoh(looks, one),
+            )
+        )
+    searched = None
+    if trace is not None and trace.candidates:
+        rows = zip(found.tokens[0].tolist(), found.lengths[0].tolist(), strict=True)
+        different = sorted({one.token for one in trace.candidates})
+        named = dict(zip(different, names.pieces(different), strict=True))
+        searched = Searched(trace, named, [row[:length] for row, length in rows if length])
+    share = copied(model, batch_of(every[0]))
+    own = None if share is None else share[0].float().cpu().numpy()
+    return Written(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own)
+
+
+def looked(model: Generator, batch: Any, width: int) -> tuple[list[Looks], Tensor]:
+    """Where the decoder looked for each token, and the log-probabilities [T, V] of each.
+
+    Args:
+        model: with or without attention.
+        batch: one source with one target.
+        width: positions that can be looked at.
+    """
+    with torch.no_grad(), probe() as seen:
+        h = model.features(batch)
+    with torch.no_grad():
+        logp: Tensor = model.head(h)[0]
+    looks: list[Looks] = []
+    parts = [part for part in seen["attention"] if part.shape[2] == width]
+    if parts:
+        weights = torch.cat(parts, 1)[0].float().cpu().numpy()
+        steps = batch.target_out.shape[1]
+        for layer in range(len(weights) // steps):
+            name = "attention" if len(weights) == steps else f"layer {layer + 1}"
+            looks.append(Looks(name, weights[layer * steps : (layer + 1) * steps]))
+    for layer, heads in enumerate(seen["cross_attention"], 1):
+        each = heads[0].float().cpu().numpy()
+        looks.append(Looks(f"layer {layer}, mean of {len(each)} heads", each.mean(0)))
+        looks += [Looks(f"layer {layer}, head {n}", one) for n, one in enumerate(each, 1)]
+    count = len(seen["cross_attention"])
+    if count > 1:  # Garg et al. 2019: the last layer but one aligns best, so it comes first
+        best = next(n for n, one in enumerate(looks) if one.name.startswith(f"layer {count - 1}, mean"))
+        looks.insert(0, looks.pop(best))
+    return looks, logp

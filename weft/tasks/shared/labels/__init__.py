@@ -1,0 +1,1 @@
+"""What tasks that give labels share: batches, data, splits."""

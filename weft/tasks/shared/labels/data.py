@@ -1,0 +1,253 @@
+"""A recipe's section `data` for classification: which texts, which words, which batches.
+
+Read next: ../../data/labelled.py, which reads them; splits.py, folds.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from weft.data import corpora
+from weft.data.labelled import Labelled, LabelledText, check_encoding
+from weft.data.lines import read_lines
+from weft.errors import ConfigError, DataError
+from weft.tasks.shared.labels.splits import check_classes, check_parts, parts
+from weft.tasks.task import Split
+from weft.text.vocabulary import Vocabulary
+
+SAID: dict[str, Split] = {
+    "train": "train",
+    "val": "valid",
+    "valid": "valid",
+    "dev": "valid",
+    "validation": "valid",
+    "test": "test",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSettings:
+    """How text becomes tokens; learnt on the training texts alone.
+
+    Args:
+        kind: words, what stands between spaces (of texts that are tokenised already), subwords (bpe, unigram)
+            or characters.
+        size: tokens, the four special ones counted; null takes every word or character there is.
+        min_count: rarer words (of a word vocabulary) or characters become unknown.
+        form: Unicode normal form.
+        lowercase: everything in small letters.
+    """
+
+    kind: Literal["word", "space", "bpe", "unigram", "character"] = "word"
+    size: int | None = 10000
+    min_count: int = 1
+    form: Literal["nfc", "nfkc", "none"] = "nfc"
+    lowercase: bool = True
+
+    def learn(self, texts: Sequence[str]) -> Vocabulary:
+        """The vocabulary of these texts, of `size` tokens or as many as there are."""
+        own: dict[str, Any] = {"min_count": self.min_count, "form": self.form, "lowercase": self.lowercase}
+        if self.kind not in ("bpe", "unigram"):
+            whole = Vocabulary.train(texts, kind=self.kind, size=None, **own)
+            if self.size is None or len(whole) <= self.size:
+                return whole
+        return Vocabulary.train(texts, kind=self.kind, size=self.size, **own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelData:
+    """Where labelled texts come from.
+
+    Args:
+        train, valid, test: files with `__label__x text` lines (or see labels), .tsv or .csv; also compressed.
+        folder: where they are; the current one by default.
+        corpus: an embedded corpus instead of files: in which of its languages is a sentence?
+        text, label: columns of a table.
+        labels: of lines: marked (`__label__x text`), first (the first word is the class, `0 text`) or coarse
+            (up to its colon: NUM of `NUM:dist How far ...`).
+        encoding: of the files, such as latin-1.
+        split_column: a column of the training file that says train, valid (val, dev) or test.
+        folds, fold: cross-validation inside the training file: folds: 10, fold: 3 tests on the fourth tenth.
+        hold_out: 10 keeps a tenth of the remaining training texts out for validation, instead of `valid`.
+        split_seed: shuffles before folds and hold_out split, every class in proportion. null, as in older
+            recipes, takes every k-th text in the order of the file.
+        vocabulary: see WordSettings.
+        max_length: tokens that are read of a text; what follows is cut off.
+        batch_tokens: tokens a batch, padding not counted.
+        batch_rows: texts a batch at most; 0 for no limit.
+    """
+
+    train: str | None = None
+    valid: str | None = None
+    test: str | None = None
+    folder: Path = Path()
+    corpus: str | None = None
+    text: str = "text"
+    label: str = "label"
+    labels: Literal["marked", "first", "coarse"] = "marked"
+    encoding: str = "utf-8"
+    split_column: str | None = None
+    folds: int = 0
+    fold: int = 0
+    hold_out: int = 0
+    split_seed: int | None = None
+    vocabulary: WordSettings = field(default_factory=WordSettings)
+    max_length: int = 400
+    batch_tokens: int = 2000
+    batch_rows: int = 50
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if (self.corpus is None) == (self.train is None):
+            raise ConfigError(
+                "give either corpus (an embedded one) or train (your file), and only one of them"
+            )
+        if self.split_column is not None and (self.folds or self.valid or self.test):
+            raise ConfigError("split_column: it says which text is for what; leave out valid, test and folds")
+        check_encoding(self.encoding)
+        inside = self.corpus is not None or self.split_column is not None
+        valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
+        check_parts(
+            folds=self.folds,
+            fold=self.fold,
+            hold_out=self.hold_out,
+            seed=self.split_seed,
+            valid=valid,
+            test=test,
+        )
+
+    def has(self, split: Split) -> bool:
+        """Whether there is such a split."""
+        if self.corpus is not None or self.split_column is not None or split == "train":
+            return True
+        if split == "valid":
+            return True
+        return self.folds > 0 or self.test is not None
+
+    def parts(self, split: Split) -> tuple[object, object]:
+        """What cuts a split off: runs of one file that differ here have learnt from each other's texts."""
+        held = (self.hold_out, self.split_seed) if split == "valid" and self.valid is None else None
+        return (self.folds, self.fold, self.split_seed) if self.folds else None, held
+
+    def check_classes(self, split: Split, labels: Sequence[str]) -> None:
+        """See that a split has more than one class.
+
+        Raises:
+            DataError: it has not.
+        """
+        cut = bool(self.hold_out or self.folds) and getattr(self, split) in (None, self.train)
+        check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
+
+    def find(self, split: Split) -> None:
+        """See that the file of a split is there.
+
+        Raises:
+            ConfigError: no such corpus; DataError: no such file, or column.
+        """
+        if self.corpus is not None:
+            corpora.languages(self.corpus)
+            return
+        found = self.read(self._file(split))
+        if self.split_column is not None:
+            first = next(iter(found), None)
+            if first is not None and self.split_column not in first.cells:
+                raise DataError(
+                    f"{found.path}:1: no column is called {self.split_column!r} (data.split_column)"
+                )
+
+    def texts(self, split: Split) -> Iterator[Labelled]:
+        """The texts of a split.
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: a file is missing or damaged, or the split is empty.
+        """
+        empty = True
+        for one in self._texts(split):
+            empty = False
+            yield one
+        if empty:
+            where = self.corpus or self._file(split)
+            raise DataError(f"{where}: there is no text for {split} in it; give at least one")
+
+    def _texts(self, split: Split) -> Iterator[Labelled]:
+        if self.corpus is not None:
+            yield from _languages(self.corpus, split)
+            return
+        own = getattr(self, split) if split != "train" else None
+        if own is not None:
+            yield from self.at(self.folder / own)
+            return
+        if split == "test" and not self.folds and self.split_column is None:
+            self._file(split)  # raises
+        marked = list(self._marked())
+        cut = iter(
+            parts(
+                [one.label for one, said in marked if said == "train"],
+                folds=self.folds,
+                fold=self.fold,
+                hold_out=self.hold_out,
+                seed=self.split_seed,
+            )
+        )
+        yield from (one for one, said in marked if (next(cut) if said == "train" else said) == split)
+
+    def _marked(self) -> Iterator[tuple[Labelled, Split]]:
+        """The texts of the training file with the split that `split_column` gives them, else train."""
+        for one in self.at(self._file("train")):
+            word = "train" if self.split_column is None else one.cells.get(self.split_column, "")
+            said = SAID.get(word.strip().lower())
+            if said is None:
+                raise DataError(
+                    f"{self._file('train')}:{one.number}: expected one of {', '.join(SAID)} in column "
+                    f"{self.split_column}, got {word[:40]!r}; mend the cell"
+                )
+            yield one, said
+
+    def at(self, path: Path) -> Iterator[Labelled]:
+        """The texts of another file."""
+        return iter(self.read(path))
+
+    def read(self, path: Path, *, label: str | None = None) -> LabelledText:
+        """A file in the form of this recipe's; of a table with another column as the label."""
+        return LabelledText(
+            path, text=self.text, label=label or self.label, labels=self.labels, encoding=self.encoding
+        )
+
+    def describe(self, split: Split) -> str:
+        """For signatures, such as "train.tsv fold 3 of 10"."""
+        if self.corpus:
+            return f"{self.corpus} {split}, the language of a sentence"
+        name = self._file(split).name
+        if split == "test" and self.folds:
+            shuffled = "" if self.split_seed is None else f" (split seed {self.split_seed})"
+            return f"{name} fold {self.fold} of {self.folds}{shuffled}"
+        inside = split == "valid" and self.valid is None
+        return f"{name} {split}" if self.split_column or inside else name
+
+    def _file(self, split: Split) -> Path:
+        inside = self.split_column is not None or split == "train"
+        inside = inside or (split == "valid" and self.valid is None) or (split == "test" and self.folds > 0)
+        name = self.train if inside else getattr(self, split)
+        if name is None:
+            raise ConfigError(
+                f"data.{split}: the recipe names no such file; give one with --data FILE, or score the "
+                "validation texts: --split valid"
+            )
+        return self.folder / str(name)
+
+
+def _languages(name: str, split: Split) -> Iterator[Labelled]:
+    """Each sentence of a corpus in one of its languages, taken in turn; what is not there is left out."""
+    languages = corpora.languages(name)
+    path = corpora.FOLDER / name / f"{split}.tsv.xz"
+    for number, line in enumerate(read_lines(path), 1):
+        if number == 1:
+            continue
+        place = number % len(languages)
+        text = line.split("\t")[1 + place]
+        if text.strip():
+            yield Labelled(number, languages[place], text, {})

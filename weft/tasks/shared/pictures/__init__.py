@@ -1,0 +1,1 @@
+"""What the tasks caption, images and draw share: data, batches, models, checks."""

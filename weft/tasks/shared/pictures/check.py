@@ -1,0 +1,134 @@
+"""Everything that is wrong with pictures and their captions or classes, at once, each with its place."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from weft.data.captions import folders, located, read_captions
+from weft.data.images import CLIPS, PICTURES, is_clip, read_clip
+from weft.data.lines import read_lines
+from weft.data.report import COMMON, Report
+from weft.data.sides import Finding
+from weft.errors import DataError
+from weft.tasks.shared.pictures.data import read
+
+SIZES = "pictures of other sizes"
+CAPTIONS = COMMON | {
+    "file": "pictures or files that cannot be read",
+    "unlabelled": "pictures without a caption",
+    "ratio": SIZES,
+}
+CLASSES = COMMON | {
+    "file": "pictures, clips or folders that cannot be read",
+    "single": "folders without two classes",
+    "label": "classes without a picture",
+    "nothing": "files that are no pictures",
+    "again": "pictures that stand there twice",
+    "ratio": SIZES,
+}
+
+
+def check_captions(files: Sequence[Path]) -> Report:
+    """Captions files: every line, and every picture that one names."""
+    findings: list[Finding] = []
+    lines = {}
+    for path in files:
+        try:
+            count, whole = len(list(read_lines(path))), path.suffix.lower() != ".tsv"
+            found = [] if not whole else [(one.place, one.path) for one in read_captions(path)]
+        except DataError as error:
+            findings.append(_finding(path, str(error)))
+            lines[str(path)] = 0
+            continue
+        if not whole:
+            found, wrong = _table(path)
+            findings += wrong
+        lines[str(path)] = count
+        sizes: dict[tuple[int, ...], Path] = {}
+        for place, picture in {picture: (place, picture) for place, picture in found}.values():
+            findings += _picture(place, picture, sizes)
+    return _report(findings, lines, CAPTIONS, "lines")
+
+
+def check_classes(files: Sequence[Path]) -> Report:
+    """Folders with a folder for each class: every picture or clip of them."""
+    findings: list[Finding] = []
+    lines = {}
+    for path in files:
+        sizes: dict[tuple[int, ...], Path] = {}
+        seen: dict[bytes, Path] = {}
+        lines[str(path)] = 0
+        if not path.is_dir():
+            findings.append(_finding(path, f"{path}: no such folder; give one with a folder for each class"))
+            continue
+        folders = sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != ".")
+        if len(folders) < 2:
+            findings.append(
+                Finding(str(path), 0, "single", f"expected two or more folders, got {len(folders)}")
+            )
+        for folder in folders:
+            inside = sorted(each for each in folder.iterdir() if each.name[0] != ".")
+            known = [each for each in inside if each.suffix.lower() in PICTURES + CLIPS]
+            if not known:
+                findings.append(Finding(str(folder), 0, "label", "no picture or clip is in it; give some"))
+            for other in set(inside) - set(known):
+                findings.append(
+                    Finding(str(other), 0, "nothing", "no picture or clip by its ending; left out")
+                )
+            for each in known:
+                lines[str(path)] += 1
+                findings += _picture(str(each), each, sizes, clip=is_clip(each))
+                first = seen.setdefault(each.read_bytes(), each)
+                if first != each:
+                    findings.append(Finding(str(each), 0, "again", f"the same file as {first}"))
+    return _report(findings, lines, CLASSES, "pictures")
+
+
+def _picture(
+    place: str, path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False
+) -> Iterator[Finding]:
+    try:
+        shape = (read_clip(path) if clip else read(path, None)).shape
+    except DataError as error:
+        yield _finding(path, str(error))
+        return
+    first = next(iter(sizes), shape)
+    if shape != first and shape not in sizes:
+        ours, theirs = (" x ".join(map(str, one)) for one in (shape, first))
+        what = f"{ours}, but {sizes[first]} has {theirs}; set data.size so that all are scaled"
+        yield Finding(str(path), 0, "ratio", what)
+    sizes.setdefault(shape, path)
+
+
+def _table(path: Path) -> tuple[list[tuple[str, Path]], list[Finding]]:
+    """A .tsv line by line, past whatever is wrong."""
+    found, wrong = [], []
+    where = folders(path)
+    for number, line in enumerate(read_lines(path), 1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if number == 1 and [cell.lower() for cell in cells] == ["image", "caption"]:
+            continue
+        if len(cells) != 2:
+            wrong.append(
+                Finding(str(path), number, "columns", f"{len(cells)} columns, need 2; mend the line")
+            )
+        elif not cells[1]:
+            wrong.append(Finding(str(path), number, "unlabelled", "the caption is empty; write one"))
+        elif (picture := located(cells[0], where)) is None:
+            what = f"there is no picture {path.parent / cells[0]}; mend the name or remove the line"
+            wrong.append(Finding(str(path), number, "file", what))
+        else:
+            found.append((f"{path}:{number}", picture))
+    return found, wrong
+
+
+def _finding(path: Path, sentence: str) -> Finding:
+    head, _, rest = sentence.partition(": ")
+    number = head.removeprefix(f"{path}:")
+    return Finding(str(path), int(number) if number.isdigit() else 0, "file", rest or sentence)
+
+
+def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, str], item: str) -> Report:
+    counts: dict[str, int] = {}
+    for one in findings:
+        counts[one.kind] = counts.get(one.kind, 0) + 1
+    return Report(findings, counts, lines, words, item)

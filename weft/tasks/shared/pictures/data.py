@@ -1,0 +1,191 @@
+"""A recipe's section `data` for pictures with captions: which files, or how many are generated.
+
+Read next: ../../data/images.py, which reads them; ../../data/shapes.py, which makes them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from weft.data import archive
+from weft.data.captions import Captioned, read_captions
+from weft.data.images import PICTURES, read_array, read_picture, stack
+from weft.data.shapes import shapes
+from weft.errors import ConfigError, DataError
+from weft.tasks.shared.labels.data import WordSettings
+from weft.tasks.task import SPLITS, Split
+
+SIDE = 24
+"""Pixels of a generated picture's side unless the recipe says otherwise."""
+
+
+class Captions(NamedTuple):
+    """Pictures of one shape with their captions."""
+
+    pixels: np.ndarray  # [N, height, width, 3] uint8, or features [N, ..] float32
+    captions: list[list[str]]
+    names: list[str]
+    numbers: list[int | str]  # COCO's image_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionData:
+    """Pictures with captions. All of a split are held in memory.
+
+    Args:
+        generated: "shapes" instead of files: "a red circle at the top left".
+        train, valid, test: .tsv (IMAGE TAB CAPTION), .jsonl (records with image and captions) or COCO's
+            .json; a .jsonl whose records say their split may stand for all three. A picture may also be a
+            .npy of features, of regions [S, F] or a grid [H, W, F].
+        folder: where they are; the current one by default.
+        images: folder or .zip of the pictures, within `folder`; by default where the captions are, or
+            images.zip there.
+        size: pixels of a side that pictures are scaled to; null where all have one size already.
+        language: which captions are read where a record has several languages.
+        examples, valid_examples, test_examples: how many are generated.
+        vocabulary: of the captions.
+        max_length: tokens of a caption; longer ones are cut in training.
+        batch_rows: captions a batch.
+        seed: of what is generated.
+    """
+
+    generated: Literal["shapes"] | None = None
+    train: str | None = None
+    valid: str | None = None
+    test: str | None = None
+    folder: Path = Path()
+    images: str | None = None
+    size: int | None = None
+    language: str = "en"
+    examples: int = 4000
+    valid_examples: int = 300
+    test_examples: int = 1000
+    vocabulary: WordSettings = field(default_factory=WordSettings)
+    max_length: int = 40
+    batch_rows: int = 64
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("examples", "valid_examples", "test_examples", "max_length", "batch_rows"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+        if self.seed < 0:
+            raise ConfigError(f"seed: {self.seed} came, at least 0 is needed")
+        least = 12 if self.generated else 1
+        if self.size is not None and self.size < least:
+            raise ConfigError(f"size: {self.size} came, at least {least} pixels are needed")
+        if (self.generated is None) == (self.train is None):
+            raise ConfigError("give either generated: shapes or train (your files), and only one of them")
+        if self.train is not None and self.valid is None:
+            raise ConfigError("valid: validation captions are needed beside train; hold some pictures out")
+
+    def has(self, split: Split) -> bool:
+        """Whether there is such a split."""
+        return self.generated is not None or getattr(self, split) is not None
+
+    def find(self, split: Split) -> list[Captioned]:
+        """What a split's file says, every picture being there; none where it is generated.
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: names file and line.
+        """
+        if self.generated is not None:
+            return []
+        path = getattr(self, split)
+        if path is None:
+            other = ", or score the validation pictures: --split valid" if split == "test" else ""
+            raise ConfigError(
+                f"data.{split}: the recipe names no such file; give one with --data FILE{other}"
+            )
+        return self.at(self.folder / path, split)
+
+    def at(self, path: Path, split: Split | None = None) -> list[Captioned]:
+        """The captions of another file; its pictures lie where those of the recipe do, or beside it."""
+        images = None if self.images is None else self.folder / self.images
+        return read_captions(path, images, split=split, language=self.language)
+
+    def load(self, split: Split) -> Captions:
+        """All pictures of a split.
+
+        Raises:
+            DataError: a picture is damaged, or they are of several sizes.
+        """
+        if self.generated is None:
+            return self.read(self.find(split))
+        count = {"train": self.examples, "valid": self.valid_examples, "test": self.test_examples}[split]
+        pixels, seen = shapes([self.seed, SPLITS.index(split)], range(count), self.size or SIDE)
+        names = [f"{split}-{number}" for number in range(count)]
+        return Captions(pixels, [[one.caption] for one in seen], names, list(range(count)))
+
+    def read(self, found: Sequence[Captioned]) -> Captions:
+        """The pictures of a file's captions."""
+        paths = [one.path for one in found]
+        return Captions(
+            self.pictures(paths),
+            [one.captions for one in found],
+            [one.path.name for one in found],
+            [one.number for one in found],
+        )
+
+    def pictures(self, paths: Sequence[Path]) -> np.ndarray:
+        """[N, ..] of these files.
+
+        Raises:
+            DataError: names what cannot be read, or two files of different sizes.
+        """
+        return stack(paths, [read(path, self.size) for path in paths], "scale them: data.size: 32, say")
+
+    def describe(self, split: Split) -> str:
+        """For a title."""
+        if self.generated is not None:
+            return f"generated {self.generated}, {split}, {self.size or SIDE} pixels, seed {self.seed}"
+        return f"{Path(str(getattr(self, split))).name} {split}"
+
+
+def read(path: Path, size: int | None) -> np.ndarray:
+    """A picture as uint8, or the features of a .npy as float32."""
+    if path.suffix.lower() != ".npy":
+        return read_picture(path, size)
+    found = read_array(path)
+    if found.ndim not in (1, 2, 3):
+        raise DataError(f"{path}: {found.ndim} axes, need [features], [regions, features] or a grid of them")
+    return found.astype(np.float32)
+
+
+def asked(path: Path) -> list[Path] | None:
+    """The pictures of a folder or .zip, or the one that a path is; None where it is a list of names."""
+    known = (*PICTURES, ".npy", ".gif")
+    zipped = path.suffix.lower() == ".zip" and path.is_file()
+    if path.is_dir() or zipped:
+        every = archive.files(path) if zipped else sorted(path.iterdir())
+        found = [each for each in every if each.suffix.lower() in known]
+        if not found:
+            raise DataError(f"{path}: there is no picture in it; give a folder with some")
+        return found
+    return [path] if path.suffix.lower() in known else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawData(CaptionData):
+    """Captions with the pictures that are to be drawn: as CaptionData, and how pictures are written.
+
+    Args:
+        tile: pixels of a side of what is written at a time; 1 writes pixel by pixel.
+        tiles: different ones at most; learnt from the training pictures.
+    """
+
+    tile: int = 3
+    tiles: int = 512
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("tile", 1), ("tiles", 2)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        side = self.size or (SIDE if self.generated else 0)
+        if side % self.tile:
+            raise ConfigError(f"tile: {self.tile} came, it does not divide pictures of {side} pixels")

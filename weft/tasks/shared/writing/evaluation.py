@@ -1,0 +1,189 @@
+"""How good a translator is, with all that it takes to believe it: signatures, intervals, baselines, lengths.
+
+Read next: ../metrics/scored.py; ../figures/quality.py, which draws the table by length.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from weft.metrics import baseline
+from weft.metrics.bleu import Bleu
+from weft.metrics.bylength import LengthRow, by_length, table
+from weft.metrics.chrf import Chrf
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.meteor import Meteor
+from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, fingerprint, of_rows, report, scored
+from weft.models import Generator
+from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.shared.writing.kept import aligned, counted, scorable
+from weft.tasks.shared.writing.reading import encode_pairs
+from weft.tasks.shared.writing.scoring import perplexity, scores_of
+from weft.tasks.shared.writing.translator import Translator
+
+COPIED = "source copied"
+TOKENS = 4000  # target tokens a batch while perplexity is computed
+
+
+class PairEvaluation(NamedTuple):
+    """A set of translations and all that is known of it."""
+
+    title: str  # which data, which search
+    outputs: list[str]  # a line for each pair of the data; empty where the pair is left out
+    left_out: int  # pairs without text on one side: not translated, and in no score
+    scored: list[Scored]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
+    lengths: list[LengthRow]  # BLEU by source length
+    seconds: float  # of the search
+    ratio: float  # words of the outputs to words of the references
+
+    @property
+    def scores(self) -> list[Score]:
+        """Without their baselines."""
+        return [one.score for one in self.scored]
+
+    @property
+    def perplexity(self) -> float:
+        """A target token's, <eos> counted."""
+        return self.scored[-1].score.value
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [self.title, *report(self.scored)]
+        lines.append(f"  output is {self.ratio:.2f} times as long as the references (words)")
+        rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
+        lines.append(f"  {rate:.0f} sentences/s, {self.seconds:.1f} s")
+        lines.append("BLEU by source length (words):")
+        lines += ["  " + row for row in table(self.lengths).splitlines()]
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+        lengths = [
+            {"length": row.label, "sentences": row.sentences, "bleu": row.score and row.score.value}
+            for row in self.lengths
+        ]
+        figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
+        everything = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "by_length": lengths,
+            **figures,
+        }
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def evaluate(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    *,
+    title: str,
+    train: tuple[Sequence[str], Sequence[str]] | None = None,
+    lowercase: bool = False,
+) -> PairEvaluation:
+    """Translate and score: BLEU, chrF, METEOR, perplexity, BLEU by length.
+
+    Pairs without text on one side are left out, as in training, and counted.
+
+    Args:
+        translator: at work.
+        sources, references: text, a line each.
+        title: which data.
+        train: training sources and targets, for the baseline "nearest training sentence".
+        lowercase: BLEU and chrF in small letters, as much of the literature on small data has it.
+
+    Raises:
+        DataError: no pair has text on both sides.
+    """
+    kept = scorable(sources, references, title)
+    count, left_out = len(sources), len(sources) - len(kept)
+    sources, references = [sources[n] for n in kept], [references[n] for n in kept]
+    begun = time.perf_counter()
+    outputs = [best[0].text for best in translator.translate(sources)]
+    seconds = time.perf_counter() - begun
+    bleu = Bleu(lowercase=lowercase)
+    lowest = {COPIED: baseline.copy(sources)}
+    if train is not None:
+        lowest["translation of the nearest training sentence"] = baseline.nearest(*train, sources)
+    found = [
+        scored(metric, outputs, references, sources, baselines=lowest)
+        for metric in (bleu, Chrf(lowercase=lowercase), Meteor())
+    ]
+    found.append(sentences(found[-1], lowest, references))
+    words = sum(len(line.split()) for line in references)
+    return PairEvaluation(
+        title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}",
+        outputs=aligned(outputs, kept, count),
+        left_out=left_out,
+        scored=[*found, likelihood(translator, sources, references, train and train[1])],
+        lengths=by_length(bleu, outputs, references, sources),
+        seconds=seconds,
+        ratio=sum(len(line.split()) for line in outputs) / max(1, words),
+    )
+
+
+def sentences(corpus: Scored, lowest: Mapping[str, Sequence[str]], references: Sequence[str]) -> Scored:
+    """METEOR as the mean over sentences, which most papers report, from the counts of the corpus's."""
+    metric = Meteor(average="sentences")
+    assert corpus.statistics is not None
+    values = {name: metric.score(lines, references).value for name, lines in lowest.items()}
+    rows = metric.by_sentence(corpus.statistics)
+    return of_rows(metric, rows, baselines=values, items=corpus.items).renamed("METEOR, mean of sentences")
+
+
+def likelihood(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    train: Sequence[str] | None = None,
+) -> Scored:
+    """The perplexity of the references, beside that of token frequencies (of training, if given)."""
+    pairs = encode_pairs(translator.source, translator.target, sources, references)
+    found = scores_of(
+        translator.model,
+        pairs.target,
+        lambda numbers, targets: collate_pairs([pairs.source[n] for n in numbers], targets),
+    )
+    logp, tokens = np.array(found).T
+    known = pairs.target if train is None else translator.target.encode_batch(list(train))
+    name = "token frequencies of the references" if train is None else "token frequencies in training"
+    lowest = {name: perplexity(unigram(known, pairs.target))}
+    metric = ratio(
+        "perplexity",
+        "unit:token of the model's vocabulary, <eos> counted|smoothing:none",
+        higher_is_better=False,
+        form="perplexity",
+    )
+    size, items = int(tokens.sum()), fingerprint(references)
+    return mean_of(metric, -logp, tokens, baselines=lowest, items=items, size=size)
+
+
+def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
+    """Nats a target token by the frequencies of the training tokens, <eos> and every token seen once more."""
+    size = 1 + max((max(row, default=0) for rows in (train, targets) for row in rows), default=0)
+    counts = np.ones(size + 1)  # the last is <eos>
+    counts[:size] += np.bincount([token for row in train for token in row], minlength=size)
+    counts[size] += len(train)
+    logp = np.log(counts / counts.sum())
+    total = sum(float(logp[list(row)].sum() + logp[size]) for row in targets)
+    return -total / max(1, sum(len(row) + 1 for row in targets))
+
+
+def mean_loss(model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
+    """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
+    device = next(model.parameters()).device
+    order = sorted(range(len(targets)), key=lambda n: len(targets[n]))
+    total, count, batch = 0.0, 0, []
+    for place, number in enumerate(order):
+        batch.append(number)
+        if (len(targets[number]) + 1) * len(batch) >= TOKENS or place + 1 == len(order):
+            with torch.no_grad():
+                pairs = collate_pairs([sources[n] for n in batch], [targets[n] for n in batch])
+                loss = model.loss(pairs.to(device))
+            total, count, batch = total + float(loss.total), count + int(loss.count), []
+    return total / max(1, count)

@@ -1,0 +1,92 @@
+"""What is made of sentence pairs when training begins: vocabularies, and a token store of each text.
+
+Read next: ../../data/store.py, ../../text/vocabulary.py.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from weft.cache import cache_directory
+from weft.data.store import TokenStore, content_key
+from weft.tasks.shared.writing.data import PairData
+from weft.tasks.shared.writing.reading import SourceReader
+from weft.tasks.task import Progress
+from weft.text.vocabulary import Vocabulary
+
+LEARNING = "learning the vocabulary"
+TOLD = 2**17  # lines between two words of progress
+
+
+def vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
+    """Where a run keeps the vocabularies of source and target; the same file where they share one."""
+    if data.vocabulary.shared:
+        return run / "tokenizer.json", run / "tokenizer.json"
+    return run / "tokenizer.source.json", run / "tokenizer.target.json"
+
+
+def learn(data: PairData, run: Path, progress: Progress) -> None:
+    """Learn the vocabularies of all training texts, and write them into the run."""
+    settings = data.vocabulary
+    how: dict[str, Any] = {
+        "kind": settings.kind,
+        "size": settings.size,
+        "min_count": settings.min_count,
+        "form": settings.form,
+        "lowercase": settings.lowercase,
+    }
+    source_path, target_path = vocabulary_paths(run, data)
+    progress(LEARNING, 0, None)
+    texts = data.texts()
+    if settings.shared:
+        both = (side for pair in chain.from_iterable(texts) for side in pair[1:])
+        Vocabulary.train(_told(both, progress), **how).save(source_path)
+        return
+    targets = (target for _, _, target in chain.from_iterable(texts))
+    target = Vocabulary.train(_told(targets, progress), **how)
+    sources = (source for _, source, _ in chain.from_iterable(texts))
+    source = Vocabulary.train(_told(sources, progress), **how)
+    target.save(target_path)
+    source.save(source_path)  # last: its presence says that both are there
+
+
+def _told(lines: Iterable[str], progress: Progress) -> Iterator[str]:
+    """The lines, with a word now and then of how many have been read."""
+    for number, line in enumerate(lines, 1):
+        if number % TOLD == 0:
+            progress(LEARNING, number, None)
+        yield line
+
+
+def stored(
+    text: Any, data: PairData, reading: SourceReader, target: Vocabulary, run: Path, progress: Progress
+) -> TokenStore:
+    """The token store of a training text, opened where the same was built before."""
+    length = data.max_length
+    key = content_key(
+        text.files,
+        vocabularies=[path.read_text("utf-8") for path in vocabulary_paths(run, data)],
+        max_length=length,
+        languages=[data.source, data.target],
+        reading=[reading.cut, reading.copies],
+    )
+    store = TokenStore.build(
+        cache_directory() / "stores" / key[:32],
+        text,
+        reading.counted(target),
+        max_length=length,
+        key=key,
+        progress=lambda lines: progress("reading training pairs", lines, None),
+    )
+    report = store.report
+    cut = f", {report['cut']:,} sources cut after {reading.cut} tokens" if report["cut"] else ""
+    name = f" of {text.name}" if data.mixed else ""
+    progress(
+        f"training pairs{name}: {report['kept']:,} of {report['pairs']:,} kept "
+        f"({report['too_long']:,} longer than {length} tokens, {report['empty']:,} with an empty side"
+        f"{cut})",
+        0,
+        0,
+    )
+    return store

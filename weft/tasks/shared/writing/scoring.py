@@ -1,0 +1,153 @@
+"""Given translations, scored: how probable the model finds each line. Read next: evaluation.py."""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+
+from weft.data.lines import read_lines
+from weft.errors import ConfigError, DataError
+from weft.metrics.means import mean_of, ratio
+from weft.metrics.scored import Scored, as_json, report
+from weft.models import Generator
+from weft.tasks.shared.writing.kept import counted
+
+TOKENS = 2000  # target positions whose distributions are held at once
+
+
+class GivenLine(NamedTuple):
+    """One given translation."""
+
+    logp: float  # nats, <eos> counted
+    tokens: int  # <eos> counted
+    text: str
+
+
+class GivenScores(NamedTuple):
+    """What `weft evaluate RUN --score FILE` prints."""
+
+    title: str
+    lines: list[GivenLine]
+    kept: Sequence[int]  # of the lines; the others answer pairs with an empty side and are not summed
+
+    @property
+    def outputs(self) -> list[str]:
+        """A line each: log-probability, tokens, text, with tabs between them."""
+        return [f"{one.logp:.4f}\t{one.tokens}\t{one.text}" for one in self.lines]
+
+    @property
+    def scored(self) -> list[Scored]:
+        """The perplexity of a token; there is no baseline for lines that were given."""
+        metric = ratio(
+            "perplexity", "unit:token with <eos>|given lines", higher_is_better=False, form="perplexity"
+        )
+        logp, tokens = np.array([one[:2] for one in self._kept()]).T
+        return [mean_of(metric, -logp, tokens, baselines={}, size=int(tokens.sum()))]
+
+    def text(self) -> str:
+        """For a reader: each line, and all together."""
+        kept = self._kept()
+        total, tokens = sum(one.logp for one in kept), sum(one.tokens for one in kept)
+        shown = counted(len(self.kept), len(self.lines) - len(self.kept), "translations")
+        whole = f"{self.title}: {shown}, log-probability {total:.2f} nats, {tokens:,} tokens with <eos>"
+        return "\n".join([*self.outputs, whole, *report(self.scored)])
+
+    def json(self) -> str:
+        """For a program."""
+        rows = [one._asdict() for one in self.lines]
+        figures = {"scores": as_json(self.scored), "left_out": len(self.lines) - len(self.kept)}
+        return json.dumps({"title": self.title, **figures, "lines": rows}, indent=1) + "\n"
+
+    def _kept(self) -> list[GivenLine]:
+        """The lines that count."""
+        return [self.lines[number] for number in self.kept]
+
+
+class Batch(Protocol):
+    """Sources and targets; see weft.models.SequencePair."""
+
+    def to(self, device: torch.device) -> Any:
+        """The same on a device."""
+
+
+Batcher = Callable[[list[int], list[list[int]]], Batch]
+"""The sources of these numbers, with these targets, as a batch."""
+
+
+def score_file(
+    model: Generator,
+    count: int,
+    encode: Callable[[list[str]], Sequence[Sequence[int]]],
+    batch: Batcher,
+    options: Mapping[str, Any],
+    *,
+    labels: Sequence[str] = (),
+    kept: Sequence[int] | None = None,
+) -> GivenScores:
+    """The lines of a file as answers to the sources.
+
+    Args:
+        model: in evaluation mode.
+        count: sources; the file has as many lines.
+        encode: lines to the numbers of their pieces.
+        batch: makes batches.
+        options: of the command; `score` is the file, and no other has a meaning beside it.
+        labels: what each line begins with, before a tab; nothing unless given.
+        kept: the numbers of the sources whose pair has text on both sides, the only ones that are summed;
+            all unless given.
+
+    Raises:
+        ConfigError: other options.
+        DataError: another number of lines, or another label.
+    """
+    path: Path = options["score"]
+    beside = sorted({*options} - {"score"})
+    if beside:
+        raise ConfigError(f"--score: searches nothing, so {beside[0]} means nothing; leave it out")
+    given = list(read_lines(path))
+    if len(given) != count:
+        raise DataError(f"{path}: {len(given):,} lines came for {count:,} sources; give one for each source")
+    texts = given
+    if labels:
+        texts = [line.partition("\t")[2] for line in given]
+        for number, (line, label) in enumerate(zip(given, labels, strict=True), 1):
+            if not line.startswith(f"{label}\t"):
+                raise DataError(
+                    f"{path}:{number}: {line[:40]!r} came, {label} TAB TEXT is needed, as --output writes it"
+                )
+    found = scores_of(model, encode(texts), batch)
+    lines = [GivenLine(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
+    return GivenScores(str(path), lines, range(count) if kept is None else kept)
+
+
+def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:
+    """The log-probability of each target of its source, in nats, and its tokens; <eos> counts in both."""
+    order = sorted(range(len(written)), key=lambda n: len(written[n]))
+    found = [(0.0, 0)] * len(written)
+    numbers: list[int] = []
+    for place, number in enumerate(order):
+        numbers.append(number)
+        last = place + 1 == len(order)
+        if last or (len(written[order[place + 1]]) + 1) * (len(numbers) + 1) > TOKENS:
+            logp = _logp(model, batch(numbers, [list(written[n]) for n in numbers]))
+            for n, value in zip(numbers, logp, strict=True):
+                found[n] = value, len(written[n]) + 1
+            numbers = []
+    return found
+
+
+def _logp(model: Generator, batch: Batch) -> list[float]:
+    here = batch.to(next(model.parameters()).device)
+    with torch.inference_mode():
+        logp = model.head(model.features(here)).gather(2, here.target_out[..., None])[..., 0]
+        values: list[float] = (logp.double() * here.target_mask).sum(1).tolist()
+    return values
+
+
+def perplexity(loss: float) -> float:
+    """e to the loss in nats, infinite where that is no number."""
+    return math.exp(loss) if loss < 700 else math.inf

@@ -1,0 +1,233 @@
+"""One batch of sources, searched as the section `decoding` says: models, rules and searches put together.
+
+Read next: ../../search/beam.py; ../../search/rules.py.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.errors import ConfigError, ShapeError
+from weft.models import Generator
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.search import rules
+from weft.search.beam import beam
+from weft.search.budget import most_rows, most_tokens
+from weft.search.coverage import coverage_penalty, covering
+from weft.search.diverse import diverse
+from weft.search.ensemble import ensemble
+from weft.search.greedy import greedy
+from weft.search.hypotheses import Hypotheses, joined
+from weft.search.required import required
+from weft.search.sampling import sample
+from weft.search.trace import Trace
+from weft.tasks.shared.writing.decoding import Decoding
+from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
+
+
+class Searching:
+    """Searches with one model or with several as one.
+
+    Args:
+        models: in evaluation mode, on one device, with the same vocabularies.
+        target: the vocabulary that is written.
+        how: the settings.
+        banned: tokens that are never written.
+
+    Raises:
+        ConfigError: a prefix or a required word that the vocabulary cannot spell; settings that these
+            models do not allow.
+    """
+
+    def __init__(
+        self, models: Sequence[Generator], target: Vocabulary, how: Decoding, banned: Sequence[int]
+    ) -> None:
+        self._models = [lowered(model) for model in models] if how.precision == "bfloat16" else list(models)
+        self._how = how
+        self._banned = banned
+        prefix = spelled(target, "prefix", how.prefix) if how.prefix.strip() else []
+        self._words = [spelled(target, "require", word) for word in how.require]
+        self._rules: list[rules.Rule] = []
+        if prefix:
+            self._rules.append(rules.prefix(prefix))
+        if how.min_length:
+            self._rules.append(rules.least_length(how.min_length, EOS))
+        if how.no_repeat_ngram:
+            self._rules.append(rules.no_repeat(how.no_repeat_ngram))
+        self._least = max(len(prefix), how.min_length) + sum(map(len, self._words)) + 1
+        if how.coverage and len(models) > 1:
+            raise ConfigError("coverage: of an ensemble has no meaning; leave out one of them")
+
+    def __call__(
+        self, tokens: Tensor, mask: Tensor, trace: Trace | None, chance: torch.Generator | None
+    ) -> Hypotheses:
+        """Token sequences for sources [B, S] with their mask.
+
+        Args:
+            tokens, mask: on the models' device.
+            trace: records a plain beam search.
+            chance: of sampling; begins with the seed unless given.
+
+        Raises:
+            ConfigError: what must be written does not fit into the length allowed.
+            ShapeError: a source leaves the model no position to write at.
+        """
+        how = self._how
+        width = {"beam": how.beam * (1 + sum(map(len, self._words))), "greedy": 1}.get(how.search, how.nbest)
+        limits = self._limits(mask.sum(1), width)
+        rows = most_rows(width, int(limits.max()))
+        if rows < len(tokens):
+            every = zip(tokens.split(rows), mask.split(rows), limits.split(rows), strict=True)
+            return joined([self._search(*part, trace, chance) for part in every], EOS)
+        return self._search(tokens, mask, limits, trace, chance)
+
+    def _limits(self, lengths: Tensor, width: int) -> Tensor:
+        """How many tokens each source may get: by the settings, the models' positions and the budget."""
+        how = self._how
+        limits = torch.ceil(how.max_ratio * lengths).long() + how.max_extra
+        if int(limits.min()) < self._least:
+            self._too_short(int(limits.min()))
+            limits = limits.clamp(min=self._least)
+        self._check_room(most_tokens(width))
+        limits = limits.clamp(max=most_tokens(width))
+        for model in self._models:
+            empty, most = model.most_written(0), model.most_written(int(lengths.max()))
+            if empty is None or most is None:
+                continue
+            self._check_room(empty)
+            if most < self._least:
+                raise ShapeError(
+                    f"{int(lengths.max())} tokens leave the model {max(0, most)} positions to write at, "
+                    f"expected at least {self._least}; shorten the text"
+                )
+            taken = lengths if most < empty else torch.zeros_like(lengths)  # by the source
+            limits = torch.minimum(limits, empty - taken)
+        return limits
+
+    def _check_room(self, most: int) -> None:
+        if most < self._least:
+            raise ConfigError(
+                f"prefix, require, min_length: they take {self._least} tokens, the end included, but at most "
+                f"{most} can be written; ask for less, or for a smaller beam"
+            )
+
+    def _search(
+        self,
+        tokens: Tensor,
+        mask: Tensor,
+        limits: Tensor,
+        trace: Trace | None,
+        chance: torch.Generator | None,
+    ) -> Hypotheses:
+        how = self._how
+        first = torch.full((len(tokens),), SOS, device=tokens.device)
+        with torch.inference_mode():
+            state = tuple(model.start(tokens, mask) for model in self._models)
+            step = ensemble([model.step for model in self._models], how.mean)
+            if len(self._models) == 1:
+                state, step = state[0], self._models[0].step
+            step, state = rules.ruled(step, state, self._rules)
+            if how.search == "greedy":
+                found = greedy(step, state, first, eos=EOS, max_length=limits, banned=self._banned)
+                return self._ranked(found)
+            if how.search == "sample":
+                return self._ranked(self._drawn(step, state, first, limits, chance))
+            beams: dict[str, Any] = {
+                "eos": EOS,
+                "max_length": limits,
+                "width": how.beam,
+                "nbest": how.nbest,
+                "length_penalty": how.length_penalty,
+                "normalisation": how.normalisation,
+                "banned": self._banned,
+            }
+            if trace is not None and (how.diverse > 1 or self._words):
+                raise ConfigError("trace: only a plain beam search has one; leave out diverse and require")
+            if how.diverse > 1:
+                return diverse(step, state, first, groups=how.diverse, strength=how.diversity, **beams)
+            if self._words:
+                return required(step, state, first, words=self._words, **beams)
+            if how.coverage:
+                step, state = covering(step, state, mask, looked)
+                return beam(step, state, first, penalty=lambda s: coverage_penalty(s, how.coverage), **beams)
+            return beam(step, state, first, trace=trace, **beams)
+
+    def _too_short(self, limit: int) -> None:
+        """A least length raises the limit; what must be written and does not fit is refused."""
+        if self._words:
+            raise ConfigError(
+                f"require: the words and the end take {self._least} tokens, but the shortest line of the "
+                f"input may have {limit}; require less, or raise max_extra"
+            )
+
+    def _drawn(
+        self, step: rules.Step, state: object, first: Tensor, limits: Tensor, chance: torch.Generator | None
+    ) -> Hypotheses:
+        how = self._how
+        return sample(
+            step,
+            state,
+            first,
+            eos=EOS,
+            max_length=limits,
+            temperature=how.temperature,
+            top_k=how.top_k or None,
+            top_p=how.top_p if how.top_p < 1 else None,
+            count=how.nbest,
+            banned=self._banned,
+            generator=chance or torch.Generator(first.device).manual_seed(how.seed),
+        )
+
+    def _ranked(self, found: Hypotheses) -> Hypotheses:
+        """With the scores that a beam search would give; only that divides by length by itself."""
+        lengths = found.lengths.clamp(min=1).to(found.logp.dtype)
+        if self._how.normalisation == "gnmt":
+            lengths = (5 + lengths) / 6
+        return found._replace(score=found.logp / lengths**self._how.length_penalty)
+
+
+def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
+    """The tokens of a text that must be written.
+
+    Raises:
+        ConfigError: it is empty, or holds what the vocabulary cannot spell.
+    """
+    tokens = vocabulary.encode(text)
+    if not tokens:
+        raise ConfigError(f"{name}: a text without any word came; give some, or leave it out")
+    if UNK in tokens:
+        pieces = " ".join(vocabulary.pieces(tokens))
+        raise ConfigError(
+            f"{name}: {text!r} holds characters or words that the run's vocabulary cannot spell ({pieces}); "
+            "write it otherwise"
+        )
+    return tokens
+
+
+def looked(seen: dict[str, list[Tensor]]) -> Tensor:
+    """Where a step looked: [N, S] or [B, W, S].
+
+    Raises:
+        ConfigError: the model has no attention.
+    """
+    if seen["attention"]:
+        return seen["attention"][-1]
+    layers = seen["cross_attention"]
+    if not layers:
+        raise ConfigError("coverage: this model has no attention, so it covers nothing; leave it out")
+    return layers[max(0, len(layers) - 2)].mean(1)  # Garg et al. 2019: the last layer but one aligns best
+
+
+def lowered(model: Generator) -> Generator:
+    """A copy whose weights are bfloat16: they are rounded once and not at every step.
+
+    Where compiled code writes for a Transformer in float32, that is faster than its layers in bfloat16.
+    """
+    copied = copy.deepcopy(model).to(torch.bfloat16).eval()
+    for part in copied.modules():
+        if isinstance(part, TransformerDecoder) and part.compiled():
+            part.float()
+    return copied

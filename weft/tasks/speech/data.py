@@ -1,0 +1,164 @@
+"""A recipe's section `data` for speech: which recordings, which frames, which vocabulary, which batches.
+
+Read next: ../../data/audio.py, which reads them; ../../nn/embed/audio.py, which makes frames.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from weft.data.audio import Sound, Spoken, read_spoken, read_wav, resample
+from weft.errors import ConfigError, DataError
+from weft.nn.embed.audio import log_mel, mel_filters, normalised
+from weft.tasks.shared.labels.data import WordSettings
+from weft.tasks.task import Progress, Split
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameSettings:
+    """How a sound becomes frames.
+
+    Args:
+        rate: samples a second; recordings of other rates are resampled.
+        bins: bands of a frame.
+        window, hop: seconds of a frame, and from one to the next.
+        normalise: every band of a recording gets mean 0 and deviation 1.
+    """
+
+    rate: int = 16000
+    bins: int = 40
+    window: float = 0.025
+    hop: float = 0.01
+    normalise: bool = True
+
+    def __post_init__(self) -> None:
+        for name, least in (("rate", 1000), ("bins", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if not 0 < self.hop <= self.window < 1:
+            raise ConfigError(
+                f"hop: {self.hop} came with a window of {self.window}; seconds are needed, the hop no longer "
+                "than the window"
+            )
+        mel_filters(self.rate, 2 ** math.ceil(math.log2(self.window * self.rate)), self.bins)
+
+    def of(self, sound: Sound, speed: float = 1.0) -> np.ndarray:
+        """Frames [S, F] of a sound, played faster or slower (its pitch changes too)."""
+        samples = resample(sound.samples, sound.rate, self.rate)
+        samples = resample(samples, round(100 * speed), 100)
+        frames = log_mel(
+            torch.from_numpy(samples), self.rate, bins=self.bins, window=self.window, hop=self.hop
+        )
+        return (normalised(frames) if self.normalise else frames).numpy()
+
+
+class Recording(NamedTuple):
+    """Frames of a recording and what is said in it."""
+
+    frames: np.ndarray  # [S, F] float16
+    text: str
+    file: Path
+
+
+def _characters() -> WordSettings:
+    return WordSettings(kind="character", size=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeechData:
+    """Where recordings come from: lists with lines FILE TAB TRANSCRIPT, files looked for beside the list.
+
+    All frames of the training set are kept in memory, 2 bytes each: 29 MB an hour of sound with 40 bands.
+
+    Args:
+        folder: where the lists are; the current one by default.
+        train, valid, test: the lists.
+        sound: see FrameSettings.
+        vocabulary: characters by default; see WordSettings.
+        speeds: every training recording is heard at each of these (Ko et al. 2015).
+        max_seconds: longer recordings are left out of training, counted and reported.
+        batch_frames: frames a batch, padding not counted.
+        batch_rows: recordings a batch at most; 0 for no limit.
+        validate_rows: validation recordings that are transcribed for the error rate; 0 for all.
+    """
+
+    folder: Path = Path()
+    train: str = "train.tsv"
+    valid: str = "valid.tsv"
+    test: str | None = None
+    sound: FrameSettings = field(default_factory=FrameSettings)
+    vocabulary: WordSettings = field(default_factory=_characters)
+    speeds: tuple[float, ...] = (1.0,)
+    max_seconds: float = 20.0
+    batch_frames: int = 8000
+    batch_rows: int = 0
+    validate_rows: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("batch_frames", 1), ("batch_rows", 0), ("validate_rows", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        if not self.max_seconds > 0:
+            raise ConfigError(f"max_seconds: {self.max_seconds} came, more than 0 is needed")
+        if not self.speeds or not all(0.5 <= speed <= 2 for speed in self.speeds):
+            raise ConfigError(
+                f"speeds: {list(self.speeds)} came, numbers from 0.5 to 2 are needed, such as [0.9, 1, 1.1]"
+            )
+
+    def has(self, split: Split) -> bool:
+        """Whether there is such a split."""
+        return getattr(self, split) is not None
+
+    def path(self, split: Split) -> Path:
+        """The list of a split.
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: the list is missing.
+        """
+        name = getattr(self, split)
+        if name is None:
+            raise ConfigError(
+                f"data.{split}: the recipe names no such list; give one with --data LIST.tsv, or score the "
+                "validation list: --split valid"
+            )
+        path = self.folder / name
+        if not path.is_file():
+            raise DataError(f"{path}: there is no such file; see data.{split}")
+        return path
+
+    def recordings(
+        self, path: Path, progress: Progress | None = None, speeds: Sequence[float] = (1.0,)
+    ) -> Iterator[Recording]:
+        """Everything in a list, at each speed.
+
+        Raises:
+            DataError: naming list, line and file of what cannot be read.
+        """
+        for number, one in enumerate(read_spoken(path)):
+            if progress is not None and number % 50 == 0:
+                progress("listening", number, None)
+            sound = heard(one)
+            for speed in speeds:
+                yield Recording(self.sound.of(sound, speed).astype(np.float16), one.text, one.file)
+
+    def shorter(self, recording: Recording) -> bool:
+        """Whether a training takes it."""
+        return len(recording.frames) * self.sound.hop <= self.max_seconds
+
+
+def heard(spoken: Spoken) -> Sound:
+    """The sound of a line.
+
+    Raises:
+        DataError: naming list, line and file.
+    """
+    try:
+        return read_wav(spoken.file)
+    except DataError as error:
+        raise DataError(f"{spoken.place}: {error}") from None

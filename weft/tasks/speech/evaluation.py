@@ -1,0 +1,105 @@
+"""How good transcripts are: error rates with counts and intervals, beside the baseline."""
+
+import json
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.cer import Cer
+from weft.metrics.scored import Scored, as_json, report, scored
+from weft.metrics.wer import Wer
+from weft.models import Generator
+from weft.tasks.speech.batch import collate_recordings
+from weft.tasks.speech.data import Recording
+from weft.tasks.speech.predictor import Transcriber
+
+ROWS = 32  # recordings at once while a loss is computed
+
+
+class SpeechEvaluation(NamedTuple):
+    """A set of transcripts and all that is known of it."""
+
+    title: str
+    outputs: list[str]
+    references: list[str]
+    scored: list[Scored]  # WER, CER, accuracy
+    counts: list[int]  # substitutions, deletions, insertions, words of the references
+    hours: float  # of sound
+    seconds: float  # of the search
+
+    def text(self) -> str:
+        """For a reader."""
+        changed, out, put, words = self.counts
+        minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
+        return "\n".join(
+            [
+                self.title,
+                *report(self.scored),
+                f"  {changed:,} words substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
+                f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
+            ]
+        )
+
+    def json(self) -> str:
+        """For a program."""
+        counts = dict(zip(("substitutions", "deletions", "insertions", "words"), self.counts, strict=True))
+        everything = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "counts": counts,
+            "seconds": self.seconds,
+        }
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def evaluate(
+    transcriber: Transcriber, recordings: Sequence[Recording], *, title: str, answer: str
+) -> SpeechEvaluation:
+    """Transcribe and score.
+
+    Args:
+        transcriber: at work.
+        recordings: with what is said in them.
+        title: which data.
+        answer: the most frequent one of the training list.
+    """
+    begun = time.perf_counter()
+    outputs = [best[0].text for best in transcriber.transcribe(one.frames for one in recordings)]
+    seconds = time.perf_counter() - begun
+    references = [spelled(transcriber, one.text) for one in recordings]
+    lowest = {f"the most frequent answer of the training list ({answer!r})": [answer] * len(references)}
+    found = [scored(metric, outputs, references, baselines=lowest) for metric in (Wer(), Cer(), Accuracy())]
+    counts = Wer().statistics(outputs, references).sum(0)
+    frames = sum(len(one.frames) for one in recordings)
+    return SpeechEvaluation(
+        title=f"{title}, {len(recordings):,} recordings, {transcriber.decoding.describe()}",
+        outputs=outputs,
+        references=references,
+        scored=found,
+        counts=[int(count) for count in counts],
+        hours=frames * transcriber.sound.hop / 3600,
+        seconds=seconds,
+    )
+
+
+def spelled(transcriber: Transcriber, text: str) -> str:
+    """A reference as the vocabulary writes it, in small letters if it does so."""
+    return " ".join((text.lower() if transcriber.vocabulary.lowercase else text).split())
+
+
+def mean_loss(model: Generator, frames: Sequence[np.ndarray], targets: Sequence[list[int]]) -> float:
+    """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
+    device = next(model.parameters()).device
+    order = sorted(range(len(frames)), key=lambda n: len(frames[n]))
+    total, count = 0.0, 0
+    for at in range(0, len(order), ROWS):
+        numbers = order[at : at + ROWS]
+        batch = collate_recordings([frames[n] for n in numbers], [targets[n] for n in numbers])
+        with torch.no_grad():
+            loss = model.loss(batch.to(device))
+        total, count = total + float(loss.total), count + int(loss.count)
+    return total / max(1, count)

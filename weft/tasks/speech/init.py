@@ -1,0 +1,74 @@
+"""What `weft init speech` writes: a recipe for a user's recordings, with the reasons as comments."""
+
+from pathlib import Path
+
+from weft.data.audio import read_spoken
+from weft.errors import ConfigError, DataError
+from weft.tasks.classify.init import beside
+from weft.tasks.shared.planned import planned
+from weft.tasks.speech.data import heard
+from weft.tasks.translate.init import VALID_NAMES, quoted
+
+
+def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
+    """A commented recipe.
+
+    Args:
+        train, valid, test: lists FILE TAB TRANSCRIPT; the last two are looked for beside the first if None.
+
+    Raises:
+        ConfigError: there is no validation list.
+        DataError: files are missing or damaged.
+    """
+    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
+    if valid is None:
+        raise ConfigError(
+            f"no validation list stands beside {train} (such as {train.with_name('valid.tsv')}); name it "
+            "with --valid, or move some lines into one"
+        )
+    count, seconds, longest, letters = 0, 0.0, 0.0, 0
+    rates: set[int] = set()
+    for one in read_spoken(train):
+        sound = heard(one)
+        count, seconds, letters = count + 1, seconds + sound.seconds, letters + len(one.text)
+        longest = max(longest, sound.seconds)
+        rates.add(sound.rate)
+    if not count:
+        raise DataError(f"{train}: there is no recording in it; give lines FILE TAB TRANSCRIPT")
+    rate = min(16000, max(rates))
+    tested = (
+        f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"
+    )
+    sampled = ", ".join(f"{one:,}" for one in sorted(rates))
+    heard_at = "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]"
+    plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
+    size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
+    return f"""# {count:,} recordings, {seconds / 60:.1f} minutes, the longest {longest:.1f} s,
+# {letters / count:.0f} letters each on average, sampled at {sampled} Hz.
+# Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: speech
+data:
+  train: {quoted(train)}
+  valid: {quoted(valid)}
+{tested}
+  sound: {{rate: {rate}, bins: 40}}    # recordings of other rates are resampled
+  speeds: {heard_at}            # each training recording is heard at each of these
+  max_seconds: 20.0                 # longer ones are left out and counted
+  batch_frames: 4000                # a frame is 10 ms; less if memory runs out
+model:
+  front: {{size: 64, masks: 1}}       # stretches of time and bands that are hidden in training
+  # also: strided (convolutions and a Transformer). Any encoder goes with any decoder.
+  encoder: {{use: pyramid, sizes: [{size}, {size}, {size}], factors: [2, 2, 2], dropout: 0.1}}
+  decoder: {{use: recurrent, sizes: [{max(128, size)}], score: additive, enters: both, dropout: 0.1}}
+  embedding: 32
+training:
+  optimiser: {{use: adamw, lr: 0.002}}
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
+  metric: wer                       # what chooses the best checkpoint; also cer, loss
+  patience: 8
+  seed: 1
+decoding:
+  beam: 4
+"""

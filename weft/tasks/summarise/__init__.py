@@ -1,0 +1,1 @@
+"""Summaries of texts. Start with task.py."""

@@ -1,0 +1,115 @@
+"""How good summaries are: ROUGE with intervals, beside the lead that needs no model."""
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from weft.metrics.rouge_n import Rouge
+from weft.metrics.scored import Scored, as_json, report, scored
+from weft.tasks.shared.writing.kept import aligned, counted, scorable
+from weft.tasks.shared.writing.translator import Translator
+
+KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
+_END = re.compile(r"(?<=[.!?])\s+")
+
+
+def lead_sentence(text: str) -> str:
+    """Everything up to the first end of a sentence, the baseline of Nallapati et al. 2016.
+
+    Example:
+        >>> lead_sentence("A game of war. It runs on 3.5 MB!")
+        'A game of war.'
+    """
+    return _END.split(text.strip(), maxsplit=1)[0]
+
+
+def lead_words(text: str, count: int) -> str:
+    """The first words, as many as summaries have on average.
+
+    Example:
+        >>> lead_words("A game of war.", 2)
+        'A game'
+    """
+    return " ".join(text.split()[:count])
+
+
+class SummaryEvaluation(NamedTuple):
+    """A set of summaries and all that is known of it."""
+
+    title: str
+    outputs: list[str]  # a line for each text of the data; empty where the pair is left out
+    left_out: int  # texts without text or without a summary: in no score
+    scored: list[Scored]  # ROUGE-1, -2, -L
+    words: tuple[float, float, float]  # a source, a reference, an output, on average
+    copied: float  # share of the outputs' words that stand in their source
+    seconds: float
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [self.title, *report(self.scored)]
+        lines.append(
+            f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
+            f"output, of which {100 * self.copied:.0f} % stand in the source"
+        )
+        rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
+        lines.append(f"  {rate:.0f} summaries/s, {self.seconds:.1f} s")
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+        everything = {"title": self.title, "scores": as_json(self.scored), "seconds": self.seconds}
+        everything |= {"copied": self.copied, "left_out": self.left_out}
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def evaluate(
+    translator: Translator, sources: Sequence[str], references: Sequence[str], *, title: str
+) -> SummaryEvaluation:
+    """Summarise and score; pairs without text on one side are left out, as in training, and counted.
+
+    Args:
+        translator: at work.
+        sources, references: text, a line each.
+        title: which data.
+
+    Raises:
+        DataError: no pair has text on both sides.
+    """
+    kept = scorable(sources, references, title)
+    count, left_out = len(sources), len(sources) - len(kept)
+    sources, references = [sources[n] for n in kept], [references[n] for n in kept]
+    begun = time.perf_counter()
+    outputs = [found[0].text for found in translator.translate(sources)]
+    seconds = time.perf_counter() - begun
+    usual = round(sum(len(line.split()) for line in references) / len(references))
+    lowest = {
+        "the lead sentence": [lead_sentence(source) for source in sources],
+        f"the first {usual} words": [lead_words(source, usual) for source in sources],
+    }
+    return SummaryEvaluation(
+        title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.decoding.describe()}",
+        outputs=aligned(outputs, kept, count),
+        left_out=left_out,
+        scored=[
+            scored(Rouge(kind), outputs, references, baselines=lowest).renamed(f"ROUGE-{kind}")
+            for kind in KINDS
+        ],
+        words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
+        copied=_copied(outputs, sources),
+        seconds=seconds,
+    )
+
+
+def _mean_words(lines: Sequence[str]) -> float:
+    return sum(len(line.split()) for line in lines) / len(lines)
+
+
+def _copied(outputs: Sequence[str], sources: Sequence[str]) -> float:
+    found = total = 0
+    for output, source in zip(outputs, sources, strict=True):
+        there = set(source.split())
+        found += sum(word in there for word in output.split())
+        total += len(output.split())
+    return found / max(1, total)

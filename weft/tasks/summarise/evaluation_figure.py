@@ -1,0 +1,19 @@
+"""Every score beside what needs no model."""
+
+from typing import ClassVar
+
+from matplotlib.figure import Figure
+
+from weft.figures.evaluation import ReportPicture
+from weft.inspect.intervals import intervals
+from weft.tasks.summarise.evaluation import SummaryEvaluation
+
+
+class SummariseReport(ReportPicture):
+    """By how much each score is better than the baselines."""
+
+    shows: ClassVar[str] = "scores, intervals and baselines"
+
+    def draw(self, name: str, evaluation: SummaryEvaluation) -> Figure:
+        """A row for each score."""
+        return intervals(evaluation.scored, title=f"{name}: {evaluation.title}")

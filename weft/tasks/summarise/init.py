@@ -1,0 +1,67 @@
+"""What `weft init summarise` writes: a recipe for a user's texts, with the reasons as comments."""
+
+from pathlib import Path
+
+from weft.data.parallel import ParallelText
+from weft.errors import ConfigError, DataError
+from weft.tasks.shared.planned import planned
+from weft.tasks.translate.init import SMALL, VALID_NAMES, beside, look, quoted
+
+WORDS = 15  # of a summary, about: what is looked at is the longer side
+
+
+def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
+    """A commented recipe.
+
+    Args:
+        train, valid, test: prefixes or .tsv files; the last two are looked for beside the first if None.
+        source, target: the columns, or file endings, of text and summary.
+
+    Raises:
+        ConfigError: there are no validation files.
+        DataError: files are missing or damaged.
+    """
+    valid = valid or beside(train, VALID_NAMES, source, target)
+    test = test or beside(train, ("test",), source, target)
+    if valid is None:
+        raise ConfigError(f"no validation files stand beside {train}; name them with --valid")
+    seen = look(ParallelText(train, source, target))
+    if not seen.pairs:
+        raise DataError(f"{train}: there is no pair in it; give at least a few thousand")
+    tested = (
+        f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"
+    )
+    plan = planned(seen.pairs * WORDS / 600, epochs=10, warmup=200)
+    width = 128 if seen.pairs < SMALL else 256
+    return f"""# {seen.pairs:,} texts; the longest has {seen.longest_words:,} words.
+# Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: summarise
+data:
+  source: {quoted(source)}                      # the text: a column of the TSV file, or a file ending
+  target: {quoted(target)}                   # its summary
+  train: {quoted(train)}
+  valid: {quoted(valid)}
+{tested}
+  vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}
+  max_length: 400                   # tokens; pairs with a longer side are left out and counted
+  cut_source: 400                   # tokens read of a text; a longer one is cut and counted
+  batch_tokens: 600                 # target tokens a batch; less if memory runs out
+  validate_rows: 200                # texts that are summarised for ROUGE; the loss is over all
+model:
+  # also: transformer. Any encoder goes with any decoder. decoder: {{use: pointer}} copies words of the text
+  # that the vocabulary lacks; it wants vocabulary: {{kind: word, size: 20000}} and smoothing: 0.
+  encoder: {{use: recurrent, cell: lstm, sizes: [{width}], bidirectional: true, dropout: 0.2}}
+  decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], score: bilinear, dropout: 0.2}}
+  embedding: {{size: {width}, dropout: 0.1}}
+training:
+  optimiser: {{use: adamw, lr: 0.002}}
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
+  metric: rouge_l                   # what chooses the best checkpoint; also rouge_1, rouge_2, loss
+  patience: 4
+  seed: 1
+decoding:
+  beam: 4
+  no_repeat_ngram: 3                # no three tokens in a row come twice
+"""

@@ -1,0 +1,1 @@
+"""A tag for each word. Start with task.py."""

@@ -1,0 +1,111 @@
+"""A recipe's section `data` for tagging: which files, which column, which batches.
+
+Read next: ../../data/conllu.py, which reads them; lexicon.py, which makes numbers of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from weft.data.conllu import Column, Sentence, read_sentences
+from weft.errors import ConfigError, DataError
+from weft.tasks.shared.labels.splits import check_parts, parts
+from weft.tasks.task import Split
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagData:
+    """Where tagged sentences come from: CoNLL-U, or lines word TAB tag with an empty line after a sentence.
+
+    Args:
+        train, valid, test: files, also compressed.
+        folder: where they are; the current one by default.
+        column: of CoNLL-U, what is to be learnt: upos, xpos or feats.
+        hold_out: 20 keeps a twentieth of the training sentences out for validation, instead of `valid`.
+        split_seed: shuffles before hold_out splits. null, as in older recipes, takes every k-th sentence.
+        lowercase: look words up in small letters; their letters are read as they stand.
+        min_count: words of the training data seen less often are unknown.
+        max_length: longer sentences are left out of training, counted and reported.
+        batch_tokens: words a batch, padding not counted.
+        batch_rows: sentences a batch at most; 0 for no limit.
+    """
+
+    train: str
+    valid: str | None = None
+    test: str | None = None
+    folder: Path = Path()
+    column: Column = "upos"
+    hold_out: int = 0
+    split_seed: int | None = None
+    lowercase: bool = True
+    min_count: int = 1
+    max_length: int = 150
+    batch_tokens: int = 800
+    batch_rows: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("min_count", 1), ("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+        check_parts(
+            folds=0,
+            fold=0,
+            hold_out=self.hold_out,
+            seed=self.split_seed,
+            valid=self.valid is not None,
+            test=False,
+        )
+
+    def has(self, split: Split) -> bool:
+        """Whether there is such a split."""
+        return getattr(self, split) is not None or (split == "valid" and self.hold_out > 0)
+
+    def file(self, split: Split) -> Path:
+        """The file that a split is in.
+
+        Raises:
+            ConfigError: there is no such split.
+        """
+        name = self.train if split == "valid" and self.hold_out else getattr(self, split)
+        if name is None:
+            other = ", or score the validation part: --split valid" if split == "test" else ""
+            raise ConfigError(
+                f"data.{split}: the recipe names no such file; give one with --data FILE{other}"
+            )
+        return self.folder / str(name)
+
+    def sentences(self, split: Split) -> Iterator[Sentence]:
+        """The sentences of a split, each with its tags.
+
+        Raises:
+            ConfigError: there is no such split.
+            DataError: a file is missing, damaged, or has no tags.
+        """
+        if split == "test" or not self.hold_out:
+            yield from self.at(self.file(split))
+            return
+        whole = list(self.at(self.file(split)))
+        split_of = parts([""] * len(whole), folds=0, fold=0, hold_out=self.hold_out, seed=self.split_seed)
+        yield from (sentence for sentence, part in zip(whole, split_of, strict=True) if part == split)
+
+    def at(self, path: Path) -> Iterator[Sentence]:
+        """The sentences of another file that have words, each with its tags."""
+        empty = True
+        for sentence in read_sentences(path, column=self.column):
+            if not sentence.forms:
+                continue
+            if sentence.tags is None:
+                raise DataError(f"{path}:{sentence.first}: words without tags came, word TAB tag is needed")
+            empty = False
+            yield sentence
+        if empty:
+            raise DataError(f"{path}: there is no sentence in it; give at least one")
+
+    def describe(self, split: Split) -> str:
+        """For signatures, such as "dev.conllu upos"."""
+        part = ""
+        if split == "valid" and self.hold_out:
+            part = f" (every {self.hold_out}th sentence)"
+            if self.split_seed is not None:
+                part = f" (1 in {self.hold_out} sentences, split seed {self.split_seed})"
+        return f"{self.file(split).name}{part} {self.column}"

@@ -1,0 +1,141 @@
+"""How good a tagger is, beside the baseline: all words, unknown words, each tag, and confusions.
+
+Read next: ../../metrics/suffix.py, the baseline.
+"""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weft.data.conllu import Column, Sentence
+from weft.metrics.confusion import classes, confusion
+from weft.metrics.f1 import ClassRow, by_class, table
+from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, as_json, report, scored
+from weft.metrics.suffix import MostFrequentTag
+from weft.metrics.tags import TagAccuracy
+from weft.tasks.tag.predictor import Tagger
+
+SHOWN = 8  # confusions
+
+
+class TagEvaluation(NamedTuple):
+    """A tagged text and all that is known of it."""
+
+    title: str
+    outputs: list[str]  # the sentences as predict writes them
+    scored: list[Scored]  # accuracy; and on words that training never saw, where there are some
+    rows: list[ClassRow]
+    labels: list[str]
+    matrix: np.ndarray  # [C, C] reference by answer
+    words: int
+    unseen_tags: list[str]  # in this text, not in the training data
+    seconds: float  # CPU
+
+    @property
+    def accuracy(self) -> Score:
+        """The share of words with the right tag."""
+        return self.scored[0].score
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [self.title, *report(self.scored)]
+        if self.unseen_tags:
+            lines.append(f"  tags that training never saw, always wrong: {', '.join(self.unseen_tags)}")
+        rate = self.words / max(self.seconds, 1e-9)
+        lines.append(f"  {rate:,.0f} words a CPU second, {self.seconds:.1f} s")
+        wrong = [
+            (int(self.matrix[i, j]), self.labels[i], self.labels[j])
+            for i, j in zip(*np.nonzero(self.matrix), strict=True)
+            if i != j
+        ]
+        lines += ["most frequent mistakes (reference, answer, times):"] if wrong else []
+        lines += [f"  {one} {other} {count:,}" for count, one, other in sorted(wrong, reverse=True)[:SHOWN]]
+        lines.append(table(self.rows))
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """For a program."""
+        everything = {
+            "title": self.title,
+            "scores": as_json(self.scored),
+            "classes": [row._asdict() for row in self.rows],
+            "labels": self.labels,
+            "confusion": self.matrix.tolist(),
+            "words": self.words,
+            "seconds": self.seconds,
+        }
+        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+
+def evaluate(
+    tagger: Tagger,
+    sentences: Sequence[Sentence],
+    *,
+    title: str,
+    column: Column,
+    train: Sequence[Sentence] | None = None,
+) -> TagEvaluation:
+    """Tag and score.
+
+    Args:
+        tagger: at work.
+        sentences: with the right tags.
+        title: which data.
+        column: where tags go in the outputs.
+        train: for the baseline.
+    """
+    begun = time.process_time()
+    answers = [found.tags for found in tagger.tag([sentence.forms for sentence in sentences])]
+    seconds = time.process_time() - begun
+    references = [sentence.tags or [] for sentence in sentences]
+    forms = [sentence.forms for sentence in sentences]
+    new = [[not tagger.lexicon.knows(form) for form in words] for words in forms]
+    guessed: dict[str, list[list[str]]] = {}
+    if train is not None:
+        lowest = MostFrequentTag((sentence.forms, sentence.tags or []) for sentence in train)
+        guessed["most frequent tag and ending"] = [lowest.tag(words) for words in forms]
+    found = [_scored(answers, references, guessed).signed(f"words:{sum(map(len, references))}")]
+    if any(map(any, new)):
+        known = "small letters" if tagger.lexicon.lowercase else "as written"
+        unknown = _scored(answers, references, guessed, new).renamed("tag accuracy, unknown words")
+        found.append(unknown.signed(f"words:{sum(map(sum, new))}|known:{known}"))
+    flat = [tag for tags in answers for tag in tags], [tag for tags in references for tag in tags]
+    labels = classes(*flat)
+    return TagEvaluation(
+        title=f"{title}, {len(sentences):,} sentences, {len(flat[1]):,} gold words",
+        outputs=[
+            "\n".join(one.tagged(tags, column)) + "\n" for one, tags in zip(sentences, answers, strict=True)
+        ],
+        scored=found,
+        rows=by_class(*flat),
+        labels=labels,
+        matrix=confusion(*flat, labels),
+        words=len(flat[1]),
+        unseen_tags=sorted(set(flat[1]) - set(tagger.lexicon.tags)),
+        seconds=seconds,
+    )
+
+
+def _scored(
+    answers: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    guessed: Mapping[str, Sequence[Sequence[str]]],
+    chosen: Sequence[Sequence[bool]] | None = None,
+) -> Scored:
+    """Of all words, or of the chosen ones."""
+    lowest = {name: _lines(rows, chosen) for name, rows in guessed.items()}
+    return scored(TagAccuracy(), _lines(answers, chosen), _lines(references, chosen), baselines=lowest)
+
+
+def _lines(rows: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]] | None = None) -> list[str]:
+    """Tags of each sentence with spaces between, all of them or the chosen ones."""
+    if chosen is None:
+        return [" ".join(tags) for tags in rows]
+    return [
+        " ".join(tag for tag, take in zip(tags, takes, strict=True) if take)
+        for tags, takes in zip(rows, chosen, strict=True)
+    ]

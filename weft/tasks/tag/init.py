@@ -1,0 +1,62 @@
+"""What `weft init tag` writes: a recipe for a user's tagged sentences, with the reasons as comments."""
+
+from pathlib import Path
+
+from weft.data.conllu import Column, read_sentences
+from weft.errors import DataError
+from weft.tasks.classify.init import beside
+from weft.tasks.shared.planned import planned
+from weft.tasks.translate.init import VALID_NAMES, quoted
+
+
+def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column) -> str:
+    """A commented recipe.
+
+    Args:
+        train, valid, test: tagged sentences; the last two are looked for beside the first if None.
+        column: of CoNLL-U.
+
+    Raises:
+        DataError: files are missing or damaged, or without tags.
+    """
+    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
+    sentences = words = 0
+    tags: set[str] = set()
+    for one in read_sentences(train, column=column):
+        if one.forms and one.tags is None:
+            raise DataError(f"{train}:{one.first}: words without tags came, word TAB tag is needed")
+        sentences, words = sentences + bool(one.forms), words + len(one.forms)
+        tags.update(one.tags or [])
+    if not words or tags == {"_"}:
+        raise DataError(f"{train}: there is no tag in it (column {column}); give tagged sentences")
+    if valid:
+        chosen = f"  valid: {quoted(valid)}"
+    else:
+        chosen = """  hold_out: 20                      # a twentieth of the sentences chooses the checkpoint
+  split_seed: 1                     # shuffled first"""
+    tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
+    plan = planned(words / 800, epochs=12, warmup=100)
+    dropout = 0.4 if words < 500_000 else 0.25
+    return f"""# {len(tags)} tags ({column}), {sentences:,} training sentences, {words:,} words.
+# Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: tag
+data:
+  train: {quoted(train)}
+{chosen}
+{tested}
+  column: {column}                      # of CoNLL-U: upos, xpos or feats
+  batch_tokens: 800                 # words a batch; less if memory runs out
+model:
+  encoder: {{use: recurrent, cell: lstm, sizes: [200], bidirectional: true, dropout: {dropout}}}
+  # vectors: path/glove.txt           a text file of word2vec or GloVe, of the same size
+  embedding: {{size: 100, characters: convolution, letter_size: 32, spelled: 100, dropout: {dropout}}}
+  crf: false                        # true chooses all tags of a sentence together
+training:
+  optimiser: {{use: adamw, lr: 0.004, betas: [0.9, 0.95]}}
+  schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
+  max_epochs: {plan.epochs}
+  metric: accuracy
+  average: 3
+  seed: 1
+"""

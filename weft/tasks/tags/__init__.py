@@ -1,1 +1,0 @@
-"""Parts of tagging. Start with data.py."""

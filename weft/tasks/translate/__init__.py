@@ -1,0 +1,1 @@
+"""Translation of one language into another. Start with task.py."""

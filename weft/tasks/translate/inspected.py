@@ -1,0 +1,112 @@
+"""A translation: the search with its tree, every hypothesis and where it looked."""
+
+from collections.abc import Sequence
+
+import torch
+
+from weft.figures.pharaoh import merge, pharaoh
+from weft.run import Opened
+from weft.search.trace import Trace
+from weft.tasks.shared.inspected.context import Words, gathered, sentences
+from weft.tasks.shared.inspected.inspected import Kind, Looks, Subject, Vectors, checked, example, table_of
+from weft.tasks.shared.inspected.written import plain_beam, written
+from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
+from weft.tasks.shared.writing.data import PairData
+from weft.tasks.shared.writing.translator import Translator
+from weft.text.vocabulary import EOS, UNK, Vocabulary
+
+
+class TranslateSubject(Kind):
+    """Of `weft translate` runs."""
+
+    def read(self, opened: Opened, text: str | None) -> Subject:
+        """See Kind."""
+        text = checked(example(opened) if text is None else text)
+        return of(opened, opened.task.predictor(opened.model), text, opened.task.data)
+
+
+def of(opened: Opened, translator: Translator, text: str, data: PairData) -> Subject:
+    """What a translator made of a text.
+
+    Args:
+        opened: its run.
+        translator: at work; whatever its search is, here it is a plain beam, so that there is a tree.
+        text: of its source language.
+        data: whose validation sentences words in context are set beside.
+    """
+    how = plain_beam(translator.decoding)
+    known = translator.source.base
+    translator = Translator(
+        translator.model, translator.source, translator.target, how, banned=translator.banned[3:]
+    ).beside(text)
+    source = translator.source.encode(text)
+    trace = Trace()
+    found = translator.search([source], trace)
+
+    def batch_of(tokens: list[int]) -> PairBatch:
+        return collate_pairs([source], [tokens]).to(translator._device)
+
+    said = written(
+        translator.model,
+        translator.target,
+        found,
+        trace,
+        batch_of,
+        width=batch_of([]).source.shape[1],
+        pharaoh=lambda looks, tokens: _pharaoh(translator, looks, source, tokens),
+    )
+    return Subject(
+        opened=opened,
+        text=text,
+        answer=said.hypotheses[0].text,
+        source=translator.source.pieces(source) or ["<pad>"],
+        target=said.target,
+        batch=said.batch,
+        hypotheses=said.hypotheses,
+        searched=said.searched,
+        choices=said.choices,
+        chosen_what="each token of the best answer, given those before it",
+        vectors=_vectors(translator, known, source, text, data),
+        copied=said.copied,
+    )
+
+
+def _pharaoh(translator: Translator, looks: Sequence[Looks], source: list[int], target: list[int]) -> str:
+    if not looks or not target or not source:
+        return ""
+    sides = (translator.source, source), (translator.target, [*target, EOS])
+    words = [[word.positions for word in side.words(tokens)] for side, tokens in sides]
+    return pharaoh(merge(looks[0].weights, *words))
+
+
+def _vectors(
+    translator: Translator, named: Vocabulary, source: list[int], text: str, data: PairData
+) -> Vectors | None:
+    model, reading, size = translator.model, translator.source, len(named)
+    table = table_of(model.source_embed, size)
+
+    def contexts(lines: list[str]) -> list[Words | None]:
+        rows = reading.encode_batch(lines)
+        if model.encoder is None or not any(rows):
+            return [None] * len(rows)
+        batch = collate_pairs([row or [UNK] for row in rows], [[] for _ in rows]).to(translator._device)
+        with torch.no_grad():
+            memory = model.encoder(model.source_embed(batch.source), batch.source_mask)
+        found: list[Words | None] = []
+        for row, states, mask in zip(rows, memory.states, memory.mask, strict=True):
+            own = states[mask].float().cpu().numpy()
+            found.append((reading.pieces(row), own) if row and len(own) == len(row) else None)
+        return found
+
+    own = contexts([text])[0]
+    if table is None or not source or (model.encoder is not None and own is None):
+        return None
+    beside = sentences(lambda: (line for _, line, _ in data.open("valid")))
+    return Vectors(
+        named.pieces(range(size)),
+        table,
+        [n for n in source if n < size],
+        reading.pieces(source),
+        None if own is None else own[1],
+        gathered(zip(beside, contexts(beside), strict=True)) if beside else None,
+    )

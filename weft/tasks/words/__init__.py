@@ -1,1 +1,0 @@
-"""Parts of the task embeddings: data.py, corpus.py, model.py, nearest.py, evaluation.py."""
