@@ -6,10 +6,10 @@ from pathlib import Path
 from tests.commands.test_masked import make as make_masked
 from tests.commands.test_speech import make as make_speech
 from tests.tasks.every import KINDS
-from weft.inspect.inspection import subject_of, views_of
+from weft.inspect.inspection import inspected_of, views_of
 from weft.inspect.views.view import View
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.tasks.shared.inspected.inspected import Inspected
 
 SHORT = ("training.max_updates=3", "training.validate_every=3", "training.device=cpu")
 SHORT += ("training.tensorboard=false", "training.log_every=1", "training.monitors=false")
@@ -23,6 +23,6 @@ MADE |= {
 }
 
 
-def looked_at(opened: Opened, text: str | None = None) -> tuple[Subject, dict[str, View]]:
-    subject = subject_of(opened, text)
-    return subject, {view.title: view for view in views_of(subject)}
+def looked_at(opened: Opened, text: str | None = None) -> tuple[Inspected, dict[str, View]]:
+    subject = inspected_of(opened, text)
+    return subject, {view.title: view for view in views_of(opened, subject)}

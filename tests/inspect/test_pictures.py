@@ -15,17 +15,17 @@ from weft.inspect.views.picture import PictureView, lit, strip
 from weft.inspect.views.view import View
 from weft.run import Opened
 from weft.tasks.caption.predictor import Captioner
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.tasks.shared.inspected.inspected import Inspected
 from weft.tasks.shared.inspected.written import plain_beam
 
 
 @pytest.fixture
-def captioned(runs: Callable[[str], Opened]) -> Iterator[tuple[Subject, dict[str, View]]]:
+def captioned(runs: Callable[[str], Opened]) -> Iterator[tuple[Inspected, dict[str, View]]]:
     yield looked_at(runs("caption"))
 
 
 def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looked(
-    captioned: tuple[Subject, dict[str, View]],
+    captioned: tuple[Inspected, dict[str, View]],
 ) -> None:
     subject, views = captioned
     opened = subject.opened

@@ -78,7 +78,7 @@ def test_a_page_has_the_views_that_apply_and_every_view_its_files(
     subject, views = looked_at(runs(name), TEXTS.get(name))
     assert list(views) == EXPECTED[name]
     assert subject.text
-    page = page_of(subject, list(views.values()))
+    page = page_of(opened, subject, list(views.values()))
     assert len(page.encode()) < 3_000_000
     found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
     assert found is not None and [one["title"] for one in json.loads(found.group(1))] == list(views)
@@ -205,7 +205,7 @@ def test_without_the_data_words_in_context_have_no_neighbours_and_the_page_stand
     try:
         subject, views = looked_at(opened, "go to the bank now")
         assert isinstance(views["Embeddings"], EmbeddingView) and views["Embeddings"].within == []
-        assert page_of(subject, list(views.values()))
+        assert page_of(opened, subject, list(views.values()))
     finally:
         hidden.rename(folder)
 

@@ -51,7 +51,7 @@ def command(**given: Any) -> None:
     from weft.commands import outputs
     from weft.commands.views import folder_for
     from weft.errors import ConfigError
-    from weft.inspect.inspection import page_of, subject_of, views_of, write_views
+    from weft.inspect.inspection import inspected_of, page_of, views_of, write_views
     from weft.inspect.views.quality import score
     from weft.run import open_run
 
@@ -61,12 +61,12 @@ def command(**given: Any) -> None:
     outputs.check(output)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    subject = subject_of(opened, given["text"], given["series"])
-    views = views_of(subject)
+    subject = inspected_of(opened, given["text"], given["series"])
+    views = views_of(opened, subject)
     if given["evaluate"]:
         views = sorted([*views, score(opened)], key=lambda view: view.order)
     path = output or given["run"] / "inspect.html"
-    outputs.write(path, page_of(subject, views))
+    outputs.write(path, page_of(opened, subject, views))
     click.echo(f"{', '.join(view.title for view in views)}: {path}")
     if folder is not None:
         folder_for(folder)

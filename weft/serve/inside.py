@@ -54,10 +54,10 @@ def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
 
 
 def _page(run: Served, text: str | None) -> str:
-    from weft.inspect.inspection import page_of, subject_of, views_of
+    from weft.inspect.inspection import inspected_of, page_of, views_of
 
-    subject = subject_of(run.opened, text)
-    return page_of(subject, views_of(subject))
+    subject = inspected_of(run.opened, text)
+    return page_of(opened, subject, views_of(opened, subject))
 
 
 def _asked(run: Served, text: str, target: Any) -> str:

@@ -16,14 +16,14 @@ import torch
 from weft import jsonfile
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import Evidence, evidence
-from weft.inspect.inspection import subject_of
+from weft.inspect.inspection import inspected_of
 from weft.inspect.views.curves import read
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.view import plain
 from weft.metrics.bylength import LengthRow
 from weft.metrics.scored import as_json
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.tasks.shared.inspected.inspected import Inspected
 from weft.train import files
 
 VERSION = 3
@@ -79,7 +79,7 @@ def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measure
     return found
 
 
-def saved_bytes(opened: Opened, subject: Subject) -> int | None:
+def saved_bytes(opened: Opened, subject: Inspected) -> int | None:
     """Bytes that autograd keeps of the loss of one example, parameters not counted."""
     if subject.batch is None:
         return None
@@ -159,10 +159,10 @@ def _reach(
 ) -> tuple[dict[str, list[list[float]]], list[str], int | None, str]:
     """By lag, for each cell; what is said of each; what the example's loss keeps in memory; the example."""
     try:
-        subject = subject_of(opened, text)
+        subject = inspected_of(opened, text)
     except WeftError:  # no example of its own, or none that this task can read
         return {}, [], None, ""
-    saved, view = saved_bytes(opened, subject), GradientsView.collect(subject)
+    saved, view = saved_bytes(opened, subject), GradientsView.collect(opened, subject)
     if view is None:
         return {}, [], saved, subject.text
     found: dict[str, list[list[float]]] = {}

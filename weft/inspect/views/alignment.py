@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from weft.inspect.views.view import Block, View, matrix, said
-from weft.tasks.shared.inspected.inspected import Hypothesis, Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Hypothesis, Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +52,7 @@ class AlignmentView(View):
         self.source, self.text, self.hypotheses, self.column = source, text, hypotheses, column
 
     @classmethod
-    def collect(cls, subject: Subject) -> "AlignmentView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "AlignmentView | None":
         """Where there are hypotheses that looked."""
         looked = [one for one in subject.hypotheses if one.looks]
         column = PLACE if subject.picture is not None else MOMENT if subject.heard is not None else WORD

@@ -18,7 +18,8 @@ from weft.figures.colours import GRID, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, chart, matrix, said, series
 from weft.probe import probe
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +62,7 @@ def steps_of(run: Run) -> int:
     return sum(call.x.shape[1] for call in run.calls)
 
 
-def labels_of(run: Place, steps: int, subject: Subject) -> list[str]:
+def labels_of(run: Place, steps: int, subject: Inspected) -> list[str]:
     """What stands at the positions that a cell read, in the order of positions."""
     sides = [subject.source, subject.target]
     if "decoder" in run.name:
@@ -104,12 +105,12 @@ class CellsView(View):
         self.both = any(one.place.backward for one in layers)
 
     @classmethod
-    def collect(cls, subject: Subject) -> "CellsView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "CellsView | None":
         """Where the model has recurrent cells."""
         if subject.batch is None:
             return None
         with parametrize.cached():
-            runs = longest_runs(seen(subject.opened.model, subject.batch))
+            runs = longest_runs(seen(opened.model, subject.batch))
             traces = [trace(run) for run in runs]
             layers = [
                 Layer(steps.place, labels_of(steps.place, len(steps.states), subject), recorded(steps))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weft.inspect.views.view import Block, View, said
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +31,7 @@ class CopiedView(View):
         self.pieces, self.shares, self.text = pieces, shares, text
 
     @classmethod
-    def collect(cls, subject: Subject) -> "CopiedView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "CopiedView | None":
         """Where a model can copy."""
         if subject.copied is None:
             return None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from weft import jsonfile
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,9 +60,9 @@ class CurvesView(View):
         self.charts = charts
 
     @classmethod
-    def collect(cls, subject: Subject) -> "CurvesView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "CurvesView | None":
         """Where the run logged anything."""
-        charts = charts_of(read(subject.opened.path / "metrics.jsonl"), unit=subject.opened.task.loss_unit)
+        charts = charts_of(read(opened.path / "metrics.jsonl"), unit=opened.task.loss_unit)
         return cls(charts) if charts else None
 
     def blocks(self) -> list[Block]:

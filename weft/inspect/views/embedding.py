@@ -8,7 +8,8 @@ import numpy as np
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
-from weft.tasks.shared.inspected.inspected import Subject, Vectors
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected, Vectors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,7 +113,7 @@ class EmbeddingView(View):
             self.within = nearest_within(vectors.context[:SHOWN], vectors.around.vectors, WITHIN)
 
     @classmethod
-    def collect(cls, subject: Subject) -> "EmbeddingView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "EmbeddingView | None":
         """Where there is a table of words."""
         vectors = subject.vectors
         if vectors is None or len(vectors.table) < 3 or not vectors.chosen:

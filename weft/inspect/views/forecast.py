@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.inspect.views.view import Block, View, chart, series
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +27,7 @@ class ForecastView(View):
         self.look = look
 
     @classmethod
-    def collect(cls, subject: Subject) -> "ForecastView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "ForecastView | None":
         """Where something was forecast."""
         return None if subject.forecast is None else cls(subject.forecast)
 

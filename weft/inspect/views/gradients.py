@@ -20,7 +20,8 @@ from weft.inspect.views.cells import labels_of, longest_runs, steps_of, title_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, said, series
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,14 +51,12 @@ class GradientsView(View):
         self.charts, self.words = charts, words
 
     @classmethod
-    def collect(cls, subject: Subject) -> "GradientsView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "GradientsView | None":
         """Where the model has recurrent cells and read two positions or more."""
         if subject.batch is None:
             return None
         with parametrize.cached():
-            runs = [
-                run for run in longest_runs(seen(subject.opened.model, subject.batch)) if steps_of(run) > 1
-            ]
+            runs = [run for run in longest_runs(seen(opened.model, subject.batch)) if steps_of(run) > 1]
             both = any(run.place.backward for run in runs)
             found = [_chart(run, subject, OPERATIONS / len(runs), both) for run in runs]
         return cls([one for one, _ in found], [words for _, words in found]) if found else None
@@ -86,7 +85,7 @@ class GradientsView(View):
         return picture_of_lines(self.charts[:6])
 
 
-def _chart(run: Run, subject: Subject, budget: float, both: bool) -> tuple[Block, list[str]]:
+def _chart(run: Run, subject: Inspected, budget: float, both: bool) -> tuple[Block, list[str]]:
     place, whole = run.place, steps_of(run)
     numbers = sum(parameter.numel() for parameter in place.cell.parameters())
     most = max(LEAST, int(budget / (6.0 * place.cell.size * numbers + 20.0 * place.cell.size**3)))

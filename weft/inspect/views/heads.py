@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weft.inspect.views.view import Block, View, matrix, said
-from weft.tasks.shared.inspected.inspected import Looks, Subject, self_attention
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected, Looks, self_attention
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,11 +39,11 @@ class HeadsView(View):
         self.heads, self.labels = heads, labels
 
     @classmethod
-    def collect(cls, subject: Subject) -> "HeadsView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "HeadsView | None":
         """Where layers look at their own sequence."""
         if subject.batch is None:
             return None
-        heads = self_attention(subject.opened, subject.batch)
+        heads = self_attention(opened.model, subject.batch)
         if not heads:
             return None
         labels = []

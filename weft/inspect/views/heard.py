@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from weft.figures.colours import INK
 from weft.inspect.views.view import Block, View, blank, matrix, said
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +29,7 @@ class HeardView(View):
         self.heard, self.text = heard, text
 
     @classmethod
-    def collect(cls, subject: Subject) -> "HeardView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "HeardView | None":
         """Where a recording was read."""
         return None if subject.heard is None else cls(subject.heard, subject.answer)
 

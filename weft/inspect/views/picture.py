@@ -12,7 +12,8 @@ from weft.data.images import data_uri
 from weft.figures.colours import INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
-from weft.tasks.shared.inspected.inspected import Pictured, Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected, Pictured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +42,7 @@ class PictureView(View):
         self.looks = [(name, strip(weights[..., None])[..., 0]) for name, weights in picture.looks]
 
     @classmethod
-    def collect(cls, subject: Subject) -> "PictureView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "PictureView | None":
         """Where a picture was read or drawn."""
         return None if subject.picture is None else cls(subject.picture)
 

@@ -13,7 +13,8 @@ from torch import nn
 from weft.inspect.views.view import Block, Matrix, View, chart, matrix, picture_of_lines, said, series
 from weft.nn.distances import Alibi, Relative, Rotary
 from weft.nn.positions import Concatenated, Learned, Sinusoidal, sinusoid
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,10 +40,10 @@ class PositionsView(View):
         self.own, self.others = list(own), list(others)
 
     @classmethod
-    def collect(cls, subject: Subject) -> "PositionsView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "PositionsView | None":
         """Where the model has an encoding of positions."""
         own: dict[str, Matrix] = {}
-        for name, module in subject.opened.model.named_modules():
+        for name, module in opened.model.named_modules():
             found = _of(module, name.split(".")[0])
             if found is not None:
                 own.setdefault(str(found["name"]), found)

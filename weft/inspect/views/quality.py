@@ -9,7 +9,7 @@ from weft.errors import ConfigError
 from weft.inspect.views.view import Block, View, chart, said, series
 from weft.metrics.bylength import LengthRow
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ class QualityView(View):
         self.name, self.tested, self.rows = name, title, rows
 
     @classmethod
-    def collect(cls, subject: Subject) -> "QualityView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "QualityView | None":
         """Never by itself; see `score`."""
         return None
 

@@ -8,7 +8,8 @@ import numpy as np
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
-from weft.tasks.shared.inspected.inspected import Choice, Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Choice, Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +30,7 @@ class TokensView(View):
         self.choices, self.what = choices, what
 
     @classmethod
-    def collect(cls, subject: Subject) -> "TokensView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "TokensView | None":
         """Where something was chosen out of several."""
         return cls(subject.choices, subject.chosen_what) if subject.choices else None
 

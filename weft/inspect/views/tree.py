@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 from weft.figures.colours import BARS, FAINT, INK
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, said
+from weft.run import Opened
 from weft.search.trace import FATES, Candidate
-from weft.tasks.shared.inspected.inspected import Searched, Subject
+from weft.tasks.shared.inspected.inspected import Inspected, Searched
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ class TreeView(View):
         self.candidates: list[Candidate] = searched.trace.candidates
 
     @classmethod
-    def collect(cls, subject: Subject) -> "TreeView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "TreeView | None":
         """Where there was a search."""
         if subject.searched is None or not subject.searched.trace.candidates:
             return None

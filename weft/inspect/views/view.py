@@ -13,7 +13,8 @@ import numpy as np
 
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +39,7 @@ class View(ABC):
 
     @classmethod
     @abstractmethod
-    def collect(cls, subject: Subject) -> "View | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "View | None":
         """The view of a subject; None where the run has nothing of the kind."""
 
     @abstractmethod

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from weft.inspect.views.view import Block, View, said
-from weft.tasks.shared.inspected.inspected import Subject
+from weft.run import Opened
+from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +29,7 @@ class WordsView(View):
         self.words, self.weights, self.shown, self.answer = words, weights, shown, answer
 
     @classmethod
-    def collect(cls, subject: Subject) -> "WordsView | None":
+    def collect(cls, opened: Opened, subject: Inspected) -> "WordsView | None":
         """Where a task knows the weights of words."""
         if subject.weights is None or not subject.weights[0]:
             return None

@@ -1,34 +1,40 @@
 """A picture and its caption: every hypothesis, and the picture as each word saw it."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from weft.run import Opened
 from weft.search.trace import Trace
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.shared.inspected.inspected import Kind, Subject
+from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.inspected.pictures import asked, pictured, places
 from weft.tasks.shared.inspected.written import plain_beam, written
 from weft.tasks.shared.pictures.batch import source
 from weft.tasks.shared.writing.batch import PairBatch
 
-
-class CaptionSubject(Kind):
-    """The text is a file of a picture; without one a picture that the run was validated on is taken."""
-
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        plain = opened.task.predictor(opened.model)
-        how = plain_beam(plain.decoding)
-        captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.size)
-        picture, name = asked(opened, captioner.read, text)
-        return of(opened, captioner, picture, name)
+if TYPE_CHECKING:
+    from weft.tasks.caption.task import Caption
 
 
-def of(opened: Opened, captioner: Captioner, picture: np.ndarray, name: str) -> Subject:
+def inspected(
+    task: "Caption", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
+
+    The text is a file of a picture; without one a picture that the run was validated on is taken.
+    """
+    plain = task.predictor(model)
+    how = plain_beam(plain.decoding)
+    captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.size)
+    picture, name = asked(task.data, captioner.read, text)
+    return of(captioner, picture, name)
+
+
+def of(captioner: Captioner, picture: np.ndarray, name: str) -> Inspected:
     """What a captioner said of a picture.
 
     Args:
-        opened: its run.
         captioner: whose search is a plain beam.
         picture: of the model's shape.
         name: of the picture.
@@ -44,8 +50,7 @@ def of(opened: Opened, captioner: Captioner, picture: np.ndarray, name: str) -> 
 
     said = written(captioner.model, captioner.vocabulary, found, trace, batch_of, width=front.places)
     best = said.hypotheses[0]
-    return Subject(
-        opened=opened,
+    return Inspected(
         text=name,
         answer=best.text,
         source=places(front.grid),

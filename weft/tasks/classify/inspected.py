@@ -1,65 +1,70 @@
 """A text and its class: which words weighed, and what the other classes got."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
-from weft.run import Opened
 from weft.tasks.shared.inspected.context import around, sentences
 from weft.tasks.shared.inspected.inspected import (
     Choice,
-    Kind,
-    Subject,
+    Examples,
+    Inspected,
     Vectors,
     checked,
-    example,
     table_of,
 )
 
+if TYPE_CHECKING:
+    from weft.tasks.classify.task import Classify
 
-class ClassifySubject(Kind):
-    """Of classifiers, recurrent or bags."""
 
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        text = checked(example(opened) if text is None else text)
-        classifier = opened.task.predictor(opened.model)
-        reader, model = classifier.reader, opened.model
-        rows = reader.encode([text])
-        looked = classifier.look(text)
-        decided = looked.decided
-        number = int(decided.probs.argmax())
-        device = next(model.parameters()).device
-        batch = reader.batch(rows, [number], [text]).to(device)
-        order = decided.probs.argsort()[::-1][:12]
-        others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
-        pieces = reader.vocabulary.pieces(rows[0])
-        vectors, ordered = None, reader.items is None
-        table = table_of(model.embed, len(reader.vocabulary)) if ordered else None  # type: ignore[arg-type]
-        if table is not None and rows[0]:
+def inspected(
+    task: "Classify", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
 
-            def context(line: str) -> tuple[list[str], np.ndarray] | None:
-                row = reader.encode([line])
-                given = reader.batch(row, [0], [line]).to(device)
-                with torch.no_grad():
-                    memory = model.memory(given.source, given.source_mask)  # type: ignore[operator]
-                states = memory.states[0].float().cpu().numpy()
-                return (reader.vocabulary.pieces(row[0]), states) if len(states) == len(row[0]) else None
+    Of classifiers, recurrent or bags.
+    """
+    text = checked(examples.middle() if text is None else text)
+    classifier = task.predictor(model)
+    reader, model = classifier.reader, model
+    rows = reader.encode([text])
+    looked = classifier.look(text)
+    decided = looked.decided
+    number = int(decided.probs.argmax())
+    device = next(model.parameters()).device
+    batch = reader.batch(rows, [number], [text]).to(device)
+    order = decided.probs.argsort()[::-1][:12]
+    others = [(reader.classes[int(n)], float(decided.probs[n])) for n in order]
+    pieces = reader.vocabulary.pieces(rows[0])
+    vectors, ordered = None, reader.items is None
+    table = table_of(model.embed, len(reader.vocabulary)) if ordered else None  # type: ignore[arg-type]
+    if table is not None and rows[0]:
 
-            own = context(text)
-            names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
-            beside = None
-            if own is not None:
-                valid = sentences(lambda: (one.text for one in opened.task.data.texts("valid")))
-                beside = around(valid, context)
-            vectors = Vectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
-        return Subject(
-            opened=opened,
-            text=text,
-            answer=f"{decided.label} ({decided.prob:.1%})",
-            source=pieces if ordered else (),
-            batch=batch,
-            choices=[Choice("", decided.label, decided.prob, others)],
-            chosen_what="the classes of the text",
-            vectors=vectors,
-            weights=(looked.words, looked.weights, looked.shown),
-        )
+        def context(line: str) -> tuple[list[str], np.ndarray] | None:
+            row = reader.encode([line])
+            given = reader.batch(row, [0], [line]).to(device)
+            with torch.no_grad():
+                memory = model.memory(given.source, given.source_mask)  # type: ignore[operator]
+            states = memory.states[0].float().cpu().numpy()
+            return (reader.vocabulary.pieces(row[0]), states) if len(states) == len(row[0]) else None
+
+        own = context(text)
+        names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
+        beside = None
+        if own is not None:
+            valid = sentences(lambda: (one.text for one in task.data.texts("valid")))
+            beside = around(valid, context)
+        vectors = Vectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
+    return Inspected(
+        text=text,
+        answer=f"{decided.label} ({decided.prob:.1%})",
+        source=pieces if ordered else (),
+        batch=batch,
+        choices=[Choice("", decided.label, decided.prob, others)],
+        chosen_what="the classes of the text",
+        vectors=vectors,
+        weights=(looked.words, looked.weights, looked.shown),
+    )

@@ -1,64 +1,68 @@
 """A caption and the picture that was drawn for it: each tile's chances, and the words that it looked at."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from weft.run import Opened
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
-from weft.tasks.shared.inspected.inspected import Kind, Pictured, Subject, Vectors, checked, example, table_of
+from weft.tasks.shared.inspected.inspected import Examples, Inspected, Pictured, Vectors, checked, table_of
 from weft.tasks.shared.inspected.written import written
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs, pad
 from weft.text.vocabulary import EOS, UNK
 
+if TYPE_CHECKING:
+    from weft.tasks.draw.task import Draw
 
-class DrawSubject(Kind):
-    """The picture is drawn as `weft predict` draws it; a beam search shows its tree."""
 
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        text = checked(example(opened) if text is None else text)
-        painter = opened.task.predictor(opened.model)
-        device = next(opened.model.parameters()).device
-        words = painter.vocabulary.encode(text) or [UNK]
-        tokens, mask = pad([words])
-        trace = Trace() if painter.decoding.search == "beam" else None
-        chance = torch.Generator(device).manual_seed(painter.decoding.seed)
-        found = painter._search(tokens.to(device), mask.to(device), trace, chance)
+def inspected(
+    task: "Draw", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
 
-        def batch_of(tiles: list[int]) -> PairBatch:
-            return collate_pairs([words], [tiles]).to(device)
+    The picture is drawn as `weft predict` draws it; a beam search shows its tree.
+    """
+    text = checked(examples.middle() if text is None else text)
+    painter = task.predictor(model)
+    device = next(model.parameters()).device
+    words = painter.vocabulary.encode(text) or [UNK]
+    tokens, mask = pad([words])
+    trace = Trace() if painter.decoding.search == "beam" else None
+    chance = torch.Generator(device).manual_seed(painter.decoding.seed)
+    found = painter._search(tokens.to(device), mask.to(device), trace, chance)
 
-        said = written(painter.model, _Numbers(painter.tiles), found, trace, batch_of, width=len(words))
-        numbers = np.maximum(np.array([said.tokens[: painter.places]]), FIRST)
-        (picture,) = painter.tiles.decode(numbers, painter.shape)
-        side = painter.tiles.patterns.shape[1]
-        grid = painter.shape[0] // side, painter.shape[1] // side
-        pieces = painter.vocabulary.pieces(words)
-        looks = []
-        if said.hypotheses[0].looks:
-            weights = said.hypotheses[0].looks[0].weights[: painter.places]
-            looks = [(piece, weights[:, n].reshape(grid)) for n, piece in enumerate(pieces)]
-        sure = np.array([one.prob for one in said.choices[: painter.places]])
-        looks.append(("(how sure each tile was)", sure.reshape(grid)))
-        table = table_of(painter.model.source_embed, len(painter.vocabulary))
-        names = painter.vocabulary.pieces(range(len(painter.vocabulary)))
-        return Subject(
-            opened=opened,
-            text=text,
-            answer=f"{grid[0]} x {grid[1]} tiles, log-probability {said.hypotheses[0].logp:.2f}",
-            source=pieces,
-            target=said.target,
-            batch=said.batch,
-            hypotheses=said.hypotheses,
-            searched=said.searched,
-            choices=said.choices,
-            chosen_what="each tile in the order of reading, given those before it",
-            vectors=None if table is None else Vectors(names, table, words, pieces, None),
-            picture=Pictured(picture, looks, "the tiles that looked at each word"),
-        )
+    def batch_of(tiles: list[int]) -> PairBatch:
+        return collate_pairs([words], [tiles]).to(device)
+
+    said = written(painter.model, _Numbers(painter.tiles), found, trace, batch_of, width=len(words))
+    numbers = np.maximum(np.array([said.tokens[: painter.places]]), FIRST)
+    (picture,) = painter.tiles.decode(numbers, painter.shape)
+    side = painter.tiles.patterns.shape[1]
+    grid = painter.shape[0] // side, painter.shape[1] // side
+    pieces = painter.vocabulary.pieces(words)
+    looks = []
+    if said.hypotheses[0].looks:
+        weights = said.hypotheses[0].looks[0].weights[: painter.places]
+        looks = [(piece, weights[:, n].reshape(grid)) for n, piece in enumerate(pieces)]
+    sure = np.array([one.prob for one in said.choices[: painter.places]])
+    looks.append(("(how sure each tile was)", sure.reshape(grid)))
+    table = table_of(painter.model.source_embed, len(painter.vocabulary))
+    names = painter.vocabulary.pieces(range(len(painter.vocabulary)))
+    return Inspected(
+        text=text,
+        answer=f"{grid[0]} x {grid[1]} tiles, log-probability {said.hypotheses[0].logp:.2f}",
+        source=pieces,
+        target=said.target,
+        batch=said.batch,
+        hypotheses=said.hypotheses,
+        searched=said.searched,
+        choices=said.choices,
+        chosen_what="each tile in the order of reading, given those before it",
+        vectors=None if table is None else Vectors(names, table, words, pieces, None),
+        picture=Pictured(picture, looks, "the tiles that looked at each word"),
+    )
 
 
 class _Numbers:

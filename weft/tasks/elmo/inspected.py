@@ -1,53 +1,56 @@
 """A sentence, or several a line each, under ELMo: what each word is without its sentence, and within."""
 
 import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from weft.errors import DataError
 from weft.nn.embed.contextual import BOUNDARY, Sentences
-from weft.run import Opened
 from weft.tasks.elmo.predictor import END, Comparer
 from weft.tasks.shared.inspected.context import around, sentences
-from weft.tasks.shared.inspected.inspected import Kind, Subject, Vectors, checked, choices_of, example
+from weft.tasks.shared.inspected.inspected import Examples, Inspected, Vectors, checked, choices_of
+
+if TYPE_CHECKING:
+    from weft.tasks.elmo.task import ElmoTask
 
 FREQUENT = 5000
 """Words of the training text that are looked among for neighbours."""
 
 
-class ElmoSubject(Kind):
-    """One word in two sentences, a line each: two points in context, one without."""
+def inspected(
+    task: "ElmoTask", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
 
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        text = checked(example(opened) if text is None else text)
-        comparer = opened.task.predictor(opened.model)
-        lines = [line for line in text.splitlines() if line.strip()]
-        found = [comparer.vectors(line) for line in lines]
-        words = [word for one in found for word in one.words]
-        first = found[0].words
-        spelled, mask = comparer.lexicon.spell([first])
-        logp = comparer.ahead(first)
-        targets = [*spelled.words[0].tolist(), BOUNDARY]
-        nats = -float(logp[torch.arange(len(targets)), targets].mean())
-        return Subject(
-            opened=opened,
-            text=text,
-            answer=f"forward perplexity {math.exp(nats):.1f} a word, its end counted",
-            source=["<start>", *first, END],
-            batch=Sentences(spelled, mask, len(first) + 1).to(comparer.model.ends.device),
-            choices=choices_of(logp, targets, _Called(comparer), [*first, END]),
-            chosen_what="each word of the sentence and its end, given those before it",
-            vectors=Vectors(
-                *_static(comparer, words),
-                words,
-                np.concatenate([one.layers[-1] for one in found]),
-                around(
-                    sentences(lambda: opened.task.data.open("valid")), lambda line: _within(comparer, line)
-                ),
-            ),
-        )
+    One word in two sentences, a line each: two points in context, one without.
+    """
+    text = checked(examples.middle() if text is None else text)
+    comparer = task.predictor(model)
+    lines = [line for line in text.splitlines() if line.strip()]
+    found = [comparer.vectors(line) for line in lines]
+    words = [word for one in found for word in one.words]
+    first = found[0].words
+    spelled, mask = comparer.lexicon.spell([first])
+    logp = comparer.ahead(first)
+    targets = [*spelled.words[0].tolist(), BOUNDARY]
+    nats = -float(logp[torch.arange(len(targets)), targets].mean())
+    return Inspected(
+        text=text,
+        answer=f"forward perplexity {math.exp(nats):.1f} a word, its end counted",
+        source=["<start>", *first, END],
+        batch=Sentences(spelled, mask, len(first) + 1).to(comparer.model.ends.device),
+        choices=choices_of(logp, targets, _Called(comparer), [*first, END]),
+        chosen_what="each word of the sentence and its end, given those before it",
+        vectors=Vectors(
+            *_static(comparer, words),
+            words,
+            np.concatenate([one.layers[-1] for one in found]),
+            around(sentences(lambda: task.data.open("valid")), lambda line: _within(comparer, line)),
+        ),
+    )
 
 
 class _Called:

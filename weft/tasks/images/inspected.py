@@ -1,42 +1,48 @@
 """A picture or a clip and its class: what else it could have been, and which places decided it."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
 from weft.probe import probe
-from weft.run import Opened
 from weft.tasks.images.predictor import Seer
-from weft.tasks.shared.inspected.inspected import Choice, Kind, Pictured, Subject
+from weft.tasks.shared.inspected.inspected import Choice, Examples, Inspected, Pictured
 from weft.tasks.shared.inspected.pictures import asked, places
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.pictures.batch import source
 
+if TYPE_CHECKING:
+    from weft.tasks.images.task import Images
 
-class ImagesSubject(Kind):
-    """The text is a file of a picture or clip; without one, one that the run was validated on."""
 
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        seer = opened.task.predictor(opened.model)
-        picture, name = asked(opened, seer.read, text)
-        probs = seer.probs(picture[None])[0]
-        number = int(probs.argmax())
-        order = np.argsort(-probs, kind="stable")[:12].tolist()
-        others = [(seer.names[n], float(probs[n])) for n in order]
-        front = seer.model.embed
-        x, mask = source(picture[None], front.places)
-        device = next(seer.model.parameters()).device
-        label = f"{seer.names[number]} ({probs[number]:.1%})"
-        return Subject(
-            opened=opened,
-            text=name,
-            answer=label,
-            source=places(front.grid),
-            batch=LabelBatch(x, mask, torch.tensor([number]), 1).to(device),
-            choices=[Choice("", seer.names[number], float(probs[number]), others)],
-            chosen_what="the classes of the picture",
-            picture=weighed(seer, picture, number),
-        )
+def inspected(
+    task: "Images", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
+
+    The text is a file of a picture or clip; without one, one that the run was validated on.
+    """
+    seer = task.predictor(model)
+    picture, name = asked(task.data, seer.read, text)
+    probs = seer.probs(picture[None])[0]
+    number = int(probs.argmax())
+    order = np.argsort(-probs, kind="stable")[:12].tolist()
+    others = [(seer.names[n], float(probs[n])) for n in order]
+    front = seer.model.embed
+    x, mask = source(picture[None], front.places)
+    device = next(seer.model.parameters()).device
+    label = f"{seer.names[number]} ({probs[number]:.1%})"
+    return Inspected(
+        text=name,
+        answer=label,
+        source=places(front.grid),
+        batch=LabelBatch(x, mask, torch.tensor([number]), 1).to(device),
+        choices=[Choice("", seer.names[number], float(probs[number]), others)],
+        chosen_what="the classes of the picture",
+        picture=weighed(seer, picture, number),
+    )
 
 
 def weighed(seer: Seer, picture: np.ndarray, number: int) -> Pictured:

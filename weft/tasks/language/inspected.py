@@ -1,25 +1,29 @@
 """A text under a language model: each token's probability, and how it goes on."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
-from weft.run import Opened
 from weft.search.beam import beam
 from weft.search.trace import Trace
 from weft.tasks.language.batch import collate_lines
 from weft.tasks.shared.inspected.context import around, sentences
 from weft.tasks.shared.inspected.inspected import (
-    Kind,
+    Examples,
+    Inspected,
     Searched,
-    Subject,
     Vectors,
     checked,
     choices_of,
-    example,
     table_of,
 )
 from weft.tasks.shared.inspected.written import Called
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
+
+if TYPE_CHECKING:
+    from weft.tasks.language.task import Language
 
 WRITTEN = 16
 """Tokens that a text is gone on with."""
@@ -27,63 +31,62 @@ WRITTEN = 16
 WIDTH = 5
 
 
-class LanguageSubject(Kind):
-    """Reads the text, says how likely each token was, and searches a continuation."""
+def inspected(
+    task: "Language", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
 
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        text = checked(example(opened) if text is None else text)
-        writer = opened.task.predictor(opened.model)
-        vocabulary, device = writer.vocabulary, next(opened.model.parameters()).device
-        tokens = writer.tokens(text)
-        tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
-        batch = collate_lines([tokens]).to(device)
-        model = writer.model
-        with torch.no_grad():
-            logp = model.head(model.features(batch))[0]
-        names = Called(vocabulary)
-        pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
-        trace = Trace()
-        with torch.inference_mode():
-            state, first = writer.reader.start([tokens])
-            found = beam(
-                writer.reader.step,
-                state,
-                first,
-                eos=EOS,
-                max_length=WRITTEN,
-                width=WIDTH,
-                nbest=WIDTH,
-                banned=(PAD, UNK, SOS),
-                trace=trace,
-            )
-        rows = zip(found.tokens[0].tolist(), found.lengths[0].tolist(), strict=True)
-        paths = [row[:length] for row, length in rows if length]
-        different = {one.token for one in trace.candidates}
-        table = table_of(model.embed, len(vocabulary))
-        vectors = None
-        if table is not None and tokens:
-
-            def context(line: str) -> tuple[list[str], np.ndarray] | None:
-                read = writer.tokens(line)[: writer.length - 1]
-                with torch.no_grad():
-                    states = model.features(collate_lines([read]).to(device))[0, 1:]
-                return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None
-
-            with torch.no_grad():
-                own = model.features(batch)[0, 1:].float().cpu().numpy()
-            beside = around(sentences(lambda: opened.task.data.open("valid")), context)
-            vectors = Vectors(
-                vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside
-            )
-        return Subject(
-            opened=opened,
-            text=text,
-            answer="… " + vocabulary.decode([token for token in paths[0] if token != EOS]),
-            target=pieces,
-            batch=batch,
-            searched=Searched(trace, dict(zip(different, vocabulary.pieces(different), strict=True)), paths),
-            choices=choices_of(logp, [*tokens, EOS], names),
-            chosen_what="each token of the text, given those before it",
-            vectors=vectors,
+    Reads the text, says how likely each token was, and searches a continuation.
+    """
+    text = checked(examples.middle() if text is None else text)
+    writer = task.predictor(model)
+    vocabulary, device = writer.vocabulary, next(model.parameters()).device
+    tokens = writer.tokens(text)
+    tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
+    batch = collate_lines([tokens]).to(device)
+    model = writer.model
+    with torch.no_grad():
+        logp = model.head(model.features(batch))[0]
+    names = Called(vocabulary)
+    pieces = ["</s>" if piece == "<eos>" else piece for piece in vocabulary.pieces([EOS, *tokens])]
+    trace = Trace()
+    with torch.inference_mode():
+        state, first = writer.reader.start([tokens])
+        found = beam(
+            writer.reader.step,
+            state,
+            first,
+            eos=EOS,
+            max_length=WRITTEN,
+            width=WIDTH,
+            nbest=WIDTH,
+            banned=(PAD, UNK, SOS),
+            trace=trace,
         )
+    rows = zip(found.tokens[0].tolist(), found.lengths[0].tolist(), strict=True)
+    paths = [row[:length] for row, length in rows if length]
+    different = {one.token for one in trace.candidates}
+    table = table_of(model.embed, len(vocabulary))
+    vectors = None
+    if table is not None and tokens:
+
+        def context(line: str) -> tuple[list[str], np.ndarray] | None:
+            read = writer.tokens(line)[: writer.length - 1]
+            with torch.no_grad():
+                states = model.features(collate_lines([read]).to(device))[0, 1:]
+            return (vocabulary.pieces(read), states.float().cpu().numpy()) if read else None
+
+        with torch.no_grad():
+            own = model.features(batch)[0, 1:].float().cpu().numpy()
+        beside = around(sentences(lambda: task.data.open("valid")), context)
+        vectors = Vectors(vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside)
+    return Inspected(
+        text=text,
+        answer="… " + vocabulary.decode([token for token in paths[0] if token != EOS]),
+        target=pieces,
+        batch=batch,
+        searched=Searched(trace, dict(zip(different, vocabulary.pieces(different), strict=True)), paths),
+        choices=choices_of(logp, [*tokens, EOS], names),
+        chosen_what="each token of the text, given those before it",
+        vectors=vectors,
+    )

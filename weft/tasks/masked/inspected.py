@@ -1,76 +1,80 @@
 """A text under a masked language model: its gaps filled, or each token said from all others."""
 
 import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from weft.errors import DataError
-from weft.run import Opened
 from weft.tasks.masked.model import SPECIALS, Hidden
 from weft.tasks.masked.predictor import MASK, Filler
 from weft.tasks.shared.inspected.context import around, sentences
 from weft.tasks.shared.inspected.inspected import (
     Choice,
-    Kind,
-    Subject,
+    Examples,
+    Inspected,
     Vectors,
     checked,
     choices_of,
-    example,
     table_of,
 )
 from weft.tasks.shared.inspected.written import Called
 from weft.text.vocabulary import EOS, SOS
 
+if TYPE_CHECKING:
+    from weft.tasks.masked.task import MaskedTask
+
 ROWS = 32
 
 
-class MaskedSubject(Kind):
-    """With [MASK] in the text, what belongs there; without, each token is hidden in turn."""
+def inspected(
+    task: "MaskedTask", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
 
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        text = checked(example(opened) if text is None else text)
-        filler = opened.task.predictor(opened.model)
-        vocabulary, size = filler.vocabulary, len(filler.vocabulary)
-        device = next(filler.model.parameters()).device
-        tokens = _tokens(filler, text)
-        most = opened.task.data.length
-        if len(tokens) > most + 2:
-            raise DataError(
-                f"the text has {len(tokens) - 2} tokens, the model was trained on {most} at a time; give less"
-            )
-        gaps = [place for place, token in enumerate(tokens) if token == size]
-        source = torch.tensor([tokens], device=device)
-        pieces = ["<sos>", *(_piece(filler, token) for token in tokens[1:-1]), "<eos>"]
-        names = Called(vocabulary)
-        if gaps:
-            logp = _logp(filler, source)[0, :, :size]
-            logp[:, :SPECIALS] = -torch.inf
-            best = logp.argmax(1)
-            target = torch.where(source == size, best[None], source)
-            chosen = source == size
-            choices = choices_of(logp[gaps], best[gaps].tolist(), names)
-            answer, what = filler.fill(text, 1).text, "each gap, filled by itself"
-        else:
-            choices = _in_turn(filler, source)
-            nats = -sum(math.log(max(one.prob, 1e-30)) for one in choices) / max(1, len(choices))
-            answer = f"perplexity {math.exp(nats):.1f} of each token, given all others"
-            target, chosen = source, torch.ones_like(source, dtype=torch.bool)
-            chosen[:, [0, -1]] = False
-            what = "each token of the text, hidden by itself, given all others"
-        mask = torch.ones_like(source, dtype=torch.bool)
-        return Subject(
-            opened=opened,
-            text=text,
-            answer=answer,
-            source=pieces,
-            batch=Hidden(source, mask, target, chosen, int(chosen.sum())),
-            choices=choices,
-            chosen_what=what,
-            vectors=_vectors(opened, filler, tokens, pieces),
+    With [MASK] in the text, what belongs there; without, each token is hidden in turn.
+    """
+    text = checked(examples.middle() if text is None else text)
+    filler = task.predictor(model)
+    vocabulary, size = filler.vocabulary, len(filler.vocabulary)
+    device = next(filler.model.parameters()).device
+    tokens = _tokens(filler, text)
+    most = task.data.length
+    if len(tokens) > most + 2:
+        raise DataError(
+            f"the text has {len(tokens) - 2} tokens, the model was trained on {most} at a time; give less"
         )
+    gaps = [place for place, token in enumerate(tokens) if token == size]
+    source = torch.tensor([tokens], device=device)
+    pieces = ["<sos>", *(_piece(filler, token) for token in tokens[1:-1]), "<eos>"]
+    names = Called(vocabulary)
+    if gaps:
+        logp = _logp(filler, source)[0, :, :size]
+        logp[:, :SPECIALS] = -torch.inf
+        best = logp.argmax(1)
+        target = torch.where(source == size, best[None], source)
+        chosen = source == size
+        choices = choices_of(logp[gaps], best[gaps].tolist(), names)
+        answer, what = filler.fill(text, 1).text, "each gap, filled by itself"
+    else:
+        choices = _in_turn(filler, source)
+        nats = -sum(math.log(max(one.prob, 1e-30)) for one in choices) / max(1, len(choices))
+        answer = f"perplexity {math.exp(nats):.1f} of each token, given all others"
+        target, chosen = source, torch.ones_like(source, dtype=torch.bool)
+        chosen[:, [0, -1]] = False
+        what = "each token of the text, hidden by itself, given all others"
+    mask = torch.ones_like(source, dtype=torch.bool)
+    return Inspected(
+        text=text,
+        answer=answer,
+        source=pieces,
+        batch=Hidden(source, mask, target, chosen, int(chosen.sum())),
+        choices=choices,
+        chosen_what=what,
+        vectors=_vectors(task, filler, tokens, pieces),
+    )
 
 
 def _tokens(filler: Filler, text: str) -> list[int]:
@@ -106,10 +110,10 @@ def _in_turn(filler: Filler, source: torch.Tensor) -> list[Choice]:
     return choices_of(logp, source[0, 1:-1].tolist(), Called(filler.vocabulary))
 
 
-def _vectors(opened: Opened, filler: Filler, tokens: list[int], pieces: list[str]) -> Vectors | None:
+def _vectors(task: "MaskedTask", filler: Filler, tokens: list[int], pieces: list[str]) -> Vectors | None:
     predictor, vocabulary = filler.model.predictor, filler.vocabulary
     device = next(filler.model.parameters()).device
-    most = opened.task.data.length
+    most = task.data.length
     table = table_of(predictor.embed, len(vocabulary) + 1)
     if table is None or len(tokens) < 3:
         return None
@@ -130,5 +134,5 @@ def _vectors(opened: Opened, filler: Filler, tokens: list[int], pieces: list[str
         tokens[1:-1],
         pieces[1:-1],
         states(tokens),
-        around(sentences(lambda: opened.task.data.open("valid")), context),
+        around(sentences(lambda: task.data.open("valid")), context),
     )

@@ -1,40 +1,45 @@
 """A recording and its transcript: every hypothesis, and where each letter listened."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft.data.audio import read_spoken, read_wav
 from weft.errors import ConfigError, DataError
-from weft.run import Opened
 from weft.search.trace import Trace
-from weft.tasks.shared.inspected.inspected import Kind, Subject
+from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.inspected.written import plain_beam, written
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
 from weft.tasks.speech.predictor import Heard, Transcriber
 
-
-class SpeechSubject(Kind):
-    """The text is a wav file; without one a recording that the run was validated on is taken."""
-
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        plain = opened.task.predictor(opened.model)
-        transcriber = Transcriber(plain.model, plain.vocabulary, plain.sound, plain_beam(plain.decoding))
-        if text is None:
-            path = next(iter(read_spoken(opened.task.data.path("valid")))).file
-        elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
-            raise DataError(f"{text[:60]}: there is no such file; a model of speech is given a wav file")
-        else:
-            path = Path(text)
-        return of(opened, transcriber, transcriber.sound.of(read_wav(path)), path.name)
+if TYPE_CHECKING:
+    from weft.tasks.speech.task import Speech
 
 
-def of(opened: Opened, transcriber: Transcriber, frames: np.ndarray, name: str) -> Subject:
+def inspected(
+    task: "Speech", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
+
+    The text is a wav file; without one a recording that the run was validated on is taken.
+    """
+    plain = task.predictor(model)
+    transcriber = Transcriber(plain.model, plain.vocabulary, plain.sound, plain_beam(plain.decoding))
+    if text is None:
+        path = next(iter(read_spoken(task.data.path("valid")))).file
+    elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
+        raise DataError(f"{text[:60]}: there is no such file; a model of speech is given a wav file")
+    else:
+        path = Path(text)
+    return of(transcriber, transcriber.sound.of(read_wav(path)), path.name)
+
+
+def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
     """What was heard in a recording.
 
     Args:
-        opened: the run.
         transcriber: whose search is a plain beam.
         frames: [S, F].
         name: of the recording.
@@ -56,8 +61,7 @@ def of(opened: Opened, transcriber: Transcriber, frames: np.ndarray, name: str) 
     except ConfigError:  # a model without attention: the frames alone are shown
         nothing = np.zeros((0, width), np.float32)
         heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber.sound.hop)
-    return Subject(
-        opened=opened,
+    return Inspected(
         text=name,
         answer=said.hypotheses[0].text,
         source=[f"{n * hop:.2f} s" for n in range(width)],

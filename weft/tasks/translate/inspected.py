@@ -1,35 +1,39 @@
 """A translation: the search with its tree, every hypothesis and where it looked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from weft.figures.pharaoh import merge, pharaoh
-from weft.run import Opened
 from weft.search.trace import Trace
 from weft.tasks.shared.inspected.context import Words, gathered, sentences
-from weft.tasks.shared.inspected.inspected import Kind, Looks, Subject, Vectors, checked, example, table_of
+from weft.tasks.shared.inspected.inspected import Examples, Inspected, Looks, Vectors, checked, table_of
 from weft.tasks.shared.inspected.written import plain_beam, written
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.translator import Translator
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 
-
-class TranslateSubject(Kind):
-    """Of `weft translate` runs."""
-
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """See Kind."""
-        text = checked(example(opened) if text is None else text)
-        return of(opened, opened.task.predictor(opened.model), text, opened.task.data)
+if TYPE_CHECKING:
+    from weft.tasks.translate.task import Translate
 
 
-def of(opened: Opened, translator: Translator, text: str, data: PairData) -> Subject:
+def inspected(
+    task: "Translate", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+) -> Inspected:
+    """See Task.inspected.
+
+    Of `weft translate` runs.
+    """
+    text = checked(examples.middle() if text is None else text)
+    return of(task.predictor(model), text, task.data)
+
+
+def of(translator: Translator, text: str, data: PairData) -> Inspected:
     """What a translator made of a text.
 
     Args:
-        opened: its run.
         translator: at work; whatever its search is, here it is a plain beam, so that there is a tree.
         text: of its source language.
         data: whose validation sentences words in context are set beside.
@@ -55,8 +59,7 @@ def of(opened: Opened, translator: Translator, text: str, data: PairData) -> Sub
         width=batch_of([]).source.shape[1],
         pharaoh=lambda looks, tokens: _pharaoh(translator, looks, source, tokens),
     )
-    return Subject(
-        opened=opened,
+    return Inspected(
         text=text,
         answer=said.hypotheses[0].text,
         source=translator.source.pieces(source) or ["<pad>"],
