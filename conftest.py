@@ -12,4 +12,5 @@ import torch
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
-collect_ignore_glob = [] if importlib.util.find_spec("triton") else ["weft/nn/kernels/triton/[!_fp]*.py"]
+TRITON = ["weft/nn/kernels/*/triton/[!_]*.py", "weft/nn/kernels/light/triton.py"]
+collect_ignore_glob = [] if importlib.util.find_spec("triton") else TRITON

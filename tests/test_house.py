@@ -46,9 +46,12 @@ ALLOWED = dict.fromkeys(SIDE, GROUND)
 ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
 for _room in ("tasks", "train", "config", "run", "card"):
     ALLOWED[_room] = ALLOWED[_room] | SIDE
-ALLOWED |= {room: GROUND | SIDE | set(ORDER) for room in LEAVES}
+ALLOWED["figures"] = GROUND | {"metrics"}
+for _room in ("tasks", "train", "config", "run", "card"):
+    ALLOWED[_room] = ALLOWED[_room] | {"figures"}
+ALLOWED |= {room: GROUND | SIDE | {"figures"} | set(ORDER) for room in LEAVES}
 ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the one of `weft inspect`
-ALLOWED["commands"] = GROUND | SIDE | set(ORDER) | LEAVES
+ALLOWED["commands"] = GROUND | SIDE | {"figures"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
 ALLOWED |= {"machine": set(), "parent": set()}
@@ -81,11 +84,11 @@ HOMES = {
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},
     "pyarrow": {"data"},
-    "PIL": {"data", "inspect"},
+    "PIL": {"data", "tasks"},
     "ruamel": {"config"},
     "safetensors": {"train", "run", "export", "importing"},
     "tensorboardX": {"train"},
-    "matplotlib": {"inspect"},
+    "matplotlib": {"figures", "inspect", "tasks"},
     "rich": {"train", "inspect", "commands"},
     "click": {"cli", "commands"},
     "starlette": {"serve"},

@@ -1,12 +1,14 @@
 """Which parts a room holds: the files of its folder. There is no registry.
 
 A room is a package such as weft.nn.cells. Each of its files holds one part, named as the file:
-nn/cells/lstm.py holds the cell that a recipe calls `lstm`. Recipes resolve names here and the law
+nn/cells/lstm.py holds the cell that a recipe calls `lstm`. A part that needs several files is a folder with
+a file named as the contract: tasks/tag/task.py holds the task `tag`. Recipes resolve names here and the law
 suites walk the same list, so a new file is usable and tested at once. Read next: config.py.
 """
 
 import difflib
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 from types import ModuleType
@@ -24,8 +26,7 @@ def parts(room: ModuleType, contract: type) -> dict[str, type]:
     Raises:
         TypeError: a file holds two parts.
     """
-    names = (entry.name for entry in pkgutil.iter_modules(room.__path__))
-    found = {name: _part(importlib.import_module(f"{room.__name__}.{name}"), contract) for name in names}
+    found = {entry.name: _part(room, entry, contract) for entry in pkgutil.iter_modules(room.__path__)}
     return {name: part for name, part in found.items() if part is not None}
 
 
@@ -35,9 +36,10 @@ def get(room: ModuleType, contract: type, name: str) -> type | None:
     Raises:
         TypeError: its file holds two parts.
     """
-    if all(entry.name != name for entry in pkgutil.iter_modules(room.__path__)):
-        return None
-    return _part(importlib.import_module(f"{room.__name__}.{name}"), contract)
+    for entry in pkgutil.iter_modules(room.__path__):
+        if entry.name == name:
+            return _part(room, entry, contract)
+    return None
 
 
 def find(room: ModuleType, contract: type, name: str) -> type:
@@ -56,7 +58,30 @@ def find(room: ModuleType, contract: type, name: str) -> type:
     return found
 
 
-def _part(module: ModuleType, contract: type) -> type | None:
+def beside(kind: type, file: str, contract: type) -> type | None:
+    """The part that another file of the same folder holds, such as figure.py beside task.py.
+
+    Args:
+        kind: a class of the folder.
+        file: the other file's name, without .py.
+        contract: what the part extends.
+    """
+    place = f"{kind.__module__.rpartition('.')[0]}.{file}"
+    if importlib.util.find_spec(place) is None:
+        return None
+    return _only(importlib.import_module(place), contract)
+
+
+def _part(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) -> type | None:
+    place = f"{room.__name__}.{entry.name}"
+    if entry.ispkg:
+        place = f"{place}.{contract.__name__.lower()}"
+        if importlib.util.find_spec(place) is None:
+            return None
+    return _only(importlib.import_module(place), contract)
+
+
+def _only(module: ModuleType, contract: type) -> type | None:
     here = [
         value
         for name, value in vars(module).items()

@@ -128,7 +128,8 @@ def test_inspected_states_are_those_of_the_fast_path(trained: Path) -> None:
 
 
 def test_the_reach_of_the_last_state_is_one_in_both_directions(trained: Path) -> None:
-    subject = inspected_of(open_run(trained, device="cpu"), TEXT)
+    opened = open_run(trained, device="cpu")
+    subject = inspected_of(opened, TEXT)
     (gradients,) = [view for view in views_of(opened, subject) if isinstance(view, GradientsView)]
     assert len(gradients.charts) == 5  # two layers both ways, and the decoder
     for chart in gradients.charts:

@@ -1,6 +1,6 @@
 """What `weft inspect` shows of pictures and recordings: what predict answers, and where the model looked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +20,15 @@ from weft.tasks.shared.inspected.written import plain_beam
 
 
 @pytest.fixture
-def captioned(runs: Callable[[str], Opened]) -> Iterator[tuple[Inspected, dict[str, View]]]:
-    yield looked_at(runs("caption"))
+def captioned(runs: Callable[[str], Opened]) -> tuple[Opened, Inspected, dict[str, View]]:
+    opened = runs("caption")
+    return opened, *looked_at(opened)
 
 
 def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looked(
-    captioned: tuple[Inspected, dict[str, View]],
+    captioned: tuple[Opened, Inspected, dict[str, View]],
 ) -> None:
-    subject, views = captioned
-    opened = subject.opened
+    opened, subject, views = captioned
     captioner = opened.task.predictor(opened.model)
     assert isinstance(views["Picture"], PictureView)
     picture = views["Picture"].picture

@@ -75,7 +75,8 @@ def test_every_task_stands_here() -> None:
 def test_a_page_has_the_views_that_apply_and_every_view_its_files(
     name: str, runs: Callable[[str], Opened]
 ) -> None:
-    subject, views = looked_at(runs(name), TEXTS.get(name))
+    opened = runs(name)
+    subject, views = looked_at(opened, TEXTS.get(name))
     assert list(views) == EXPECTED[name]
     assert subject.text
     page = page_of(opened, subject, list(views.values()))

@@ -118,11 +118,11 @@ def _trained(
 def _measured(
     runs: Sequence[Named], folder: Path, text: str | None, device: str, plugins: Sequence[str]
 ) -> "list[Measured]":
-    from weft.errors import ConfigError, WeftError
+    from weft.errors import ConfigError
     from weft.inspect.comparing.grid import folder_name
     from weft.inspect.comparing.measured import measured
+    from weft.inspect.inspection import examples
     from weft.run import open_run
-    from weft.tasks.shared.inspected.inspected import examples
 
     opened = [open_run(path, device=device, plugins=plugins) for _, path, _ in runs]
     for one in opened:
@@ -132,10 +132,7 @@ def _measured(
                 "runs of one task can be compared"
             )
     if text is None and opened[0].name not in ("forecast", "memory"):
-        try:
-            text = examples(opened[0])[-1]
-        except WeftError:
-            text = None
+        text = next(reversed(examples(opened[0].path).texts), None)
     found = []
     groups: dict[str, str] = {}  # a recipe without its seed: the first run of it
     for (name, _, group), one in zip(runs, opened, strict=True):

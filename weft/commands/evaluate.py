@@ -74,7 +74,7 @@ def command(**given: Any) -> None:
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
-    picture = _picture(opened.name) if plot else None
+    picture = _picture(opened) if plot else None
     report = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
     text = report.text()
     click.echo(text)
@@ -105,19 +105,17 @@ def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:
     return hint("the model is worse than a baseline", updates, command)
 
 
-def _picture(name: str) -> "ReportPicture":
+def _picture(opened: "Opened") -> "ReportPicture":
     """What draws the scores of a task.
 
     Raises:
-        ConfigError: nothing does, with the tasks that have a picture.
+        ConfigError: nothing does.
     """
-    import weft.inspect.reports
     from weft import rooms
     from weft.errors import ConfigError
     from weft.figures.evaluation import ReportPicture
 
-    kind: Any = rooms.get(weft.inspect.reports, ReportPicture, name)
+    kind: Any = rooms.beside(type(opened.task), "evaluation_figure", ReportPicture)
     if kind is None:
-        known = ", ".join(sorted(rooms.parts(weft.inspect.reports, ReportPicture)))
-        raise ConfigError(f"--plot: there is no picture of the scores of {name}; there is one of {known}")
+        raise ConfigError(f"--plot: the task {opened.name} has no picture of its evaluation; leave it out")
     return kind()  # type: ignore[no-any-return]

@@ -61,7 +61,7 @@ def command(**given: Any) -> None:
     outputs.check(output)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    subject = inspected_of(opened, given["text"], given["series"])
+    subject = inspected_of(opened, given["text"], {"series": given["series"]})
     views = views_of(opened, subject)
     if given["evaluate"]:
         views = sorted([*views, score(opened)], key=lambda view: view.order)

@@ -173,11 +173,13 @@ def _joined(file: Path, output: Path) -> int:
 def _look(opened: "Opened", given: Mapping[str, Any]) -> "AbstractContextManager[Look | None]":
     if not given["plot"] and not given["alignments"]:
         return nullcontext()
-    import weft.inspect.looks
     from weft import rooms
+    from weft.errors import ConfigError
     from weft.figures.answers import Look
 
-    kind: Any = rooms.find(weft.inspect.looks, Look, opened.name)
+    kind: Any = rooms.beside(type(opened.task), "answer_figure", Look)
+    if kind is None:
+        raise ConfigError(f"--plot: the task {opened.name} has no picture of an answer; leave it out")
     predictor = opened.task.predictor(opened.model)
     return kind(predictor, given["alignments"], given["plot"], given["plot_limit"])  # type: ignore[no-any-return]
 

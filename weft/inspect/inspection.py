@@ -1,60 +1,69 @@
-"""A run looked into: its subject, its views, the page and the files of `weft inspect`.
+"""The views of one input, the page and the files of `weft inspect`.
 
-Read next: subjects/subject.py, views/view.py, page/html.py.
+Read next: ../tasks/shared/inspected/inspected.py, views/view.py, page/html.py.
 """
 
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import weft.inspect.subjects
 import weft.inspect.views
-from weft import __version__, rooms
+from weft import __version__, jsonfile, rooms
 from weft.errors import ConfigError
 from weft.inspect.page.html import Head, page
 from weft.inspect.views.view import View
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Kind, Subject, checked
+from weft.tasks.shared.inspected.inspected import LONGEST, Examples, Inspected
 
 Format = Literal["svg", "png", "csv", "json"]
 
 
-def subject_of(opened: Opened, text: str | None, series: str | None = None) -> Subject:
+def inspected_of(opened: Opened, text: str | None, options: Mapping[str, Any] = {}) -> Inspected:
     """What a run makes of a text; of an example of its own where it is None.
 
     Args:
         opened: the run.
         text: or the path of a file, for a task that reads files.
-        series: of a table of several, the one to look at.
+        options: those of `opened.task.options["inspect"]` that the user gave.
 
     Raises:
         DataError: the text is empty, too long, or nothing that the model can read.
-        ConfigError: a series is named where there are none.
+        ConfigError: an option that the task does not have.
     """
-    kind: Any = rooms.get(weft.inspect.subjects, Kind, opened.name)
-    if kind is None:  # a task that nobody wrote a subject for: the run's own views are left
-        return Subject(opened=opened, text="" if text is None else checked(text), answer="")
-    one = kind()
-    if series is not None:
-        if not one.has_series:
-            raise ConfigError(f"--series: a run of the task {opened.name} reads no series; leave it out")
-        one.series = series
-    return one.read(opened, text)  # type: ignore[no-any-return]
+    for name, value in options.items():
+        if value is not None and name not in opened.task.options.get("inspect", ()):
+            raise ConfigError(f"--{name}: the task {opened.name} does not know this option; leave it out")
+    return opened.task.inspected(  # type: ignore[no-any-return]
+        opened.model, text, examples(opened.path), options
+    )
 
 
-def views_of(subject: Subject) -> list[View]:
+def examples(run: Path) -> Examples:
+    """Sources of the last validation, out of metrics.jsonl."""
+    found: list[str] = []
+    path = run / "metrics.jsonl"
+    if path.is_file():
+        for event in jsonfile.events(path):
+            try:
+                samples = event.get("samples") or []
+                found = [one["source"] for one in samples if one["source"].strip()] or found
+            except (KeyError, TypeError, AttributeError):
+                continue
+    return Examples([one[:LONGEST] for one in sorted(found, key=len)], str(run))
+
+
+def views_of(opened: Opened, inspected: Inspected) -> list[View]:
     """Every view that applies, in the order of the page."""
     kinds: list[Any] = list(rooms.parts(weft.inspect.views, View).values())
-    found = [kind.collect(subject) for kind in sorted(kinds, key=lambda kind: kind.order)]
+    found = [kind.collect(opened, inspected) for kind in sorted(kinds, key=lambda kind: kind.order)]
     return [view for view in found if view is not None]
 
 
-def page_of(subject: Subject, views: Sequence[View]) -> str:
+def page_of(opened: Opened, inspected: Inspected, views: Sequence[View]) -> str:
     """The HTML file."""
-    opened = subject.opened
     parameters = sum(parameter.numel() for parameter in opened.model.parameters())
     facts = [
         ("run", opened.path.resolve().name),
@@ -63,7 +72,7 @@ def page_of(subject: Subject, views: Sequence[View]) -> str:
         ("Weft", __version__),
     ]
     title = f"weft inspect {opened.path.resolve().name}"
-    return page(Head(title, facts, subject.text, subject.answer), views)
+    return page(Head(title, facts, inspected.text, inspected.answer), views)
 
 
 def name_of(view: View) -> str:

@@ -57,7 +57,7 @@ def _page(run: Served, text: str | None) -> str:
     from weft.inspect.inspection import inspected_of, page_of, views_of
 
     subject = inspected_of(run.opened, text)
-    return page_of(opened, subject, views_of(opened, subject))
+    return page_of(run.opened, subject, views_of(run.opened, subject))
 
 
 def _asked(run: Served, text: str, target: Any) -> str:

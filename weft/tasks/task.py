@@ -1,13 +1,14 @@
 """The contract of a task: all that training, scoring and use know of data, model and answers.
 
-A task is one file of this folder; what several tasks share, or what makes a file long, lies in a folder
-beside it (pairs/ is the one of translation). Read next: translate.py, the main job.
+A task is a folder here: task.py holds its class, the other files are named by what they hold (model, data,
+predictor, evaluation, check, init, inspected, figure). shared/ holds what several tasks use.
+Read next: translate/task.py, the main job.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -19,6 +20,9 @@ from weft.metrics.scored import Scored
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from weft.tasks.shared.inspected.inspected import Examples, Inspected
 
 Progress = Callable[[str, float, float | None], None]
 """Told what is being done, how far it is, and of how much (None where that is unknown)."""
@@ -112,7 +116,7 @@ class Task(ABC):
             constructor takes the objects under the same names. A section `decoding` holds what may be
             changed when a run is used: `weft predict RUN --set KEY=VALUE`.
         better: for each score of a validation, whether a higher or a lower one is better.
-        options: for the commands `predict` and `evaluate`, the names of those of their options that this
+        options: for the commands `predict`, `evaluate` and `inspect`, the names of those of their options that this
             task understands; they arrive as a mapping with what the user gave.
         note: how the validation scores are computed, a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one; the model then has
@@ -256,6 +260,24 @@ class Task(ABC):
             data: files of the user instead.
             options: those of `self.options["evaluate"]` that the user gave.
         """
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: "Examples", options: Mapping[str, Any] = {}
+    ) -> "Inspected":
+        """What `weft inspect` shows of one input; here nothing but the text.
+
+        Args:
+            model: trained, in evaluation mode.
+            text: the input; None for an example of the run's own.
+            examples: sources that the run was validated on.
+            options: those of `self.options["inspect"]` that the user gave.
+
+        Raises:
+            DataError: a text that the model cannot read.
+        """
+        from weft.tasks.shared.inspected.inspected import Inspected, checked
+
+        return Inspected(text="" if text is None else checked(text), answer="")
 
     def contextual(self, model: nn.Module) -> Contextual:
         """Words in context by a model of this task.

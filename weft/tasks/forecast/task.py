@@ -51,6 +51,7 @@ class ForecastTask(Task):
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": ("scores", "plot", "ensemble", "future", "series"),
         "evaluate": ("ensemble", "series"),
+        "inspect": ("series",),
     }
     keeps: ClassVar[Sequence[str]] = ("series.json",)
     note: ClassVar[str] = "Errors are means over all windows of values scaled by the training part."

@@ -24,7 +24,7 @@ def inspected(
 
     The text is a file of a picture or clip; without one, one that the run was validated on.
     """
-    seer = task.predictor(model)
+    seer: Any = task.predictor(model)
     picture, name = asked(task.data, seer.read, text)
     probs = seer.probs(picture[None])[0]
     number = int(probs.argmax())

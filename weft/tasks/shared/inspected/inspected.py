@@ -1,24 +1,21 @@
-"""The contract of a subject: one input, what a run made of it, and all that the views look at.
+"""What a task shows of one input: what the model made of it, and everything the views draw.
 
-One file of this folder for each task; a run of a task without a file here still shows its training curves.
-Read next: translate.py; ../views/view.py, which draws from it.
+A task fills `Inspected` in its own file inspected.py; what it does not have stays empty.
+Read next: tasks/translate/inspected.py; inspect/views/view.py, which draws from it.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from weft import jsonfile
 from weft.errors import DataError
 from weft.probe import probe
-from weft.run import Opened
 from weft.search.trace import Trace
 from weft.tasks.shared.inspected.context import Around
 
@@ -86,11 +83,10 @@ class Pictured(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
-    """An input and what became of it; what a task does not have stays empty.
+class Inspected:
+    """One input and what a model made of it; what a task does not have stays empty.
 
     Args:
-        opened: the run.
         text: the input.
         answer: what the model says.
         source: the pieces that were read, one a position.
@@ -108,7 +104,6 @@ class Subject:
         copied: [T] how much of each piece of the best hypothesis was copied, of a model that can copy.
     """
 
-    opened: Opened
     text: str
     answer: str
     source: Sequence[str] = ()
@@ -126,50 +121,21 @@ class Subject:
     copied: np.ndarray | None = None
 
 
-class Kind(ABC):
-    """How an input of one task becomes a subject.
+class Examples(NamedTuple):
+    """Sources that a run was validated on, the shortest first."""
 
-    Attributes:
-        has_series: whether an input has several series, of which one is looked at.
-        series: its name; the first where None.
-    """
+    texts: Sequence[str]
+    run: str  # whose they are, for the error
 
-    has_series: ClassVar[bool] = False
-    series: str | None = None
-
-    @abstractmethod
-    def read(self, opened: Opened, text: str | None) -> Subject:
-        """The subject of a text; of an example of the run's own where it is None.
+    def middle(self) -> str:
+        """The one of middling length.
 
         Raises:
-            DataError: a text that the model cannot read.
+            DataError: there is none.
         """
-
-
-def example(opened: Opened) -> str:
-    """A source that the run was validated on, of middling length."""
-    found = examples(opened)
-    return found[len(found) // 2]
-
-
-def examples(opened: Opened) -> list[str]:
-    """Sources that the run was validated on, out of metrics.jsonl, the shortest first.
-
-    Raises:
-        DataError: there is none.
-    """
-    found: list[str] = []
-    path = opened.path / "metrics.jsonl"
-    if path.is_file():
-        for event in jsonfile.events(path):
-            try:
-                samples = event.get("samples") or []
-                found = [one["source"] for one in samples if one["source"].strip()] or found
-            except (KeyError, TypeError, AttributeError):
-                continue
-    if not found:
-        raise DataError(f"{opened.path}: keeps no example to look at; give a text after the run")
-    return [one[:LONGEST] for one in sorted(found, key=len)]
+        if not self.texts:
+            raise DataError(f"{self.run}: keeps no example to inspect; give a text after the run")
+        return self.texts[len(self.texts) // 2]
 
 
 def checked(text: str) -> str:
@@ -222,9 +188,8 @@ def table_of(part: nn.Module, size: int) -> np.ndarray | None:
     return None
 
 
-def self_attention(opened: Opened, batch: Any) -> list[Looks]:
+def self_attention(model: nn.Module, batch: Any) -> list[Looks]:
     """Every head of every layer that looks at its own sequence, encoder before decoder."""
-    model = opened.model
     names: list[str] = []
     with ExitStack() as stack:
         for name, module in model.named_modules():

@@ -1,23 +1,23 @@
-"""Pictures as subjects: which one is looked at, what its places are called, weights laid over it.
+"""Pictures that are inspected: which one is looked at, what its places are called, weights laid over it.
 
-Read next: subjects/caption.py, subjects/images.py, subjects/draw.py; views/picture.py.
+Read next: tasks/caption/inspected.py, tasks/images/inspected.py, tasks/draw/inspected.py.
 """
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from weft.errors import DataError
-from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Looks, Pictured
 
 
-def asked(opened: Opened, read: Callable[[Path], np.ndarray], text: str | None) -> tuple[np.ndarray, str]:
+def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tuple[np.ndarray, str]:
     """The picture of a file, or one that the run was validated on; and what it is called.
 
     Args:
-        opened: of a task of pictures.
+        data: the section `data` of a task of pictures.
         read: a file to the pixels or features that the model takes.
         text: the file's name.
 
@@ -25,7 +25,6 @@ def asked(opened: Opened, read: Callable[[Path], np.ndarray], text: str | None) 
         DataError: there is no such file, or it is no such picture.
     """
     if text is None:
-        data = opened.task.data
         if data.generated is not None:
             found = data.load("valid")
             return found.pixels[0], f"{found.names[0]}, {data.describe('valid')}"

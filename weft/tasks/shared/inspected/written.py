@@ -1,6 +1,6 @@
 """What a search wrote, ready to be looked at: every hypothesis, where it looked, each token's chances.
 
-Read next: subjects/translate.py, subjects/caption.py and subjects/speech.py, which search.
+Read next: inspected.py of the tasks translate, caption and speech, which search.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ class Names(Protocol):
 
 
 class Written(NamedTuple):
-    """The fields of a Subject that a search fills."""
+    """The fields of Inspected that a search fills."""
 
     tokens: list[int]  # of the best, without the end symbol
     target: list[str]  # what the decoder read to write it
