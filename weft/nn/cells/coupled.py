@@ -1,15 +1,14 @@
 """C7, the LSTM whose input gate is what the forget gate leaves. Read next: gru.py."""
 
-import torch
 from torch import Tensor, nn
 
-from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels import equations
 from weft.nn.kernels.cells.operations.coupled import coupled
 from weft.nn.kernels.linear import linear
-from weft.probe import record, watching
+from weft.probe import watching
 from weft.shapes import check_choice
 
 
@@ -65,15 +64,10 @@ class Coupled(Cell):
             energy = self.norm_x(linear(x, self.weight_x)) + self.norm_h(linear(h, self.weight_h)) + self.bias
         else:
             energy = linear(x, self.weight_x, self.bias) + linear(h, self.weight_h)
-        f, candidate, o = energy.chunk(3, -1)
-        f, candidate, o = f.sigmoid(), activate(candidate, self.candidate), o.sigmoid()
-        c = f * c + (1 - f) * candidate
-        h = o * torch.tanh(self.norm_c(c))
+        new = equations.coupled(*energy.chunk(3, -1), c, activation=self.candidate, norm=self.norm_c)
         if watching():
-            names = ("forget_gate", "candidate", "output_gate", "cell", "hidden")
-            for name, value in zip(names, (f, candidate, o, c, h), strict=True):
-                record(name, value)
-        return h, (h, c)
+            equations.show(new)
+        return new.hidden, (new.hidden, new.cell)
 
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None

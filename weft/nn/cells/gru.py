@@ -5,15 +5,15 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels import equations
 from weft.nn.kernels.cells import fused
 from weft.nn.kernels.cells.form import Norms, Recurrence
 from weft.nn.kernels.cells.operations.gru import gru
 from weft.nn.kernels.linear import linear
-from weft.probe import record, watching
+from weft.probe import watching
 from weft.shapes import check_choice
 
 Reset = Literal["after", "before"]
@@ -88,22 +88,18 @@ class GRU(Cell):
         weight_g, weight_n = self.weight_h.split([2 * self.size, self.size])
         if self.reset == "after":
             gates_h, n_h = linear(read, self.weight_h).split([2 * self.size, self.size], -1)
-            r, u = (gates + self.norm_h(gates_h)).sigmoid().chunk(2, -1)
-            n_h = r * (self.norm_n(n_h) + self.bias_n)
         else:
-            r, u = (gates + self.norm_h(linear(read, weight_g))).sigmoid().chunk(2, -1)
-            n_h = self.norm_n(linear(r * read, weight_n))
-        candidate = activate(n_x + n_h, self.candidate)
-        h = u * h + (1 - u) * candidate
+            gates_h = linear(read, weight_g)
+
+        def inner(r: Tensor) -> Tensor:
+            if self.reset == "after":
+                return r * (self.norm_n(n_h) + self.bias_n)
+            return self.norm_n(linear(r * read, weight_n))
+
+        new = equations.gru(gates + self.norm_h(gates_h), n_x, inner, h, activation=self.candidate)
         if watching():
-            for name, value in (
-                ("reset_gate", r),
-                ("update_gate", u),
-                ("candidate", candidate),
-                ("hidden", h),
-            ):
-                record(name, value)
-        return h, (h,)
+            equations.show(new)
+        return new.hidden, (new.hidden,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once, by the kernel where it knows the form."""

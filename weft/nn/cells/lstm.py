@@ -5,14 +5,14 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
+from weft.nn.kernels import equations
 from weft.nn.kernels.cells import fused
 from weft.nn.kernels.cells.form import Norms, Recurrence
 from weft.nn.kernels.cells.operations.lstm import HOLD, lstm
 from weft.nn.kernels.linear import linear
-from weft.probe import record, watching
+from weft.probe import watching
 from weft.shapes import check_choice
 
 Candidate = Literal["tanh", "sigmoid"]
@@ -79,24 +79,13 @@ class LSTM(Cell):
         kept = linear(h, self.weight_h)
         energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)
         gates = list(energy.split(self.size, -1))
-        new = activate(gates[-2], self.candidate)
-        o = gates[-1].sigmoid()
+        i = gates.pop(0) if self.input_gate else None
+        f = gates.pop(0) if self.forget_gate else None
+        norm = self.norm_c if self.normalised else None
+        new = equations.lstm(i, f, *gates, c, activation=self.candidate, norm=norm)
         if watching():
-            record("candidate", new)
-        if self.input_gate:
-            i = gates.pop(0).sigmoid()
-            record("input_gate", i)
-            new = i * new
-        if self.forget_gate:
-            f = gates.pop(0).sigmoid()
-            record("forget_gate", f)
-            c = f * c
-        c = c + new
-        h = o * torch.tanh(self.norm_c(c) if self.normalised else c)
-        if watching():
-            for name, value in (("output_gate", o), ("cell", c), ("hidden", h)):
-                record(name, value)
-        return h, (h, c)
+            equations.show(new)
+        return new.hidden, (new.hidden, new.cell)
 
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None

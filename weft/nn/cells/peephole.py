@@ -6,15 +6,15 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError
-from weft.nn.activations import activate
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
+from weft.nn.kernels import equations
 from weft.nn.kernels.cells import fused
 from weft.nn.kernels.cells.form import Norms, Recurrence
 from weft.nn.kernels.cells.operations.peephole import peephole
 from weft.nn.kernels.linear import linear
-from weft.probe import record, watching
+from weft.probe import watching
 from weft.shapes import check_choice
 
 Form = Literal["diagonal", "full"]
@@ -89,17 +89,17 @@ class Peephole(Cell):
         energy = self._energies(x) + (self.norm_h(kept) if self.normalised else kept)
         i, f, candidate, o = energy.chunk(4, -1)
         seen = self._seen(before)
-        i = (i + seen.get("input", 0.0)).sigmoid()
-        f = (f + seen.get("forget", 0.0)).sigmoid()
-        candidate = activate(candidate, self.candidate)
-        c = f * before + i * candidate
-        o = (o + (seen if self.form == "full" else self._seen(c)).get("output", 0.0)).sigmoid()
-        h = o * torch.tanh(self.norm_c(c))
+        i, f = i + seen.get("input", 0.0), f + seen.get("forget", 0.0)
+
+        def peep(c: Tensor) -> Tensor | float:
+            return (seen if self.form == "full" else self._seen(c)).get("output", 0.0)
+
+        new = equations.lstm(
+            i, f, candidate, o, before, activation=self.candidate, peep=peep, norm=self.norm_c
+        )
         if watching():
-            names = ("input_gate", "forget_gate", "candidate", "output_gate", "cell", "hidden")
-            for name, value in zip(names, (i, f, candidate, o, c, h), strict=True):
-                record(name, value)
-        return h, (h, c)
+            equations.show(new)
+        return new.hidden, (new.hidden, new.cell)
 
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None

@@ -13,12 +13,10 @@ import torch
 from torch import Tensor
 
 from weft.nn.activations import SLOPE, activate
+from weft.nn.kernels.cells.form import ACTIVATIONS
 from weft.nn.kernels.cells.products import Products, graph_or, plain_forward
 from weft.nn.kernels.cells.rows import Sorted, sort
 
-ACTIVATIONS = {"elman": "tanh", "relu": "relu"} | {
-    f"elman_{name}": name for name in ("sigmoid", "leaky_relu", "elu", "modrelu")
-}
 CELLS = (*ACTIVATIONS, "gru", "gru_before", "peephole")
 
 sigmoid_slope = torch.ops.aten.sigmoid_backward.grad_input  # (grad, y, grad_input=out): grad y (1 - y)

@@ -1,4 +1,4 @@
-"""What a recurrence computed by Triton looks like. Read next: layer.py."""
+"""The forms of a recurrence: which equation, which activation. Read next: steps.py; triton/layer.py."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from torch import Tensor
 class Recurrence(NamedTuple):
     """What is computed.
 
-    kind: elman, lstm, gru (reset after the product) or gru_before.
+    kind: elman, lstm, coupled, gru (reset after the product) or gru_before.
     name: the activation of h, or of the candidate.
     peephole: whether the LSTM's gates see their own unit's c.
     """
@@ -27,3 +27,17 @@ class Norms(NamedTuple):
 
     gates: Tensor
     other: Tensor | None = None
+
+
+ACTIVATIONS = {"elman": "tanh", "relu": "relu"} | {
+    f"elman_{name}": name for name in ("sigmoid", "leaky_relu", "elu", "modrelu")
+}
+
+FORMS = {
+    "lstm": Recurrence("lstm"),
+    "peephole": Recurrence("lstm", peephole=True),
+    "coupled": Recurrence("coupled"),
+    "gru": Recurrence("gru"),
+    "gru_before": Recurrence("gru_before"),
+} | {cell: Recurrence("elman", name) for cell, name in ACTIVATIONS.items()}
+"""By the names that kernels have for cells."""

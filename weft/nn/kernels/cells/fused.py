@@ -8,21 +8,13 @@ from torch import Tensor
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import triton
-from weft.nn.kernels.cells.backward import ACTIVATIONS
-from weft.nn.kernels.cells.form import Norms, Recurrence
+from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
 from weft.nn.kernels.linear import linear
-
-FORMS = {
-    "lstm": Recurrence("lstm"),
-    "peephole": Recurrence("lstm", peephole=True),
-    "gru": Recurrence("gru"),
-    "gru_before": Recurrence("gru_before"),
-} | {cell: Recurrence("elman", name) for cell, name in ACTIVATIONS.items()}
 
 
 def why_not(cell: str, x: Tensor) -> str:
     """Why Triton cannot compute a cell's layer over x; "" if it can."""
-    if cell not in FORMS:
+    if cell == "coupled":
         return "there is no such kernel: on a GPU cuDNN serves"
     if choice.traced():
         return "it cannot be traced"

@@ -1,14 +1,18 @@
-"""Recurrent layers as a plain loop over steps: twin of the other ways, and what serves where torch traces.
+"""Recurrent layers as a plain loop over steps: twin of every other way, and what serves where torch traces.
 
-It may be derived any number of times. Read next: written.py.
+It may be derived any number of times. Read next: ../equations.py, backward.py.
 """
 
 import torch
 from torch import Tensor
 
 from weft.nn.activations import activate, modrelu
+from weft.nn.kernels import equations
+from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
 from weft.nn.kernels.cells.rows import Sorted
 from weft.nn.kernels.linear import linear
+
+EPSILON = 1e-5  # as nn/cells/initial.py has it
 
 
 def run(
@@ -23,11 +27,35 @@ def run(
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """A layer; see compiled.run. cell: lstm, peephole, coupled, gru, gru_before, elman, relu or elman_*."""
-    ys = []
     inside = cell == "elman_modrelu"
-    extra = bias if inside else extra
-    for t, inputs in enumerate(linear(x, weight_x, None if inside else bias).unbind(1)):
-        new_h, new_c = _step(cell, inputs, h, c, weight_h, extra)
+    z = linear(x, weight_x, None if inside else bias)
+    return loop(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
+
+
+def loop(
+    form: Recurrence,
+    z: Tensor,
+    h: Tensor,
+    c: Tensor | None,
+    weight: Tensor,
+    extra: Tensor | None,
+    norms: Norms | None,
+    mask: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """A layer whose products with the input are done; see triton/layer.run.
+
+    Args:
+        form: what is computed.
+        z: [B, T, G H] W x + b of all gates.
+        h, c: [B, H] the state before.
+        weight: [G H, H].
+        extra: peephole weights [3, H], the GRU's inner bias, or modReLU's; else None.
+        norms: gains of a normalised cell.
+        mask: [B, T] bool, or None.
+    """
+    ys = []
+    for t, inputs in enumerate(z.unbind(1)):
+        new_h, new_c = _step(form, inputs, h, c, weight, extra, norms)
         y = new_h
         if mask is not None:
             real = mask[:, t, None]
@@ -62,32 +90,67 @@ def derived(
 
 
 def _step(
-    cell: str, inputs: Tensor, h: Tensor, c: Tensor | None, weight: Tensor, extra: Tensor | None
+    form: Recurrence,
+    inputs: Tensor,
+    h: Tensor,
+    c: Tensor | None,
+    weight: Tensor,
+    extra: Tensor | None,
+    norms: Norms | None,
 ) -> tuple[Tensor, Tensor | None]:
+    gain, other = (None, None) if norms is None else norms
     if c is None:
-        return _without_c(cell, inputs, h, weight, extra), None
-    gates = (inputs + linear(h, weight)).chunk(3 if cell == "coupled" else 4, -1)
-    if cell == "coupled":
-        f, candidate, o = gates[0].sigmoid(), gates[1].tanh(), gates[2]
-        c = f * c + (1 - f) * candidate
+        return _without_c(form, inputs, h, weight, extra, gain, other), None
+    count = 3 if form.kind == "coupled" else 4
+    gates = (inputs + _normed(linear(h, weight), gain, count)).chunk(count, -1)
+
+    def norm(c: Tensor) -> Tensor:
+        return _normed(c, other, 1)
+
+    if form.kind == "coupled":
+        new = equations.coupled(*gates, c, activation=form.name, norm=norm)
+    elif extra is None:
+        new = equations.lstm(*gates, c, activation=form.name, norm=norm)
     else:
-        i, f, candidate, o = gates
-        if extra is not None:
-            i, f = i + extra[0] * c, f + extra[1] * c
-        c = f.sigmoid() * c + i.sigmoid() * candidate.tanh()
-        o = o if extra is None else o + extra[2] * c
-    return o.sigmoid() * c.tanh(), c
+        (i, f, candidate, o), (p_i, p_f, p_o) = gates, extra
+        new = equations.lstm(
+            i + p_i * c, f + p_f * c, candidate, o, c, activation=form.name, peep=lambda c: p_o * c, norm=norm
+        )
+    return new.hidden, new.cell
 
 
-def _without_c(cell: str, inputs: Tensor, h: Tensor, weight: Tensor, extra: Tensor | None) -> Tensor:
-    size = h.shape[1]
-    if cell.startswith("elman") or cell == "relu":
+def _without_c(
+    form: Recurrence,
+    inputs: Tensor,
+    h: Tensor,
+    weight: Tensor,
+    extra: Tensor | None,
+    gain: Tensor | None,
+    other: Tensor | None,
+) -> Tensor:
+    if form.kind == "elman":
         energy = inputs + linear(h, weight)
-        if cell == "elman_modrelu" and extra is not None:
-            return modrelu(energy, extra)
-        return activate(energy, "tanh" if cell == "elman" else cell.removeprefix("elman_"))
+        return activate(energy, form.name) if extra is None else modrelu(energy, extra)
+    size = h.shape[1]
+    gates, candidate = inputs.split([2 * size, size], -1)
     weight_g, weight_n = weight.split([2 * size, size])
-    r, u = (inputs[:, : 2 * size] + linear(h, weight_g)).sigmoid().chunk(2, -1)
-    inner = linear(r * h, weight_n) if cell == "gru_before" else r * linear(h, weight_n, extra)
-    candidate = (inputs[:, 2 * size :] + inner).tanh()
-    return u * h + (1 - u) * candidate
+    if form.kind == "gru" and gain is not None:
+        product, inner = _normed(linear(h, weight), gain, 3).split([2 * size, size], -1)
+    else:
+        product, inner = _normed(linear(h, weight_g), gain, 2), None
+
+    def reset(r: Tensor) -> Tensor:
+        if form.kind == "gru_before":
+            return _normed(linear(r * h, weight_n), other, 1)
+        return r * (linear(h, weight_n, extra) if inner is None or extra is None else inner + extra)
+
+    return equations.gru(gates + product, candidate, reset, h, activation=form.name).hidden
+
+
+def _normed(z: Tensor, gain: Tensor | None, gates: int) -> Tensor:
+    """Layer normalisation of each gate."""
+    if gain is None:
+        return z
+    apart = z.unflatten(-1, (gates, -1))
+    centred = apart - apart.mean(-1, keepdim=True)
+    return (centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + EPSILON)).flatten(-2) * gain

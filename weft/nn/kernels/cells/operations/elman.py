@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from weft.nn.kernels.cells.backward import ACTIVATIONS
+from weft.nn.kernels.cells.form import ACTIVATIONS
 from weft.nn.kernels.cells.held import hold_last
 from weft.nn.kernels.cells.layer import Given, run
 from weft.nn.kernels.choice import Cells

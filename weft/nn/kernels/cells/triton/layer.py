@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels.cells.form import Norms, Recurrence
-from weft.nn.kernels.cells.plain import plain
 from weft.nn.kernels.cells.products import Products
 from weft.nn.kernels.cells.rows import Sorted, sort
+from weft.nn.kernels.cells.steps import loop
 from weft.nn.kernels.cells.triton import recurrences
 
 
@@ -103,7 +103,9 @@ def _again(
     """The gradients as a graph, by the plain loop."""
     wanted = [t for t in given if t is not None and t.requires_grad]
     with torch.enable_grad():
-        y, h, c = plain(form, *given, rows.mask())  # type: ignore[arg-type]
+        z, h, c, weight, extra, gain, other = given
+        norms = None if gain is None else Norms(gain, other)
+        y, h, c = loop(form, z, h, c, weight, extra, norms, rows.mask())  # type: ignore[arg-type]
         ends, by = [y, h, c][: 2 + (c is not None)], [dy.transpose(0, 1), dh, dc][: 2 + (c is not None)]
         found = iter(torch.autograd.grad(ends, wanted, by, create_graph=True, allow_unused=True))
     return tuple(next(found) if t is not None and t.requires_grad else None for t in given)
