@@ -51,7 +51,5 @@ def test_a_row_without_a_real_position_is_refused() -> None:
     masks.check(MASK)
     empty = MASK.clone()
     empty[1] = False
-    with pytest.raises(
-        ShapeError, match=r"^source mask: row 1 has no real position; give each row at least one$"
-    ):
+    with pytest.raises(ShapeError, match=r"^source mask: "):
         masks.check(empty, what="source mask")

@@ -177,7 +177,5 @@ def test_one_table_serves_source_target_and_output() -> None:
 def test_a_source_without_a_word_is_refused() -> None:
     mask = batch().source_mask.clone()
     mask[3] = False
-    with pytest.raises(
-        ShapeError, match="source mask: row 3 has no real position; give each row at least one"
-    ):
+    with pytest.raises(ShapeError, match="source mask: "):
         ready(rnn).start(batch().source, mask)

@@ -15,9 +15,9 @@ def test_a_shape_that_fits_passes() -> None:
 @pytest.mark.parametrize(
     ("shape", "sizes", "sentence"),
     [
-        ((2, 3), (2, 5), r"^x: shape \[2, 3\] came, \[2, 5\] is needed$"),
-        ((2, 3), (None, None, 3), r"^x: shape \[2, 3\] came, \[any, any, 3\] is needed$"),
-        ((0,), (1,), r"^x: shape \[0\] came, \[1\] is needed$"),
+        ((2, 3), (2, 5), r"^x: .*\[2, 5\], got .*\[2, 3\]"),
+        ((2, 3), (None, None, 3), r"^x: .*\[any, any, 3\], got .*\[2, 3\]"),
+        ((0,), (1,), r"^x: .*\[1\], got .*\[0\]"),
     ],
 )
 def test_a_shape_that_does_not_fit_is_named(shape: tuple, sizes: tuple, sentence: str) -> None:

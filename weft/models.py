@@ -79,11 +79,13 @@ class Generator(nn.Module):
         super().__init__()
         check_choice("prompt", prompt, Prompt)
         if encoder is not None and prompt != "ignored":
-            raise ConfigError(f"prompt: {prompt} came with an encoder, which reads the source; leave one out")
+            raise ConfigError(
+                f"prompt: expected none beside an encoder, which reads the source, got {prompt}"
+            )
         if decoder.copies != head.copies:
             name = "one that copies" if decoder.copies else "one that does not copy"
             raise ConfigError(
-                f"decoder: {name} came, which this model's output layer does not fit; "
+                f"decoder: {name} does not fit this model's output layer; "
                 "use: pointer is for the tasks translate and summarise"
             )
         self.prompt = prompt

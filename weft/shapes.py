@@ -30,7 +30,7 @@ def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
     )
     if not fits:
         need = ", ".join("any" if size is None else str(size) for size in sizes)
-        raise ShapeError(f"{name}: shape {list(tensor.shape)} came, [{need}] is needed")
+        raise ShapeError(f"{name}: expected [{need}], got shape {list(tensor.shape)}")
 
 
 def check_choice(name: str, value: str, choices: Any) -> None:
@@ -49,4 +49,4 @@ def check_choice(name: str, value: str, choices: Any) -> None:
         >>> check_choice("norm", "before", Literal["before", "after"])
     """
     if value not in get_args(choices):
-        raise ConfigError(f"{name}: {value!r} came, one of {', '.join(get_args(choices))} is needed")
+        raise ConfigError(f"{name}: expected one of {', '.join(get_args(choices))}, got {value!r}")

@@ -212,11 +212,11 @@ def test_given_captions_are_scored_and_runs_write_together(run: Path, tmp_path: 
     scored_alike(run, found, tmp_path, "--split", "valid")
     valid = run.parent / "valid.tsv"
     assert weft("predict", run, valid, "--ensemble", run).lines == weft("predict", run, valid).lines
-    both = weft("evaluate", run, "--split", "valid", "--ensemble", run)
-    assert (
-        both.code == 0
-        and both.out.splitlines()[1:-1] == (weft("evaluate", run, "--split", "valid").out.splitlines()[1:-1])
-    )
+    said = [
+        [line for line in weft("evaluate", run, "--split", "valid", *more).lines if "pictures/s" not in line]
+        for more in (("--ensemble", run), ())
+    ]
+    assert said[0][1:] == said[1][1:] and len(said[0]) > 3
     other = tmp_path / "other"
     changes = (f"data.folder={run.parent}", "training.max_updates=1", "data.size=8")
     assert weft("train", run.parent / "recipe.yaml", "--run", other, *changes).code == 0

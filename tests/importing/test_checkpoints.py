@@ -206,9 +206,9 @@ def changed(path: Path, **settings: Any) -> Path:
             r"12 tensors are not part of the model .* and 9 more\)",
         ),
         ({"n_head": 5}, ShapeError, "5 heads do not divide the width 12; take a divisor of 12"),
-        ({"model_type": "mamba"}, ConfigError, "model_type: mamba came, Weft imports gpt2, bert, marian"),
-        ({"activation_function": "selu"}, ConfigError, "activation_function: selu came, Weft imports relu"),
-        ({"scale_attn_by_inverse_layer_idx": True}, ConfigError, "layer_idx: True came, Weft imports False"),
+        ({"model_type": "mamba"}, ConfigError, "model_type: .*mamba"),
+        ({"activation_function": "selu"}, ConfigError, "activation_function: .*selu"),
+        ({"scale_attn_by_inverse_layer_idx": True}, ConfigError, "layer_idx: .*True"),
         ({"n_embd": None}, CheckpointError, "config.json: has no 'n_embd'; is it the one of this checkpoint"),
     ],
 )

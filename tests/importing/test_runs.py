@@ -213,8 +213,8 @@ def test_what_becomes_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "model.safetensors: is missing" in refused(str(tmp_path), "--run", str(tmp_path / "run"))
     (tmp_path / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     said = refused(str(tmp_path), "--run", str(tmp_path / "run"))
-    assert "model_type: vit came, marian, bart, gpt2 become runs" in said
+    assert "model_type: " in said and "got vit" in said
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart"}), "utf-8")
     said = refused(str(tmp_path), "--run", str(tmp_path / "run"), "--source", "en")
-    assert "a bart needs --source and --target; en and None came" in said
+    assert "a bart needs --source and --target, got en and None" in said
     assert not (tmp_path / "run").exists()

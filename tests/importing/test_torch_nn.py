@@ -66,11 +66,11 @@ def test_a_transformer_encoder_gives_the_same(first: bool, activation: str, last
 
 
 def test_what_cannot_be_imported_is_said() -> None:
-    with pytest.raises(ConfigError, match="Conv1d came; RNN, LSTM, GRU, MultiheadAttention and"):
+    with pytest.raises(ConfigError, match="Conv1d"):
         from_torch(nn.Conv1d(1, 1, 1))
-    with pytest.raises(ConfigError, match="proj_size: 3 came, an LSTM without projection is needed"):
+    with pytest.raises(ConfigError, match="proj_size: "):
         from_torch(nn.LSTM(2, 5, proj_size=3))
-    with pytest.raises(ConfigError, match="bias_k, add_zero_attn or keys and values of different widths"):
+    with pytest.raises(ConfigError, match="without bias_k"):
         from_torch(nn.MultiheadAttention(6, 2, add_bias_kv=True))
 
 

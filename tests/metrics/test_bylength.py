@@ -48,10 +48,10 @@ def test_length_may_be_measured_otherwise():
 
 @pytest.mark.parametrize("edges", [(), (10, 10), (20, 10)])
 def test_edges_that_do_not_rise_are_refused(edges):
-    with pytest.raises(ConfigError, match="give one or more that rise"):
+    with pytest.raises(ConfigError, match="rising edges"):
         by_length(Accuracy(), ["a"], ["a"], ["a"], edges=edges)
 
 
 def test_unequal_sources_are_refused():
-    with pytest.raises(DataError, match="1 sources and 2 references came"):
+    with pytest.raises(DataError, match="1 sources and 2 references"):
         by_length(Accuracy(), ["a", "b"], ["a", "b"], ["a"])

@@ -80,10 +80,10 @@ def test_the_signature_is_text_without_line_ends_before_and_after_scoring(metric
 @pytest.mark.parametrize(
     ("hypotheses", "references", "sources", "said"),
     [
-        (["a"] * 3, ["a"] * 2, None, "3 hypotheses and 2 references came; give one reference"),
-        ([], [], None, "0 hypotheses and 0 references came; a score needs"),
-        (["a", "b"], ["", " "], None, "2 hypotheses and 2 references came, every reference empty"),
-        (["a"], ["a"], ["s", "t"], "2 sources and 1 references came"),
+        (["a"] * 3, ["a"] * 2, None, "3 hypotheses and 2 references"),
+        ([], [], None, "0 hypotheses and 0 references"),
+        (["a", "b"], ["", " "], None, "2 hypotheses and 2 references"),
+        (["a"], ["a"], ["s", "t"], "2 sources and 1 references"),
     ],
 )
 def test_sets_that_do_not_compare_are_refused_with_both_counts(metric, hypotheses, references, sources, said):

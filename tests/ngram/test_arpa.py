@@ -60,7 +60,7 @@ def test_back_off_is_what_the_format_says() -> None:
     ("change", "sentence"),
     [
         (("-0.3\ta b", "-0.3\ta z"), "toy: 2-grams: the word 'z' is none of its 1-grams"),
-        (("ngram 2=3", "ngram 2=4"), "toy: 3 2-grams came, its head says 4"),
+        (("ngram 2=3", "ngram 2=4"), "toy: expected 4 2-grams"),
         (("-0.4\tb", "x\tb"), "toy:17: .* is no line of an ARPA file .could not"),
         (("-0.4\tb </s>", "-0.4"), "toy:17: '-0.4' is no line of an ARPA file .1 columns for a 2-gram"),
         (("\\end\\", ""), "toy: no whole ARPA file"),
@@ -76,7 +76,7 @@ def test_words_that_could_not_be_read_back_are_refused() -> None:
     model = kneser_ney(flat(text()), size=SIZE, order=2, start=START, never=[PAD])
     with pytest.raises(DataError, match="holds white space"):
         list(write(model, [*WORDS[:-1], "new york"]))
-    with pytest.raises(DataError, match="3 words came for 11 tokens"):
+    with pytest.raises(DataError, match="11 words"):
         list(write(model, WORDS[:3]))
     assert END == 1
 

@@ -17,20 +17,20 @@ from weft.nn.encoders.transformer import TransformerEncoder
     [
         (
             lambda: Elman(2, 3, activation="softmax"),
-            "activation: 'softmax' came, one of tanh, sigmoid, relu",
+            "activation: .*'softmax'",
         ),
-        (lambda: GRU(2, 3, reset="never"), "reset: 'never' came, one of after, before"),
+        (lambda: GRU(2, 3, reset="never"), "reset: .*'never'"),
         (
             lambda: RecurrentEncoder(2, sizes=(3,), join="product"),
-            "join: 'product' came, one of concatenate, mean, sum, learned",
+            "join: .*'product'",
         ),
         (lambda: RecurrentEncoder(2, sizes=(3, 0)), "needs a size for each layer"),
-        (lambda: RecurrentDecoder(2, RecurrentEncoder(2), enters="early"), "enters: 'early' came"),
-        (lambda: RecurrentDecoder(2, RecurrentEncoder(2), bridge="top"), "bridge: 'top' came"),
-        (lambda: TransformerEncoder(2, norm="none"), "norm: 'none' came, one of before, after"),
-        (lambda: TransformerEncoder(2, activation="tanh"), "activation: 'tanh' came"),
-        (lambda: TransformerEncoder(2, positions="polar"), "positions: 'polar' came, one of sinusoidal"),
-        (lambda: TransformerEncoder(2, norm_kind="batch"), "norm_kind: 'batch' came, one of layer, rms"),
+        (lambda: RecurrentDecoder(2, RecurrentEncoder(2), enters="early"), "enters: .*'early'"),
+        (lambda: RecurrentDecoder(2, RecurrentEncoder(2), bridge="top"), "bridge: .*'top'"),
+        (lambda: TransformerEncoder(2, norm="none"), "norm: .*'none'"),
+        (lambda: TransformerEncoder(2, activation="tanh"), "activation: .*'tanh'"),
+        (lambda: TransformerEncoder(2, positions="polar"), "positions: .*'polar'"),
+        (lambda: TransformerEncoder(2, norm_kind="batch"), "norm_kind: .*'batch'"),
     ],
 )
 def test_an_unknown_word_is_refused(make: Callable[[], object], sentence: str) -> None:

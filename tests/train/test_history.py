@@ -126,7 +126,7 @@ def test_defaults_need_only_an_end() -> None:
 
 
 def test_a_device_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ConfigError, match="'toaster' came, auto, cpu or cuda"):
+    with pytest.raises(ConfigError, match="toaster"):
         devices.choose("toaster")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="torch sees no GPU here"):

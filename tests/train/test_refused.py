@@ -46,7 +46,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_metric_is_refused_before_anything_happens(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'bleu' came, but this task is scored by loss, score"):
+    with pytest.raises(ConfigError, match="bleu"):
         train(Task(), tmp_path / "run", settings(metric="bleu"), quiet(tmp_path))
     assert not (tmp_path / "run").exists()
 

@@ -57,9 +57,11 @@ class LabelledText:
 
     Example:
         >>> from pathlib import Path
-        >>> Path("q.label").write_bytes("NUM:dist How far ?".encode())
-        18
-        >>> [(one.label, one.text) for one in LabelledText("q.label", labels="coarse")]
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "q.label")
+        ...     _ = path.write_bytes(b"NUM:dist How far ?")
+        ...     [(one.label, one.text) for one in LabelledText(path, labels="coarse")]
         [('NUM', 'How far ?')]
     """
 

@@ -43,8 +43,8 @@ def bound(steps: Trace) -> Bound:
     cell = steps.place.cell
     if not isinstance(cell, Elman):
         raise ConfigError(
-            f"{steps.place.name}: a {type(cell).__name__} came, the bound holds for the plain (elman) cell; "
-            "ask for the measured reach instead"
+            f"{steps.place.name}: expected a plain (elman) cell, got {type(cell).__name__}; "
+            "the bound holds for no other, so ask for the measured reach"
         )
     longest = sigma_max(cell.weight_h)
     last = cell.step(steps.x[:, -1], steps.states[-1])[1]
@@ -83,7 +83,7 @@ def slopes(activation: str, h: Tensor) -> Tensor:
         return (h != 0).to(h.dtype)
     if activation == "maxout":
         return torch.ones_like(h)
-    raise ConfigError(f"{activation!r} came, slopes are known of {', '.join(STEEPEST)}; choose one of them")
+    raise ConfigError(f"activation: expected one of {', '.join(STEEPEST)}, got {activation!r}")
 
 
 def scalar_reach(weight: float, slopes: Tensor) -> Tensor:

@@ -47,8 +47,9 @@ class Foreign(NamedTuple):
             value = self.config.get(name)
             if isinstance(value, int) and not 0 <= value <= self.largest:
                 raise CheckpointError(
-                    f"{self.path / 'config.json'}: {name}: {str(value)[:20]} came, no tensor of it "
-                    f"has more than {self.largest} rows or columns; is it the one that belongs to it?"
+                    f"{self.path / 'config.json'}: {name}: expected at most {self.largest}, the largest "
+                    f"side of its tensors, got {str(value)[:20]}; "
+                    "is this config.json of the same checkpoint?"
                 )
             if value is not None:
                 return value
@@ -67,12 +68,12 @@ class Foreign(NamedTuple):
         """Refuse a setting that would compute something else than is built here.
 
         Raises:
-            ConfigError: with what came and what is supported.
+            ConfigError: with what was found and what is supported.
         """
-        came = self.config.get(name, values[0])
-        if came not in values:
+        found = self.config.get(name, values[0])
+        if found not in values:
             known = ", ".join(map(str, values))
-            raise ConfigError(f"{self.path / 'config.json'}: {name}: {came} came, Weft imports {known}")
+            raise ConfigError(f"{self.path / 'config.json'}: {name}: expected one of {known}, got {found}")
 
 
 def read(path: Path) -> Foreign:

@@ -34,8 +34,8 @@ def import_model(path: str | Path) -> Generator | Predictor:
     name = foreign.setting("model_type")
     if not isinstance(name, str) or name not in FAMILIES:
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: model_type: {str(name)[:60]} came, Weft imports "
-            f"{', '.join(FAMILIES)}"
+            f"{foreign.path / 'config.json'}: model_type: expected one of "
+            f"{', '.join(FAMILIES)}, got {str(name)[:60]}"
         )
     return built(foreign)
 

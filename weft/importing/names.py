@@ -27,9 +27,10 @@ def activation(foreign: Foreign, *names: str) -> Activation:
     """
     word = foreign.setting(*names)
     if word not in ACTIVATIONS:
-        came = str(word)[:80]
+        found = str(word)[:80]
         raise ConfigError(
-            f"{foreign.path / 'config.json'}: {names[0]}: {came} came, Weft imports {', '.join(ACTIVATIONS)}"
+            f"{foreign.path / 'config.json'}: {names[0]}: expected one of "
+            f"{', '.join(ACTIVATIONS)}, got {found}"
         )
     return ACTIVATIONS[word]
 

@@ -57,12 +57,12 @@ def import_run(
     family = foreign.setting("model_type")
     if family not in RUNS:
         raise ConfigError(
-            f"{directory / 'config.json'}: model_type: {family} came, {', '.join(RUNS)} become runs; from "
-            "Python weft.importing.families.import_model gives the model of " + ", ".join(FAMILIES)
+            f"{directory / 'config.json'}: model_type: expected one of {', '.join(RUNS)}, got {family}; "
+            "from Python, weft.importing.families.import_model reads " + ", ".join(FAMILIES)
         )
     if (family == "gpt2") != (source is None and target is None) or (source is None) != (target is None):
         need = "takes neither --source nor --target" if family == "gpt2" else "needs --source and --target"
-        raise ConfigError(f"{directory}: a {family} {need}; {source} and {target} came")
+        raise ConfigError(f"{directory}: a {family} {need}, got {source} and {target}")
     if run.exists():
         raise ConfigError(f"{run}: is there already; choose another directory with --run")
     theirs = built(foreign)

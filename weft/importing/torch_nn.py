@@ -37,14 +37,14 @@ def from_torch(module: nn.Module) -> Stack | MultiHead | TransformerEncoder:
     if isinstance(module, nn.TransformerEncoder):
         return _encoder(module)
     raise ConfigError(
-        f"{type(module).__name__} came; RNN, LSTM, GRU, MultiheadAttention and TransformerEncoder "
-        "of torch.nn can be imported"
+        "expected an RNN, LSTM, GRU, MultiheadAttention or TransformerEncoder of torch.nn, "
+        f"got {type(module).__name__}"
     )
 
 
 def _recurrent(theirs: nn.RNNBase) -> Stack:
     if theirs.proj_size:
-        raise ConfigError(f"proj_size: {theirs.proj_size} came, an LSTM without projection is needed")
+        raise ConfigError(f"proj_size: expected an LSTM without projection, got {theirs.proj_size}")
     activation = "relu" if theirs.mode == "RNN_RELU" else "tanh"
 
     def cell(in_size: int, size: int) -> Elman | LSTM | GRU:
@@ -79,8 +79,8 @@ def _recurrent(theirs: nn.RNNBase) -> Stack:
 def _heads(theirs: nn.MultiheadAttention) -> MultiHead:
     if theirs.bias_k is not None or theirs.add_zero_attn or theirs.kdim != theirs.vdim:
         raise ConfigError(
-            "an attention with bias_k, add_zero_attn or keys and values of different widths came; "
-            "one without is needed"
+            "expected an attention without bias_k and add_zero_attn, whose keys and values have one width; "
+            "this one cannot be imported"
         )
     size, has_bias = theirs.embed_dim, theirs.in_proj_bias is not None
     heads = MultiHead(size, theirs.num_heads, memory_size=theirs.kdim, dropout=theirs.dropout, bias=has_bias)
@@ -103,7 +103,7 @@ def _encoder(theirs: nn.TransformerEncoder) -> TransformerEncoder:
     first = theirs.layers[0]
     word = getattr(first.activation, "__name__", type(first.activation).__name__).lower()
     if word not in ("relu", "gelu"):
-        raise ConfigError(f"activation: {word} came, relu or gelu is needed")
+        raise ConfigError(f"activation: expected relu or gelu, got {word}")
     encoder = TransformerEncoder(
         first.self_attn.embed_dim,
         size=first.self_attn.embed_dim,

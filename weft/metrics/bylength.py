@@ -54,9 +54,7 @@ def by_length(
     Source: the lengths are those of Bahdanau et al. 2014, figure 2, in bins.
     """
     if not edges or list(edges) != sorted(set(edges)):
-        raise ConfigError(
-            f"by length: edges {list(edges)} came; give one or more that rise, such as 10, 20, 30"
-        )
+        raise ConfigError(f"by length: expected rising edges such as 10, 20, 30, got {list(edges)}")
     check_lines(hypotheses, references, sources)
     statistics = metric.statistics(hypotheses, references, sources)
     bins = np.searchsorted(edges, [length(line) for line in sources])  # edges[k-1] < length <= edges[k]

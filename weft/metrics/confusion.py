@@ -31,7 +31,10 @@ def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequ
         [[1, 0], [1, 1]]
     """
     if len(hypotheses) != len(references):
-        raise DataError(f"confusion: {len(hypotheses):,} answers and {len(references):,} references came")
+        raise DataError(
+            "confusion: expected as many answers as references, "
+            f"got {len(hypotheses):,} and {len(references):,}"
+        )
     number = {label: place for place, label in enumerate(labels)}
     matrix = np.zeros((len(labels), len(labels)), dtype=np.int64)
     rows = [number[label] for label in references]

@@ -114,15 +114,15 @@ def check_lines(
     Raises:
         DataError: with the counts.
     """
-    counts = f"{len(hypotheses):,} hypotheses and {len(references):,} references came"
+    counts = f"got {len(hypotheses):,} hypotheses and {len(references):,} references"
     if len(hypotheses) != len(references):
-        raise DataError(f"{counts}; give one reference for each hypothesis, in the same order")
+        raise DataError(f"expected one reference for each hypothesis, {counts}")
     if not hypotheses:
-        raise DataError(f"{counts}; a score needs at least one of each")
+        raise DataError(f"expected at least one of each, {counts}")
     if not any(line.strip() for line in references):
-        raise DataError(f"{counts}, every reference empty; give references with text")
+        raise DataError(f"expected references with text, {counts}, every reference empty")
     if sources is not None and len(sources) != len(references):
         raise DataError(
-            f"{len(sources):,} sources and {len(references):,} references came; "
-            "give one source for each reference"
+            "expected one source for each reference, "
+            f"got {len(sources):,} sources and {len(references):,} references"
         )

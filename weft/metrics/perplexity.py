@@ -26,7 +26,7 @@ def perplexity(total: float, count: int, *, unit: str = "target token with </s>"
         8.0
     """
     if count < 1:
-        raise DataError(f"perplexity: {count} tokens came, at least 1 is needed; give data that is not empty")
+        raise DataError(f"perplexity: expected at least 1 token, got {count}")
     mean = total / count
     value = math.exp(mean) if mean < 700 else math.inf  # e^709 is the largest float64
     return Score("perplexity", value, f"unit:{unit}|log:e|smoothing:none", count, higher_is_better=False)

@@ -43,7 +43,7 @@ def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
         DataError: words that could not be read back.
     """
     if len(words) != model.size:
-        raise DataError(f"{len(words)} words came for {model.size} tokens; give one each")
+        raise DataError(f"expected {model.size} words, one for each token, got {len(words)}")
     wrong = next((word for word in words if word != "".join(word.split())), None)
     if wrong is not None:
         raise DataError(
@@ -162,7 +162,9 @@ def _sections(lines: Iterable[str], name: str) -> list[tuple[int, list[Row]]]:
         raise DataError(f"{name}: no whole ARPA file (from \\1-grams: to \\end\\); copy it again")
     for order, rows in found:
         if promised.get(order) != len(rows):
-            raise DataError(f"{name}: {len(rows)} {order}-grams came, its head says {promised.get(order)}")
+            raise DataError(
+                f"{name}: expected {promised.get(order)} {order}-grams as its header says, got {len(rows)}"
+            )
     return found
 
 

@@ -55,7 +55,7 @@ def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: 
         True
     """
     if order < 1:
-        raise ConfigError(f"order: {order} came, at least 1 is needed")
+        raise ConfigError(f"order: expected at least 1, got {order}")
     levels = count(tokens, size=size, order=order, start=start)
     seen = adjusted(levels)
     found = [discounts(counts) for counts in seen]

@@ -94,7 +94,7 @@ class NGram:
             ShapeError: rows are no matrix.
         """
         if rows.ndim != 2:
-            raise ShapeError(f"contexts: shape {list(rows.shape)} came, [rows, tokens] is needed")
+            raise ShapeError(f"contexts: expected [rows, tokens], got shape {list(rows.shape)}")
         out = np.repeat(self.orders[0].logp[None], len(rows), 0)
         for length, numbers in enumerate(self.contexts(rows)[1:], 1):
             grams = self.orders[length]

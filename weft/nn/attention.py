@@ -64,8 +64,8 @@ class Attention(nn.Module):
         check_choice("weights", weights, Weights)
         if shared and (key_size is None or value_size is not None):
             raise ConfigError(
-                f"shared: projected keys that serve as values need a key_size and no value_size, "
-                f"{key_size} and {value_size} came"
+                "shared: expected a key_size and no value_size for projected keys that serve as values, "
+                f"got {key_size} and {value_size}"
             )
         self.score = score
         self.weights: Weights = weights

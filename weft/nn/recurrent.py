@@ -177,7 +177,7 @@ def _run(cell: Cell, x: Tensor, state: State, mask: Tensor | None, cuts: Plan | 
 def _checked(states: tuple[State, ...], x: Tensor, layers: int) -> tuple[State, ...]:
     if len(states) != layers:
         raise ShapeError(
-            f"{len(states)} layers' states came for {layers} layers; give one for each, or none to start anew"
+            f"expected a state for each of {layers} layers, or none to start anew, got {len(states)}"
         )
     for layer, state in enumerate(states):
         for leaf in leaves(state):

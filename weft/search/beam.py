@@ -183,11 +183,11 @@ def beam(
 def _check(width: int, nbest: int, patience: float) -> float:
     """How many finished hypotheses are enough, after refusing what is out of range."""
     if width < 1:
-        raise ConfigError(f"width: {width} came; give at least 1 (1 is greedy)")
+        raise ConfigError(f"width: expected at least 1, got {width}")
     if not 1 <= nbest <= width:
-        raise ConfigError(f"nbest: {nbest} came with width {width}; give 1 to {width}, or widen the beam")
+        raise ConfigError(f"nbest: expected 1 to {width} (the beam width), got {nbest}")
     if not patience > 0:
-        raise ConfigError(f"patience: {patience} came; give a number above 0, 1 is usual")
+        raise ConfigError(f"patience: expected a number above 0 (usually 1), got {patience}")
     return max(nbest, math.ceil(patience * width)) if math.isfinite(patience) else math.inf
 
 

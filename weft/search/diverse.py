@@ -50,12 +50,12 @@ def diverse(
     """
     if groups < 1 or width % groups:
         raise ConfigError(
-            f"diverse: {groups} groups came for a beam of {width}; give a number that divides it"
+            f"diverse: expected a number of groups that divides the beam width {width}, got {groups}"
         )
     if not 0 <= strength < float("inf"):
-        raise ConfigError(f"diversity: {strength} came; give 0 or more nats")
+        raise ConfigError(f"diversity: expected 0 or more nats, got {strength}")
     if not 1 <= nbest <= width:
-        raise ConfigError(f"nbest: {nbest} came with width {width}; give 1 to {width}, or widen the beam")
+        raise ConfigError(f"nbest: expected 1 to {width} (the beam width), got {nbest}")
     size = width // groups
 
     def choose(logp: Tensor, base: Tensor, carried: Tensor, twins: Tensor) -> Choices:

@@ -35,9 +35,9 @@ def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
         tensor([[0.7500, 0.2500]])
     """
     if not steps:
-        raise ConfigError("ensemble: no model came; give at least one")
+        raise ConfigError("ensemble: expected at least one model, got none")
     if mean not in ("probability", "log"):
-        raise ConfigError(f"ensemble: mean {mean!r} came; give 'probability' or 'log'")
+        raise ConfigError(f"ensemble: expected 'probability' or 'log', got mean {mean!r}")
 
     def step(token: Tensor, states: tuple[State, ...]) -> tuple[Tensor, tuple[State, ...]]:
         answers = [one(token, state) for one, state in zip(steps, states, strict=True)]

@@ -23,14 +23,16 @@ def ban(logits: Tensor, tokens: Sequence[int]) -> Tensor:
 def temperature(logits: Tensor, degree: float) -> Tensor:
     """Divide by `degree`: below 1 sharper, above 1 flatter."""
     if not 0 < degree < float("inf"):
-        raise ConfigError(f"temperature: {degree} came; give a number above 0, or search greedily")
+        raise ConfigError(
+            f"temperature: expected a number above 0, got {degree}; for temperature 0 use greedy search"
+        )
     return logits if degree == 1 else logits / degree
 
 
 def top_k(logits: Tensor, k: int) -> Tensor:
     """Keep the k most probable tokens; of equal ones those with the lower ids."""
     if k < 1:
-        raise ConfigError(f"top_k: {k} came; give at least 1")
+        raise ConfigError(f"top_k: expected at least 1, got {k}")
     if k >= logits.shape[1]:
         return logits
     base = torch.zeros(len(logits), 1, dtype=torch.float64, device=logits.device)
@@ -44,7 +46,7 @@ def top_p(logits: Tensor, p: float) -> Tensor:
     Source: Holtzman et al. 2020, section 3.1 (nucleus sampling). Of equal tokens the lower ids go first.
     """
     if not 0 < p <= 1:
-        raise ConfigError(f"top_p: {p} came; give a number above 0 and at most 1")
+        raise ConfigError(f"top_p: expected a number above 0 and at most 1, got {p}")
     if p == 1:
         return logits
     ordered, index = logits.sort(dim=1, descending=True, stable=True)

@@ -39,9 +39,9 @@ def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
 def norm(length: int, alpha: float, kind: Normalisation = "length") -> float:
     """The norm of one length."""
     if not 0 <= alpha < float("inf"):
-        raise ConfigError(f"length_penalty: {alpha} came; give 0 (none) or more, 0.6 to 1 is usual")
+        raise ConfigError(f"length_penalty: expected 0 (none) or more, usually 0.6 to 1, got {alpha}")
     if kind == "length":
         return float(max(length, 1) ** alpha)
     if kind == "gnmt":
         return float(((5 + max(length, 1)) / 6) ** alpha)
-    raise ConfigError(f"normalisation: {kind!r} came; give 'length' or 'gnmt'")
+    raise ConfigError(f"normalisation: expected 'length' or 'gnmt', got {kind!r}")

@@ -41,8 +41,8 @@ def automaton(words: Sequence[Sequence[int]], device: torch.device | None = None
     """
     if any(not word for word in words) or len(words) > MOST_WORDS:
         raise ConfigError(
-            f"required words: {len(words)} came, {sum(not word for word in words)} of them empty; "
-            f"give at most {MOST_WORDS}, none of them empty"
+            f"required words: expected at most {MOST_WORDS}, none of them empty, got {len(words)} "
+            f"with {sum(not word for word in words)} empty"
         )
     places: dict[tuple[frozenset[int], int, int], int] = {(frozenset(), -1, 0): 0}
     edges: list[list[tuple[int, int]]] = []
@@ -95,7 +95,7 @@ def required(
     Source: Hokamp & Liu 2017, algorithm 1 (grid beam search).
     """
     if not 1 <= nbest <= width:
-        raise ConfigError(f"nbest: {nbest} came with width {width}; give 1 to {width}, or widen the beam")
+        raise ConfigError(f"nbest: expected 1 to {width} (the beam width), got {nbest}")
     where = automaton(words, first.device)
     limits = source_limits(max_length, first)
     if len(limits) and int(limits.min()) <= where.required:

@@ -74,7 +74,7 @@ def least_length(tokens: int, eos: int) -> Rule:
         ConfigError: below 0.
     """
     if tokens < 0:
-        raise ConfigError(f"min_length: {tokens} came; give 0 or more tokens")
+        raise ConfigError(f"min_length: expected 0 or more tokens, got {tokens}")
 
     def rule(logp: Tensor, written: Tensor) -> Tensor:
         if written.shape[1] >= tokens:
@@ -94,7 +94,7 @@ def no_repeat(size: int) -> Rule:
         ConfigError: below 1.
     """
     if size < 1:
-        raise ConfigError(f"no_repeat_ngram: {size} came; give at least 1, or leave it out")
+        raise ConfigError(f"no_repeat_ngram: expected at least 1, got {size}")
 
     def rule(logp: Tensor, written: Tensor) -> Tensor:
         if written.shape[1] < size:

@@ -53,7 +53,7 @@ def sample(
         ConfigError: a setting out of its range, or the step gives NaN.
     """
     if count < 1:
-        raise ConfigError(f"count: {count} came; give at least 1")
+        raise ConfigError(f"count: expected at least 1, got {count}")
     num_rows = len(first) * count
 
     def choose(logp: Tensor, rows: Tensor, time: int) -> tuple[Tensor, Tensor]:

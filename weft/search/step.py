@@ -28,16 +28,16 @@ def source_limits(max_length: int | Tensor, first: Tensor) -> Tensor:
     """The largest number of tokens that each source may get, eos counted: [B] int64.
 
     Raises:
-        ConfigError: a limit below 1, or as many limits as there are not sources.
+        ConfigError: a limit below 1, or another number of limits than sources.
     """
     limits = torch.as_tensor(max_length, dtype=torch.int64, device=first.device)
     if limits.dim() > 1 or (limits.dim() == 1 and len(limits) != len(first)):
         raise ConfigError(
-            f"max_length: shape {list(limits.shape)} came for {len(first)} sources; "
-            "give one number, or one a source"
+            f"max_length: expected one number, or one for each of {len(first)} sources, "
+            f"got shape {list(limits.shape)}"
         )
     if limits.numel() and int(limits.min()) < 1:
-        raise ConfigError(f"max_length: {int(limits.min())} came; give at least 1")
+        raise ConfigError(f"max_length: expected at least 1, got {int(limits.min())}")
     return limits.expand(len(first)).clone()
 
 
@@ -50,8 +50,7 @@ def checked_step(
     for name, symbol in (("eos", eos), *(("banned token", symbol) for symbol in banned)):
         if not 0 <= symbol < logp.shape[1]:
             raise ConfigError(
-                f"{name}: {symbol} came, but the step scores {logp.shape[1]} tokens; "
-                "give a token of the model's own vocabulary"
+                f"{name}: expected a token of the model's vocabulary, 0 to {logp.shape[1] - 1}, got {symbol}"
             )
     return logp, state
 
@@ -81,8 +80,8 @@ def check_best(best: Tensor, before: Tensor, time: int) -> None:
         )
     gain = float(best[row] - before[row])
     raise ConfigError(
-        f"search step {time}, row {row}: a log-probability of {gain:.4g} came, at most 0 is "
-        "needed; let the step return log_softmax of its logits"
+        f"search step {time}, row {row}: expected log-probabilities of at most 0, got {gain:.4g}; "
+        "let the step return log_softmax of its logits"
     )
 
 

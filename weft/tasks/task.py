@@ -5,6 +5,7 @@ predictor, evaluation, check, init, inspected, figure). shared/ holds what sever
 Read next: translate/task.py, the main job.
 """
 
+import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -116,7 +117,7 @@ class Task(ABC):
             constructor takes the objects under the same names. A section `decoding` holds what may be
             changed when a run is used: `weft predict RUN --set KEY=VALUE`.
         better: for each score of a validation, whether a higher or a lower one is better.
-        options: for the commands `predict`, `evaluate` and `inspect`, the names of those of their options that this
+        options: for the commands `predict`, `evaluate` and `inspect`, names of their options that this
             task understands; they arrive as a mapping with what the user gave.
         note: how the validation scores are computed, a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one; the model then has
@@ -264,20 +265,17 @@ class Task(ABC):
     def inspected(
         self, model: nn.Module, text: str | None, examples: "Examples", options: Mapping[str, Any] = {}
     ) -> "Inspected":
-        """What `weft inspect` shows of one input; here nothing but the text.
+        """What `weft inspect` shows of one input: by `inspected` in the file inspected.py beside this one.
 
-        Args:
-            model: trained, in evaluation mode.
-            text: the input; None for an example of the run's own.
-            examples: sources that the run was validated on.
-            options: those of `self.options["inspect"]` that the user gave.
-
-        Raises:
-            DataError: a text that the model cannot read.
+        `text` is None for an example of the run's own, one of `examples` that it was validated on.
         """
         from weft.tasks.shared.inspected.inspected import Inspected, checked
 
-        return Inspected(text="" if text is None else checked(text), answer="")
+        place = f"{type(self).__module__.rpartition('.')[0]}.inspected"
+        if importlib.util.find_spec(place) is None:
+            return Inspected(text="" if text is None else checked(text), answer="")
+        found: Inspected = importlib.import_module(place).inspected(self, model, text, examples, options)
+        return found
 
     def contextual(self, model: nn.Module) -> Contextual:
         """Words in context by a model of this task.

@@ -196,8 +196,8 @@ def read_model(path: Path) -> Model:
         raise CheckpointError(f"{path}: is no SentencePiece model ({error}); fetch it again") from error
     if kind != UNIGRAM or bytewise or behind or not spaces or any(sort == USER for _, _, sort in pieces):
         raise CheckpointError(
-            f"{path}: a SentencePiece model of another kind came (type {kind}); Weft reads unigram ones "
-            "without bytes, symbols of the user and spaces behind words"
+            f"{path}: expected a SentencePiece unigram model without byte fallback, user-defined symbols "
+            f"or suffix spaces, got type {kind}"
         )
     return model
 

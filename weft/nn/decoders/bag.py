@@ -74,7 +74,9 @@ class BagDecoder(Decoder):
         self.weighted = weights == "idf"
         size = in_size - self.weighted
         if size < 1 or max_length < 1:
-            raise ConfigError(f"in_size: {in_size} and max_length: {max_length} came, at least 1 is needed")
+            raise ConfigError(
+                f"expected in_size and max_length of at least 1, got {in_size} and {max_length}"
+            )
         self.distances = nn.Parameter(1 / torch.arange(1, max_length + 1)) if weights == "position" else None
         self.score: Score | None = None
         if weights in ("dot", "additive"):

@@ -91,7 +91,7 @@ class PointerDecoder(Decoder):
                 "source must be left to copy from; take another encoder"
             )
         if coverage is not None and coverage < 0:
-            raise ConfigError(f"coverage: {coverage} came, 0 or more is needed, or null for none")
+            raise ConfigError(f"coverage: expected 0 or more, or null for none, got {coverage}")
         self.decoder = decoder(in_size, encoder)
         if self.decoder.copies:
             raise ConfigError("pointer: the decoder inside it copies too; take one that does not")
@@ -124,11 +124,11 @@ class PointerDecoder(Decoder):
             ShapeError: the memory has another length than what was read.
         """
         if memory is None:
-            raise ConfigError("pointer: copies from a source, and no memory of one came")
+            raise ConfigError("pointer: expected the memory of a source to copy from, got none")
         if memory.read is not None and memory.read.shape != memory.mask.shape:
             raise ShapeError(
-                f"pointer: tokens [B, S] = {list(memory.mask.shape)} are needed to copy from, "
-                f"{list(memory.read.shape)} came; the source must be text"
+                f"pointer: expected source tokens of shape [B, S] = {list(memory.mask.shape)}, "
+                f"got {list(memory.read.shape)}; the source must be text"
             )
         wide = torch.promote_types(memory.states.dtype, torch.float32)  # a sum over many steps
         covered = None if self.coverage is None else torch.zeros_like(memory.states[..., 0], dtype=wide)

@@ -89,8 +89,8 @@ class RecurrentDecoder(Decoder):
         super().__init__()
         if bidirectional:
             raise ConfigError(
-                "bidirectional: true came for a decoder or language model, which must not see what "
-                "it has yet to write; remove it here, an encoder may have it"
+                "bidirectional: expected false for a decoder or language model, got true; it must not see "
+                "what it has yet to write, only an encoder may"
             )
         check_choice("enters", enters, Enters)
         if not sizes:

@@ -67,7 +67,7 @@ class WindowDecoder(Decoder):
         super().__init__()
         check_choice("enters", enters, LooksBack)
         if length < 1:
-            raise ConfigError(f"length: {length} came, a window holds at least 1 position")
+            raise ConfigError(f"length: expected a window of at least 1 position, got {length}")
         self.reach = self.length = length
         self.direct = direct
         self.size = size + (length * in_size if direct else 0)

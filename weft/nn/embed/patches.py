@@ -37,8 +37,8 @@ class Patches(nn.Module):
         height, width = picture.shape[1:3]
         if height % self.patch or width % self.patch:
             raise ShapeError(
-                f"a picture of {height} x {width} pixels came, patches of {self.patch} do not tile it; "
-                f"crop or scale it to multiples of {self.patch}"
+                f"expected a picture whose sides are multiples of {self.patch}, "
+                f"got {height} x {width} pixels; crop or scale it"
             )
         tiles = picture.unflatten(2, (-1, self.patch)).unflatten(1, (-1, self.patch))
         x = self.project(tiles.transpose(2, 3).flatten(3).flatten(1, 2))  # [B, S, D]

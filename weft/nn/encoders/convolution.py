@@ -56,7 +56,7 @@ class ConvolutionEncoder(Encoder):
         super().__init__()
         check_choice("positions", positions, EntryPositions)
         if kernel < 1 or kernel % 2 == 0:
-            raise ConfigError(f"kernel: {kernel} came, an odd number of positions is needed, such as 3 or 5")
+            raise ConfigError(f"kernel: expected an odd number of positions such as 3 or 5, got {kernel}")
         self.size = size
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length)

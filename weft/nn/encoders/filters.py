@@ -50,8 +50,8 @@ class FilterEncoder(Encoder):
         super().__init__()
         if not widths or min(widths) < 1 or features < 1 or num_layers < 1:
             raise ConfigError(
-                f"widths: {list(widths)} with {features} features and {num_layers} layers came; "
-                "give one width or more, each of at least 1, such as [3, 4, 5]"
+                "widths: expected one or more of at least 1, such as [3, 4, 5], "
+                f"got {list(widths)} with {features} features and {num_layers} layers"
             )
         self.widths = widths
         self.size = features * len(widths)

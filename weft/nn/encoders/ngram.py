@@ -34,7 +34,7 @@ class NgramEncoder(Encoder):
     def __init__(self, in_size: int, *, length: int = 3, size: int | None = None) -> None:
         super().__init__()
         if length < 1:
-            raise ConfigError(f"length: {length} came, a window holds at least 1 position")
+            raise ConfigError(f"length: expected a window of at least 1 position, got {length}")
         self.length = length
         self.size = size or length * in_size
         self.hidden = nn.Sequential(Linear(length * in_size, size), nn.Tanh()) if size else nn.Identity()

@@ -57,8 +57,8 @@ class Pyramid(Encoder):
             factors = (1,) + factors * (len(sizes) - 1)
         if len(factors) != len(sizes) or min(factors) < 1:
             raise ConfigError(
-                f"factors: {list(factors)} came for {len(sizes)} layers; give one number of at least 1 for "
-                "each layer, or one alone for all but the first"
+                f"factors: expected a number of at least 1 for each of {len(sizes)} layers, "
+                f"or one for all but the first, got {list(factors)}"
             )
         self.factors = factors
         self.layers = nn.ModuleList()

@@ -20,7 +20,7 @@ class SelfAttentionEncoder(Encoder):
         in_size: features of the input, and of the result.
         score: compares two embeddings.
         num_layers: how often this is done.
-        residual: add what came, so that a word keeps its own meaning.
+        residual: add the input, so that a word keeps its own meaning.
     """
 
     def __init__(

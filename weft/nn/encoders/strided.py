@@ -50,7 +50,7 @@ class StridedTransformer(Encoder):
     ) -> None:
         super().__init__()
         if num_convolutions < 0:
-            raise ConfigError(f"num_convolutions: {num_convolutions} came, 0 or more are needed")
+            raise ConfigError(f"num_convolutions: expected 0 or more, got {num_convolutions}")
         self.size = size
         self.stride = 2**num_convolutions
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)

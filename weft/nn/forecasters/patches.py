@@ -47,7 +47,8 @@ class PatchForecaster(Forecaster):
         super().__init__()
         if not 1 <= stride <= patch <= lookback:
             raise ConfigError(
-                f"patch: {patch}, stride {stride} came; 1 <= stride <= patch <= lookback {lookback} is needed"
+                f"patch: expected 1 <= stride <= patch <= lookback {lookback}, "
+                f"got stride {stride} and patch {patch}"
             )
         self.patch, self.stride, self.horizon, self.size = patch, stride, horizon, size
         self.encoder = encoder(patch * (1 + known_size + seen_size))

@@ -55,7 +55,7 @@ class SegmentForecaster(Forecaster):
         segment = segment or max(w for w in range(1, min(both, LONGEST) + 1) if both % w == 0)
         if lookback % segment or horizon % segment:
             raise ConfigError(
-                f"segment: {segment} came, it must divide lookback {lookback} and horizon {horizon}"
+                f"segment: expected a divisor of lookback {lookback} and horizon {horizon}, got {segment}"
             )
         self.segment, self.size, self.horizon = segment, size, horizon
         self.read = Linear(segment * (1 + known_size + seen_size), hidden)

@@ -40,9 +40,9 @@ class Quantile(RealHead):
         super().__init__()
         check_choice("best", best, Single)
         if list(levels) != sorted(set(levels)) or not all(0 < one < 1 for one in levels):
-            raise ConfigError(f"levels: {list(levels)} came, rising numbers between 0 and 1 are needed")
+            raise ConfigError(f"levels: expected rising numbers between 0 and 1, got {list(levels)}")
         if 0.5 not in levels:
-            raise ConfigError(f"levels: {list(levels)} came, 0.5 (the median) must be among them")
+            raise ConfigError(f"levels: expected 0.5 (the median) to be among them, got {list(levels)}")
         self.levels, self.single = levels, best
         mean = [0.0] if best == "mean" else []
         self.weight = Linear(in_size, len(levels) + len(mean))

@@ -72,7 +72,7 @@ def check(place: str, name: str, what: str) -> str:
     """
     known = get_args(Cells if what == "cells" else Products)
     if name not in known:
-        raise ConfigError(f"{place}: {name!r} came, one of {', '.join(known)} is needed")
+        raise ConfigError(f"{place}: expected one of {', '.join(known)}, got {name!r}")
     return name
 
 

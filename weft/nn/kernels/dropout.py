@@ -59,7 +59,7 @@ class Dropout(nn.Module):
     def __init__(self, share: float = 0.1) -> None:
         super().__init__()
         if not 0.0 <= share <= 1.0:
-            raise ConfigError(f"dropout: {share} came, a share between 0 and 1 is needed")
+            raise ConfigError(f"dropout: expected a share between 0 and 1, got {share}")
         self.share = share
 
     def forward(self, x: Tensor) -> Tensor:

@@ -110,9 +110,9 @@ def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> str:
         rows, outputs = x.numel() // x.shape[-1], weight.shape[0]
         return product_for(x.numel() * outputs, rows * outputs / (rows + outputs))
     if way == "onednn" and onednn() is None:
-        raise ConfigError("linear: onednn came, but this torch has no such product; force torch instead")
+        raise ConfigError("linear: cannot use onednn: this torch has no such product; force torch instead")
     if way == "tiles" and not native.tiles():
-        raise ConfigError(f"linear: tiles came, but {native.loaded('tiles').reason}; force torch instead")
+        raise ConfigError(f"linear: cannot use tiles: {native.loaded('tiles').reason}; force torch instead")
     return way
 
 

@@ -53,15 +53,15 @@ class ConvolutionFront(Front):
         super().__init__()
         if len(shape) not in (3, 4):
             raise ShapeError(
-                f"convolution: {list(shape)} came, a picture [height, width, channels] or a clip "
-                "[time, height, width, channels] is needed; use regions for given features"
+                "convolution: expected a picture [height, width, channels] or a clip [time, height, width, "
+                f"channels], got {list(shape)}; for precomputed features use regions"
             )
         wrong = [stage for stage in non_local if not 1 <= stage <= len(sizes)]
         if wrong or not sizes:
-            raise ConfigError(f"non_local: stage {wrong} came, there are stages 1 to {len(sizes)}")
+            raise ConfigError(f"non_local: expected stages from 1 to {len(sizes)}, got {wrong}")
         strides = (2,) * len(sizes) if strides is None else strides
         if len(strides) != len(sizes) or not set(strides) <= {1, 2}:
-            raise ConfigError(f"strides: {list(strides)} came, {len(sizes)} numbers, 1 or 2, are needed")
+            raise ConfigError(f"strides: expected {len(sizes)} numbers, each 1 or 2, got {list(strides)}")
         height, width = shape[-3:-1]
         if min(height, width) < math.prod(strides):
             raise ShapeError(

@@ -29,7 +29,10 @@ class PatchFront(Front):
     def __init__(self, shape: tuple[int, ...], *, size: int = 128, patch: int = 4) -> None:
         super().__init__()
         if len(shape) not in (3, 4):
-            raise ShapeError(f"patches: {list(shape)} came, a picture or a clip is needed; use regions")
+            raise ShapeError(
+                f"patches: expected the shape of a picture or a clip, got {list(shape)}; "
+                "for precomputed features use regions"
+            )
         height, width, channels = shape[-3:]
         if height % patch or width % patch:
             raise ShapeError(

@@ -50,7 +50,7 @@ class Queries(Pool):
     ) -> None:
         super().__init__(memory_size)
         if num_queries < 1:
-            raise ConfigError(f"num_queries: {num_queries} came, at least one query is needed")
+            raise ConfigError(f"num_queries: expected at least 1, got {num_queries}")
         keys = key_size or memory_size
         query_size = query_size or keys
         self.attention = Attention(

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from matplotlib.figure import Figure
 
+from weft.figures.by_place import by_place
 from weft.figures.evaluation import ReportPicture
-from weft.inspect.placed import by_place
 from weft.tasks.shared.context.evaluation import ContextEvaluation
 
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 import numpy as np
 from matplotlib.figure import Figure
 
+from weft.figures.by_place import by_place
 from weft.figures.evaluation import ReportPicture
-from weft.inspect.placed import by_place
 from weft.tasks.memory.evaluation import MemoryEvaluation
 
 

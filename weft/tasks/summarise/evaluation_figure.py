@@ -5,7 +5,7 @@ from typing import ClassVar
 from matplotlib.figure import Figure
 
 from weft.figures.evaluation import ReportPicture
-from weft.inspect.intervals import intervals
+from weft.figures.intervals import intervals
 from weft.tasks.summarise.evaluation import SummaryEvaluation
 
 

@@ -29,7 +29,7 @@ def serves(x: Tensor) -> bool:
     """
     if choice.forced("cells") == "triton":
         if reason := triton.why_not(x.device):
-            raise ConfigError(f"cells: triton came, but {reason}; force torch instead")
+            raise ConfigError(f"cells: cannot use triton: {reason}; force torch instead")
         return not choice.traced()
     automatic = x.device.type == "cuda" and choice.forced("cells") in ("auto", "torch")
     return automatic and not choice.traced() and not triton.why_not(x.device)
@@ -52,7 +52,7 @@ def run(
         ConfigError: Triton cannot compute it.
     """
     if reason := why_not(cell, x):
-        raise ConfigError(f"{cell}: triton came, but {reason}; force torch instead")
+        raise ConfigError(f"{cell}: cannot use triton: {reason}; force torch instead")
     form, inside = FORMS[cell], cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)
     return layer(form, z, h, c, weight_h, bias if inside else extra, None, mask)

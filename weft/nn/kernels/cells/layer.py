@@ -98,7 +98,7 @@ def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | 
         return operation(*given)
     if asked != "auto":
         if asked not in ways:
-            raise ConfigError(f"{cell}: {asked} came, but {_why_not(cell, asked, given)}")
+            raise ConfigError(f"{cell}: cannot use {asked}: {_why_not(cell, asked, given)}")
         return ways[asked](*given)
     if choice.meeting() and given.x.device.type == "cpu" and not choice.traced():
         sizes = _sizes(given)

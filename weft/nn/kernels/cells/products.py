@@ -82,7 +82,7 @@ def graph_or(function: Any) -> Any:
             with torch.autocast(grads[0].device.type, enabled=False):
                 return function(ctx, *grads)
         with_c, with_extra = ctx.cell == "peephole", ctx.cell in ("peephole", "gru")
-        x, h, *rest = ctx.saved_tensors[: 5 + with_c + with_extra]  # what came into `forward`, in its order
+        x, h, *rest = ctx.saved_tensors[: 5 + with_c + with_extra]  # the arguments of `forward`, in its order
         given = (x.transpose(0, 1), h, *(rest if with_c else [None, *rest]), *(() if with_extra else (None,)))
         by = (grads[0].transpose(0, 1), grads[1], grads[2] if with_c else None)
         found = steps.derived(ctx.cell, ctx.p.rows, given, by)

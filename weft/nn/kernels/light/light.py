@@ -63,7 +63,7 @@ def light(
             wide = [None if t is None else t.float() for t in (z, c, past, peep)]
             return compiled_light.run(kind, *wide, mask)  # type: ignore[arg-type]
         if asked != "auto":
-            raise ConfigError(f"{kind}: {asked} came, but {reason}; force torch instead")
+            raise ConfigError(f"{kind}: cannot use {asked}: {reason}; force torch instead")
     if asked == "triton" or (asked in ("auto", "torch") and z.device.type == "cuda"):
         reason = "it cannot be traced" if choice.traced() else triton.why_not(z.device)
         if not reason:
@@ -71,7 +71,7 @@ def light(
 
             return run(kind, z, c, past, peep, mask)
         if asked == "triton":
-            raise ConfigError(f"{kind}: triton came, but {reason}; force torch instead")
+            raise ConfigError(f"{kind}: cannot use triton: {reason}; force torch instead")
     return by_torch(kind, z, c, past, peep, mask, loop=asked == "steps")
 
 

@@ -165,8 +165,7 @@ class _Native:
         logits, target = logits.contiguous(), target.contiguous()
         if not 0 <= int(target.min()) <= int(target.max()) < self._size:
             raise ShapeError(
-                f"targets from {int(target.min())} to {int(target.max())} came for {self._size} classes; "
-                f"give each in 0..{self._size - 1}"
+                f"expected targets from 0 to {self._size - 1}, got {int(target.min())} to {int(target.max())}"
             )
         rows, half = len(logits), logits.dtype == torch.bfloat16
         job = native.Losses(
@@ -184,14 +183,14 @@ def _check(h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor) -> No
     """What compiled code would otherwise read beyond."""
     fits = h.dim() == weight.dim() == 2 and h.shape[1] == weight.shape[1] and target.shape == h.shape[:1]
     if not fits or (bias is not None and bias.shape != weight.shape[:1]):
-        biased = "" if bias is None else f", bias {list(bias.shape)}"
+        biased = "" if bias is None else f", {list(bias.shape)}"
         raise ShapeError(
-            f"h {list(h.shape)}, weight {list(weight.shape)}{biased} and target {list(target.shape)} came; "
-            "[N, D], [V, D], [V] and [N] are needed"
+            "expected h [N, D], weight [V, D], bias [V] and target [N], "
+            f"got {list(h.shape)}, {list(weight.shape)}{biased} and {list(target.shape)}"
         )
     if target.dtype != torch.int64 or target.device != h.device:
         raise ShapeError(
-            f"targets of {target.dtype} on {target.device} came; torch.int64 on {h.device} is needed"
+            f"expected targets of torch.int64 on {h.device}, got {target.dtype} on {target.device}"
         )
 
 
