@@ -214,8 +214,9 @@ def test_an_escape_sequence_does_not_reach_the_terminal(
 SIZES = {
     "model.decoder.sizes=[-5]": r"model\.decoder\.sizes\[0\]: expected a whole number of at least 0, got -5",
     "model.decoder.sizes=[]": r"a recurrent network needs a size",
-    "model.decoder.sizes=[1000000000000000]": r"cannot be built|another model|not enough memory",
+    "model.decoder.sizes=[1000000000000000]": r"sizes\[0\]: expected at most 10,000,000",
     "model.decoder.sizes=[100000]": r"holds another model than the recipe",
+    "model.decoder.readout=1000000000000": r"cannot be built|another model",
     "model.decoder.readout=-5": r"readout: expected a whole number of at least 0",
     "model.decoder.dropout=-5": r"dropout: expected a number from 0 to below 1, got -5",
 }
@@ -235,3 +236,13 @@ def test_sizes_that_no_model_can_have_are_refused(
     (run / "recipe.yaml").write_text("\n".join(lines))
     code, _, err = jail.weft("show", run)
     assert code == 2 and re.search(SIZES[change], err), err
+
+
+def test_a_tagger_whose_tags_were_forged_is_not_trained_on(tmp_path: Path) -> None:
+    run, again = trained(tmp_path, "tag")
+    lexicon = run / "tokenizer.tags.json"
+    content = json.loads(lexicon.read_text())
+    content["tags"][0] = "FORGED"
+    lexicon.write_text(json.dumps(content))
+    answer = weft(*[str(run) if str(one).endswith("forged") else one for one in again])
+    assert answer.code == 2 and re.search(r"tokenizer\.tags\.json: expected every tag of", answer.err)

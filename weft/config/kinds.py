@@ -9,6 +9,7 @@ import dataclasses
 import difflib
 import inspect
 import math
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -43,6 +44,11 @@ _WORDS: dict[Any, tuple[str, str]] = {
 _LISTS = (list, tuple, collections.abc.Sequence, collections.abc.Iterable)
 _TABLES = (dict, collections.abc.Mapping)
 
+
+LARGEST_SIZE = 10_000_000
+"""Of a layer or a table; larger ones overflow where they are multiplied."""
+
+_SIZE = re.compile(r"sizes?(?:\[\d+\])?$")
 
 MOST = 10_000
 """Of what a recipe counts (num_layers, num_heads): more would take all memory before it was refused."""
@@ -128,8 +134,11 @@ def check_range(entry: Entry, kind: Any) -> None:
     if len(plain) != 1:
         return
     value, wanted = entry.value, plain[0]
-    if wanted is int and isinstance(value, int) and not isinstance(value, bool) and value < 0:
-        raise entry.refuse(f"expected a whole number of at least 0, got {value}")
+    if wanted is int and isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise entry.refuse(f"expected a whole number of at least 0, got {value}")
+        if value > LARGEST_SIZE and _SIZE.search(entry.name):
+            raise entry.refuse(f"expected at most {LARGEST_SIZE:,}, got {value}")
     number = value if isinstance(value, int | float) else 0.0
     if wanted is float and entry.name.endswith("dropout") and not 0 <= number < 1:
         raise entry.refuse(f"expected a number from 0 to below 1, got {value}")

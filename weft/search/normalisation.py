@@ -38,8 +38,8 @@ def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
 
 def norm(length: int, alpha: float, kind: Normalisation = "length") -> float:
     """The norm of one length."""
-    if not 0 <= alpha < float("inf"):
-        raise ConfigError(f"length_penalty: expected 0 (none) or more, usually 0.6 to 1, got {alpha}")
+    if not 0 <= alpha <= 10:
+        raise ConfigError(f"length_penalty: expected 0 (none) to 10, got {alpha:g}; 0.6 to 1 is usual")
     if kind == "length":
         return float(max(length, 1) ** alpha)
     if kind == "gnmt":

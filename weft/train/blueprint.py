@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from weft.errors import CheckpointError, ConfigError
+from weft.errors import CheckpointError, ConfigError, WeftError
 
 SPARE = 2**26
 """Numbers that building may make room for beside the weights: tables of positions, copies."""
@@ -36,7 +36,9 @@ def build(make: Callable[[], nn.Module]) -> nn.Module:
     """
     try:
         return make()
-    except (RuntimeError, ArithmeticError, LookupError) as error:
+    except WeftError:
+        raise
+    except (RuntimeError, ArithmeticError, LookupError, ValueError) as error:
         if isinstance(error, NotImplementedError) or "can't allocate memory" in str(error):
             raise
         why = str(error).partition("\n")[0][:200]

@@ -16,7 +16,7 @@ from weft.data.batching import Batches
 from weft.data.conllu import Sentence, read_sentences
 from weft.data.report import Report
 from weft.data.vectors import read_vectors
-from weft.errors import ConfigError, DataError, WeftError, within
+from weft.errors import CheckpointError, ConfigError, DataError, WeftError, within
 from weft.models import Predictor
 from weft.nn.embed.contextual import InContext
 from weft.nn.embed.words import Words
@@ -123,6 +123,12 @@ class Tag(Task):
         )
         if not kept:
             raise ConfigError(f"data.max_length: {self.data.max_length} leaves no sentence; raise it")
+        unknown = {tag for one in kept for tag in one.tags or ()} - set(self.lexicon.tags)
+        if unknown:
+            raise CheckpointError(
+                f"{_saved(run)}: expected every tag of {self.data.file('train')}, {min(unknown)!r} is "
+                "missing; the file or the data was changed: restore it, or train with another --run"
+            )
         self._train, self._valid = kept, list(self.data.sentences("valid"))
 
     def open(self, run: Path) -> None:
