@@ -110,7 +110,9 @@ HEAVY = [
 ]
 PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}
 MACHINE = re.compile(r"(?<![\w.~$}>])/(?:home|root|work|tmp|mnt|Users)/\w")
-REGISTRY = re.compile(r"(?:pypi|pythonhosted|pytorch|npmjs)\.org\b(?!/docs)|\.\./shared\b")
+REGISTRY = re.compile(
+    r"(?:pypi|pythonhosted|pytorch|npmjs)\.org\b(?!/docs)|\.\./shared/(?:data|export|house|speed)\b"
+)
 
 PACKAGE = sorted((ROOT / "weft").rglob("*.py"))
 PYTHON = PACKAGE + [

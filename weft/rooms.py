@@ -3,7 +3,7 @@
 A room is a package such as weft.nn.cells. Each of its files holds one part, named as the file:
 nn/cells/lstm.py holds the cell that a recipe calls `lstm`. A part that needs several files is a folder with
 a file named as the contract: tasks/tag/task.py holds the task `tag`. Recipes resolve names here and the law
-suites walk the same list, so a new file is usable and tested at once. Read next: config.py.
+suites walk the same list, so a new file is usable and tested at once. Read next: config/build.py.
 """
 
 import difflib

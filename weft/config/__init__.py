@@ -1,6 +1,6 @@
 """The only reader of recipes: from YAML text to the parts it names, with a place for every mistake.
 
-    recipe = read_recipe("recipes/translate/demo.yaml", ["training.max_updates=200"])
+    recipe = read_recipe("recipes/translate/help-lstm-attention.yaml", ["training.max_updates=200"])
     settings = build(recipe.section("training"), Settings)
     encoder = build(recipe.section("model").section("encoder"), Encoder, in_size=256)
 

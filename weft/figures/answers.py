@@ -1,6 +1,6 @@
 """The contract of what draws answers: one file of this folder for each task that has a picture.
 
-Read next: translate.py.
+Read next: ../tasks/translate/answer_figure.py.
 """
 
 import os

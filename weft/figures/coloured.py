@@ -1,6 +1,6 @@
 """A text whose words are coloured by a weight: the darker, the more it mattered.
 
-Read next: looks/classify.py, which draws the decisions of a classifier.
+Read next: ../tasks/classify/answer_figure.py, which draws the decisions of a classifier.
 """
 
 from collections.abc import Sequence

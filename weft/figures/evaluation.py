@@ -1,4 +1,4 @@
-"""The contract of what draws an evaluation. Read next: translate.py."""
+"""The contract of what draws an evaluation. Read next: ../tasks/translate/evaluation_figure.py."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar

@@ -1,1 +1,1 @@
-"""Pictures of what a model does, as PNG and SVG. Read alignment.py first."""
+"""Pictures of what a model does, as PNG and SVG. Read ../figures/alignment.py first."""

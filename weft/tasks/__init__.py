@@ -1,4 +1,4 @@
-"""Tasks, one a file: what an example is, how it is read, batched, scored and shown.
+"""Tasks, one a folder: what an example is, how it is read, batched, scored and shown.
 
-Start with task.py (the contract), then translate.py.
+Start with task.py (the contract), then translate/task.py. shared/ holds what several tasks use.
 """

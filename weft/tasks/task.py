@@ -68,7 +68,7 @@ class Answer(NamedTuple):
     """What `weft predict` writes for one input, in the order of the inputs."""
 
     text: str  # written as it is, with a line end after it
-    look: Any = None  # what weft/inspect/looks/<task>.py draws from; None where nothing can be drawn
+    look: Any = None  # what answer_figure.py draws from; None where nothing can be drawn
     wrong: str = ""  # why an input has no answer, its place first (a line each); the text has empty lines
 
 

@@ -1,6 +1,6 @@
 """A picture that was read or drawn, and what was looked at in it: light where the weights are.
 
-Read next: ../page/picture.js; ../pictured.py, which makes the weights.
+Read next: ../page/picture.js; ../../tasks/shared/inspected/pictures.py, which makes the weights.
 """
 
 from collections.abc import Iterable, Sequence

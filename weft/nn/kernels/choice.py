@@ -9,7 +9,7 @@ Forcing holds for the process, since batches are trained in threads:
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
 
-Read next: linear.py, lstm.py.
+Read next: linear.py, cells/operations/lstm.py.
 """
 
 import os

@@ -4,7 +4,7 @@ torch multiplies float32 matrices by MKL, which leaves AVX-512 unused on some pr
 wheel, may be twice as fast there and slower elsewhere. Its operation is private to torch, so a probe decides
 whether it works, agrees and is faster. Where the processor has tiles (AMX), compiled code of ours multiplies
 float32 on them. The plain twin is torch.nn.functional.linear.
-Read next: choice.py, tiles.py, lstm.py, cross_entropy.py.
+Read next: choice.py, tiles.py, cells/operations/lstm.py, output/cross_entropy.py.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Weights packed for the compiled products, once for each module and again when they change.
 
-Read next: decoding.py and vocabulary.py, which multiply by them; ../../native/panels.h.
+Read next: attention/decoding.py and output/vocabulary.py, which multiply by them; ../../native/panels.h.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """M11, captioning: what a picture shows becomes a sentence, each word looking back at the picture.
 
-Read next: pictures/data.py, pictures/model.py, pictures/captioner.py, pictures/caption_evaluation.py.
+Read next: ../shared/pictures/data.py, ../shared/pictures/model.py, predictor.py, evaluation.py.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Texts become what a classifier reads: tokens, or the items of a bag; classes become numbers.
 
-Read next: items.py, what a bag counts; classifier.py, which uses it.
+Read next: items.py, what a bag counts; predictor.py, which uses it.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """Where the training of a classifier begins: with given vectors, as naive Bayes, or as it was drawn.
 
-Read next: ../classify.py; ../../metrics/naive_bayes.py.
+Read next: task.py; ../../metrics/naive_bayes.py.
 """
 
 from collections.abc import Sequence

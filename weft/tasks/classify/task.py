@@ -1,7 +1,7 @@
 """M8, classification: a text has one of several classes.
 
-Read next: labels/data.py, labels/reader.py, labels/model.py, labels/begin.py,
-labels/classifier.py, labels/evaluation.py.
+Read next: ../shared/labels/data.py, reader.py, model.py, start.py,
+predictor.py, evaluation.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """M16, text to picture: a caption becomes a picture, written tile by tile in the order of reading.
 
 The captioner turned round: the source is words, the target is numbers of a palette learnt from the training
-pictures. Read next: pictures/tiles.py, pictures/painter.py, pictures/model.py.
+pictures. Read next: tiles.py, predictor.py, ../shared/pictures/model.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """M7, ELMo: a forward and a backward language model over letters, whose layers are words in context.
 
 A tagger takes it with `model.embedding.contextual: RUN`. Read next: ../nn/embed/contextual.py;
-contexts/text.py, contexts/model.py, contexts/comparer.py.
+../shared/context/text.py, model.py, predictor.py.
 """
 
 import math

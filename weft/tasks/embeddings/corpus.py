@@ -1,6 +1,6 @@
 """A text as numbers, and the batches of word2vec and of GloVe that are made of it.
 
-Read next: ../../nn/embed/neighbours.py and counts.py, which learn from them.
+Read next: ../../nn/embed/neighbours.py and ../../nn/embed/counts.py, which learn from them.
 """
 
 from collections import Counter

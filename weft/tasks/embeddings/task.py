@@ -1,6 +1,6 @@
 """M6, static embeddings: a vector for each word of a text, by word2vec, fastText's n-grams or GloVe.
 
-Read next: words/data.py, words/corpus.py, words/nearest.py, words/evaluation.py; ../nn/embed/neighbours.py.
+Read next: data.py, corpus.py, predictor.py, evaluation.py; ../nn/embed/neighbours.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Several trained forecasters as one: what they say, averaged.
 
-Read next: model.py; forecast.py, which opens the runs.
+Read next: model.py; task.py, which opens the runs.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """M10, forecasting: the past of a series becomes its future, as numbers or as distributions.
 
-Read next: series/data.py, series/model.py; ../nn/forecasters, the models; ../metrics/series.py, baselines.
+Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.py, baselines.
 """
 
 import json

@@ -1,6 +1,6 @@
 """M12, images and video: a picture or a clip has one of several classes.
 
-Read next: pictures/classes.py, pictures/model.py, pictures/seer.py; ../nn/pictures/convolution.py.
+Read next: data.py, ../shared/pictures/model.py, predictor.py; ../nn/pictures/convolution.py.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """M5, language models: what comes next in a text, and how likely the text is.
 
-Read next: prose/data.py, prose/model.py, prose/scoring.py (contexts), prose/evaluation.py, prose/writer.py.
+Read next: ../shared/running_text.py, model.py, scoring.py (contexts), evaluation.py, predictor.py.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""A language model's section `decoding`: how it goes on with a text. Read next: writer.py."""
+"""A language model's section `decoding`: how it goes on with a text. Read next: predictor.py."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,6 +1,6 @@
 """A masked language model: some tokens are hidden, and said from what stands on both sides.
 
-Read next: filler.py, which fills gaps with it; ../masked.py.
+Read next: predictor.py, which fills gaps with it; task.py.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """M7, a masked language model (BERT's first task): words said from both sides of them.
 
-Read next: contexts/masking.py, contexts/filler.py.
+Read next: model.py, predictor.py.
 """
 
 import math

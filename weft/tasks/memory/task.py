@@ -1,7 +1,7 @@
 """M15, the synthetic memory problems: add two numbers far apart, or say symbols again after a delay.
 
 What a network cannot hold over `length` steps it cannot solve, so they measure memory and nothing else.
-Read next: ../data/memory.py, which makes the examples; memories/model.py, memories/evaluation.py.
+Read next: ../data/memory.py, which makes the examples; model.py, evaluation.py.
 """
 
 from collections.abc import Iterator, Mapping

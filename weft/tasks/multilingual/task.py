@@ -2,7 +2,7 @@
 
 An encoder-decoder reads the symbol before the source; a decoder alone (`encoder: null`) reads source or
 prompt itself and continues it, as a language model does. Pairs that were never trained can be asked for.
-Read next: pairs/many.py, the data; translate.py, the same for one pair; ../data/mixture.py.
+Read next: data.py, the data; ../translate/task.py, the same for one pair; ../data/mixture.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

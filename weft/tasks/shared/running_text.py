@@ -1,6 +1,6 @@
 """A recipe's section `data` for running text: which files, which vocabulary, how it is cut into batches.
 
-Read next: ../../data/plain.py, which reads it; stream.py, the tokens.
+Read next: ../../data/plain.py, which reads it; ../language/stream.py, the tokens.
 """
 
 from collections.abc import Iterable

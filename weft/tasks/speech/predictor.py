@@ -1,6 +1,6 @@
 """A trained model at work: recordings in, text out, and where it listened.
 
-Read next: ../pairs/searching.py.
+Read next: ../shared/writing/searching.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

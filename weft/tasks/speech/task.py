@@ -1,6 +1,6 @@
 """M13, speech: a recording becomes the text that is said in it.
 
-Read next: recordings/data.py, recordings/model.py, recordings/transcriber.py; ../nn/encoders/pyramid.py.
+Read next: data.py, model.py, predictor.py; ../nn/encoders/pyramid.py.
 """
 
 import json

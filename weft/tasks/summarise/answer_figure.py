@@ -1,4 +1,6 @@
-"""Where summaries looked: the pictures of translations, with a long side. Read next: translate.py."""
+"""Where summaries looked: the pictures of translations, with a long side. Read next:
+../translate/answer_figure.py.
+"""
 
 from weft.tasks.translate.answer_figure import TranslateLook
 

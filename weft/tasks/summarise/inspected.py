@@ -1,4 +1,4 @@
-"""A summary: as a translation, with a long side. Read next: translate.py."""
+"""A summary: as a translation, with a long side. Read next: ../translate/inspected.py."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

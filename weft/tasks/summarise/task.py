@@ -1,6 +1,6 @@
 """M14, summarisation: a long text becomes a short one. The translate task reads, trains and searches.
 
-Read next: translate.py; digests/evaluation.py, the scores and baselines.
+Read next: ../translate/task.py; evaluation.py, the scores and baselines.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """A recipe's section `data` for tagging: which files, which column, which batches.
 
-Read next: ../../data/conllu.py, which reads them; lexicon.py, which makes numbers of them.
+Read next: ../../data/conllu.py, which reads them; ../shared/lexicon.py, which makes numbers of them.
 """
 
 from collections.abc import Iterator

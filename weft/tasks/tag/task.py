@@ -1,6 +1,6 @@
 """M9, tagging: each word of a sentence has a tag, such as its part of speech.
 
-Read next: tags/data.py, tags/lexicon.py, tags/model.py, tags/tagger.py, tags/evaluation.py.
+Read next: data.py, ../shared/lexicon.py, model.py, predictor.py, evaluation.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

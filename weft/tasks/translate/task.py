@@ -1,7 +1,8 @@
 """M1-M3, translation: a sequence of one language becomes one of another.
 
 Vocabularies are learnt here, on the training side alone, when training begins; tokens are kept in a
-memory-mapped store. Read next: pairs/data.py, pairs/model.py, pairs/translator.py, pairs/evaluation.py.
+memory-mapped store. Read next: ../shared/writing/data.py, ../shared/writing/model.py,
+../shared/writing/translator.py, ../shared/writing/evaluation.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

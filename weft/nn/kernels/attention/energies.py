@@ -4,7 +4,8 @@ native   one pass of compiled code, float32 on the CPU (bfloat16 is widened, its
          on the way back the hidden layer [B, T, S, A] is computed again in place of being kept
 torch    the sum, its tanh and a product
 
-Nothing is measured: the first that can run does the least. Read next: scores/additive.py, which calls it.
+Nothing is measured: the first that can run does the least. Read next: ../../scores/additive.py, which calls
+it.
 """
 
 from typing import Any

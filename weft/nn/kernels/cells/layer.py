@@ -1,11 +1,10 @@
 """A recurrent layer by the fastest of the ways that can compute it here. Read next: choice.py, compiled.py.
 
-native     compiled code, float32 on the CPU              compiled.py
-tiles      the same, products by AMX                      compiled.py, tiles.py
-operation  torch's own: oneDNN, MKL, cuDNN                lstm.py, gru.py, elman.py, coupled.py
-written    back-propagation by hand, any device and dtype written.py
-triton     kernels for a GPU, without an operation        fused.py
-steps      the plain loop                                 steps.py
+native     compiled code, float32 on the CPU              compiled.py tiles      the same, products by AMX
+compiled.py, tiles.py operation  torch's own: oneDNN, MKL, cuDNN                operations/lstm.py,
+operations/gru.py, operations/elman.py, operations/coupled.py written    back-propagation by hand, any device
+and dtype backward.py triton     kernels for a GPU, without an operation        fused.py steps      the plain
+loop                                 steps.py
 """
 
 import math

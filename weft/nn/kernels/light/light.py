@@ -1,7 +1,7 @@
 """Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU (C10), whose gates read x alone.
 
-native   gates and state in one pass of compiled code, float32 on the CPU        compiled_light.py
-triton   the same in one kernel, on a GPU                                        triton/light.py
+native   gates and state in one pass of compiled code, float32 on the CPU        compiled.py
+triton   the same in one kernel, on a GPU                                        triton.py
 torch    gates for all steps at once, then one operation a step (recurrence.py), or a scan on a GPU without
          Triton (../scan.py); SRU with peepholes step by step
 

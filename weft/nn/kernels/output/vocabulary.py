@@ -3,7 +3,8 @@
 native   product, bias and softmax in compiled code, float32 on the CPU; in bfloat16 what follows the product
 torch    its product, the rest in the same block of memory
 
-Nothing is measured: the first that can run does the least. Read next: heads/categorical.py, which calls it.
+Nothing is measured: the first that can run does the least. Read next: ../../heads/categorical.py, which
+calls it.
 """
 
 import torch

@@ -4,7 +4,8 @@
     standing.prepare(task, run);  standing.open(task, run)
     standing.read(sentences), standing.model()
 
-Read next: ../../nn/embed/contextual.py, `InContext`; ../elmo.py and ../masked.py, which give such words.
+Read next: ../../nn/embed/contextual.py, `InContext`; ../../elmo/task.py and ../../masked/task.py, which give
+such words.
 """
 
 import copy

@@ -1,7 +1,8 @@
 """Words in other sentences: what a word's vector in its sentence can be set beside.
 
 A static vector has neighbours in the table; a vector in context has neighbours among words in their
-sentences, here those of the data that the run was validated on. Read next: views/embedding.py.
+sentences, here those of the data that the run was validated on. Read next:
+../../../inspect/views/embedding.py.
 """
 
 from collections.abc import Callable, Iterable

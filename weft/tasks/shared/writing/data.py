@@ -1,6 +1,7 @@
 """A recipe's section `data` for sequence pairs: which files, which vocabulary, which batches.
 
-Read next: ../data/parallel.py and ../data/corpora.py, which read them; ../data/store.py, which keeps tokens.
+Read next: ../../../data/parallel.py and ../../../data/corpora.py, which read them; ../../../data/store.py,
+which keeps tokens.
 """
 
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
 """How good a translator is, with all that it takes to believe it: signatures, intervals, baselines, lengths.
 
-Read next: ../metrics/scored.py; ../figures/quality.py, which draws the table by length.
+Read next: ../../../metrics/scored.py; ../../../figures/quality.py, which draws the table by length.
 """
 
 import json

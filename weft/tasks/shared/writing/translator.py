@@ -1,6 +1,7 @@
 """A trained model at work: lines in, the same number of translations out, in order.
 
-Read next: ../search/beam.py for how a translation is found; ../figures/alignment.py for where it looked.
+Read next: ../../../search/beam.py for how a translation is found; ../../../figures/alignment.py for where it
+looked.
 """
 
 import copy

@@ -1,7 +1,8 @@
 """An LSTM with coupled gates over all time steps: compiled, or by the LSTM's operation with tied weights.
 
 1 - sigmoid(z) = sigmoid(-z), so W_i = -W_f and b_i = -b_f make i = 1 - f; cuDNN runs that, too. It costs a
-quarter more products than the compiled cell. Its plain twin is the loop over cells/coupled.py's `step`.
+quarter more products than the compiled cell. Its plain twin is the loop over ../../../cells/coupled.py's
+`step`.
 """
 
 import torch

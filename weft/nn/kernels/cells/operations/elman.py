@@ -1,7 +1,7 @@
 """An Elman network over all time steps; for tanh and ReLU torch's own operation is one way.
 
 Nothing can hold h at padding in it, so h is taken from the last real step. Its plain twin is the loop
-over cells/elman.py's `step`.
+over ../../../cells/elman.py's `step`.
 """
 
 from functools import partial

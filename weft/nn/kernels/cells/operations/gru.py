@@ -1,7 +1,7 @@
 """A GRU over all time steps; torch's own operation is one way, where the reset gate acts after the product.
 
 In it the mask enters as in lstm.py: at padding a fixed weight opens the update gate (torch's z, 1 keeps the
-old state), so h is held to the bit. Its plain twin is the loop over cells/gru.py's `step`.
+old state), so h is held to the bit. Its plain twin is the loop over ../../../cells/gru.py's `step`.
 """
 
 import torch

@@ -3,7 +3,7 @@
 In torch's, a mask costs one input feature: it is 1 at padding, and its fixed weights close the input gate and
 open the forget gate there (sigmoid(-+1e4) is 0 and 1 exactly), so that c is held to the bit; h is then
 taken from the last real step. torch's packed sequences would leave the fused path on the CPU.
-Its plain twin is the loop over cells/lstm.py's `step`. Read next: gru.py.
+Its plain twin is the loop over ../../../cells/lstm.py's `step`. Read next: gru.py.
 """
 
 import torch

@@ -1,7 +1,7 @@
 """Kernels in Triton, for the cells that cuDNN does not have; `triton` is imported only when one runs.
 
     layer.py   recurrences with a matrix, steps.py: what happens between two of their products
-    light.py   recurrences without a matrix, all steps in one kernel
+    ../../light/triton.py   recurrences without a matrix, all steps in one kernel
 
 No GPU has run them yet: they are tested on the CPU by Triton's interpreter (TRITON_INTERPRET=1), which says
 that the numbers are right and nothing about speed.
