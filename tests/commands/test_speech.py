@@ -90,6 +90,14 @@ def test_one_file_a_list_and_python_give_the_same_text(run: Path, tmp_path: Path
     assert len(scored) == 2 and float(scored[0].split("\t")[0]) >= float(scored[1].split("\t")[0])
 
 
+def test_a_penalty_on_what_was_not_heard_counts_the_states_of_a_pyramid(run: Path) -> None:
+    path = run.parent / "toy" / "valid0.wav"
+    heard = weft("predict", run, path, "--set", "coverage=0.2", "--scores")
+    plain = weft("predict", run, path, "--scores")
+    assert heard.code == 0, heard.err
+    assert float(heard.out.split("\t")[0]) < float(plain.out.split("\t")[0])  # never above 0
+
+
 def test_init_writes_a_recipe_that_trains(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine.yaml"
     answer = weft("init", "speech", "--train", run.parent / "toy" / "train.tsv", "-o", out)

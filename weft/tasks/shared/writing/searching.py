@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft import masks
 from weft.errors import ConfigError, ShapeError
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -151,7 +152,7 @@ class Searching:
             if self._words:
                 return required(step, state, first, words=self._words, **beams)
             if how.coverage:
-                step, state = covering(step, state, mask, looked)
+                step, state = covering(step, state, _memory_mask(self._models[0], mask), looked)
                 return beam(step, state, first, penalty=lambda s: coverage_penalty(s, how.coverage), **beams)
             return beam(step, state, first, trace=trace, **beams)
 
@@ -205,6 +206,14 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
             "write it otherwise"
         )
     return tokens
+
+
+def _memory_mask(model: Generator, mask: Tensor) -> Tensor:
+    """Which states of the memory are real: one stands for `stride` positions of the source."""
+    stride = 1 if model.encoder is None else model.encoder.stride
+    if stride == 1:
+        return mask
+    return masks.from_lengths(-(-masks.lengths(mask) // stride), -(-mask.shape[1] // stride))
 
 
 def looked(seen: dict[str, list[Tensor]]) -> Tensor:
