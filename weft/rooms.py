@@ -30,6 +30,15 @@ def parts(room: ModuleType, contract: type) -> dict[str, type]:
     return {name: part for name, part in found.items() if part is not None}
 
 
+def folders(room: ModuleType, contract: type) -> list[str]:
+    """Names of the parts that are folders, sorted, without importing any of them."""
+    return sorted(
+        entry.name
+        for entry in pkgutil.iter_modules(room.__path__)
+        if entry.ispkg and _holds(room, entry.name, contract)
+    )
+
+
 def get(room: ModuleType, contract: type, name: str) -> type | None:
     """The part of that name, if there is one; no other file of the room is read.
 
@@ -70,6 +79,10 @@ def beside(kind: type, file: str, contract: type) -> type | None:
     if importlib.util.find_spec(place) is None:
         return None
     return _only(importlib.import_module(place), contract)
+
+
+def _holds(room: ModuleType, folder: str, contract: type) -> bool:
+    return importlib.util.find_spec(f"{room.__name__}.{folder}.{contract.__name__.lower()}") is not None
 
 
 def _part(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) -> type | None:

@@ -1,13 +1,21 @@
 """`weft init` writes a commented recipe for the user's files, and it trains."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import weft.tasks as tasks
 from tests.commands.corpus import WORDS, write
 from tests.commands.shell import refused, untouched, weft
+from weft import rooms
 from weft.config import read_recipe
+from weft.tasks.init import Init
+from weft.tasks.task import Task
+
+INITS = {name: rooms.find(tasks, Init, name) for name in rooms.folders(tasks, Init)}
 
 
 def pairs(train: Path, *options: object) -> tuple[object, ...]:
@@ -139,7 +147,7 @@ def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch:
         (["--hold-out", "0"], "train: 0 pairs cannot be held out of 60; hold out a tenth at most"),
         (
             ["--hold-out", "6", "--valid", "train"],
-            "--hold-out and --valid came, and both give validation data",
+            "--hold-out and --valid: expected one of them, got both",
         ),
         (["--target", "xx"], "--source and --target are both 'xx'; name two languages"),
         (["--hold-out", "6", "--test", "tset"], "tset.xx: no such file"),
@@ -161,3 +169,37 @@ def test_one_file_in_place_of_the_prefix_is_told(tmp_path: Path) -> None:
     write(tmp_path, "train", 60, 1)
     said = refused(weft(*pairs(tmp_path / "train.xx", "--output", tmp_path / "x")))
     assert "train.xx: is one file of two; give the part of its name before the language" in said
+
+
+def test_every_task_with_an_init_file_has_its_command() -> None:
+    folders = Path(str(tasks.__file__)).parent
+    assert sorted(INITS) == sorted(path.parent.name for path in folders.glob("*/init.py"))
+    assert set(INITS) <= set(rooms.folders(tasks, Task))
+    listed = weft("init", "--help").out
+    for name, kind in INITS.items():
+        assert name in listed and kind().about in listed
+
+
+@pytest.mark.parametrize("name", INITS)
+def test_the_command_of_a_task_has_the_options_that_its_file_declares(name: str) -> None:
+    kind = INITS[name]
+    helped = weft("init", name, "--help")
+    assert helped.code == 0, helped.err
+    shown = " ".join(helped.out.split())
+    assert "--output" in shown and kind().about in shown
+    for option in kind.options:
+        assert option.positional or f"--{option.name} " in shown
+        assert option.help in shown
+    needed = [option.name for option in kind.options if option.required]
+    if needed:
+        assert f"--{needed[0]}" in refused(weft("init", name))
+
+
+def test_a_list_of_the_commands_does_not_wait_for_torch() -> None:
+    code = (
+        "import sys\nfrom weft.cli import main\nsys.argv = ['weft', 'init', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as leave:\n    assert not leave.code\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("False\n"), done.stdout + done.stderr

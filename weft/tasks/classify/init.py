@@ -1,24 +1,63 @@
 """What `weft init classify` writes: a recipe for a user's texts, with the reasons as comments."""
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from weft.data.labelled import OPTIONS, LabelledText, Labels, kind_of
 from weft.errors import DataError
-from weft.tasks.shared.labels.splits import held_out
-from weft.tasks.translate.init import VALID_NAMES, quoted
+from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
+from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+
+if TYPE_CHECKING:
+    from weft.data.labelled import Labels
 
 FEW = 1000
 """Texts below which a linear model of words and pairs is the safer choice."""
 
+FORM = (
+    Option("text", "Column of a table that holds the text. Default: guessed, and printed."),
+    Option("label", "Column of a table that holds the class. Default: guessed, and printed."),
+    Option(
+        "labels",
+        "How a line names its class: __label__CLASS (marked), its first word (first), or its first word up "
+        "to the colon (coarse).",
+        choices=("marked", "first", "coarse"),
+        default="marked",
+    ),
+    Option("encoding", "Encoding of the files, such as latin-1.", default="utf-8"),
+)
+"""How the files are to be read."""
 
-def beside(train: Path, names: tuple[str, ...]) -> Path | None:
-    """A file named like the training file, but valid (val, dev) or test instead of train."""
-    for name in names:
-        candidate = train.with_name(train.name.replace("train", name))
-        if candidate != train and candidate.is_file():
-            return candidate
-    return None
+
+class Classify(Init):
+    """Labelled texts, in lines or in a table."""
+
+    about: ClassVar[str] = "A classifier for texts."
+    examples: ClassVar = (
+        "--train reviews.tsv --label stars",
+        "--train train_5500.label --labels coarse --encoding latin-1",
+    )
+    options: ClassVar = (
+        TRAIN._replace(help="Training file: lines __label__CLASS TEXT, or a .tsv or .csv table."),
+        VALID,
+        TEST,
+        *FORM,
+    )
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the classifier; says which columns it guessed."""
+        from weft.tasks.classify.columns import columns  # loads torch
+
+        train, encoding = given["train"], given["encoding"]
+        text, label, note = columns(train, given["text"], given["label"], encoding)
+        if note:
+            say(note)
+        form = {"text": text, "label": label, "labels": given["labels"], "encoding": encoding}
+        written = recipe(train, given["valid"], given["test"], **form)
+        usual = {"text": "text", "label": "label", "labels": "marked", "encoding": "utf-8"}
+        said = [word for name in form if form[name] != usual[name] for word in (f"--{name}", form[name])]
+        return Written(written, [(*self.check(train), *said)])
 
 
 def recipe(
@@ -28,7 +67,7 @@ def recipe(
     *,
     text: str,
     label: str,
-    labels: Labels = "marked",
+    labels: "Labels" = "marked",
     encoding: str = "utf-8",
 ) -> str:
     """A commented recipe.
@@ -40,6 +79,9 @@ def recipe(
     Raises:
         DataError: files are missing or damaged, or hold one class only.
     """
+    from weft.data.labelled import OPTIONS, LabelledText, kind_of  # loads torch
+    from weft.tasks.shared.labels.splits import held_out  # loads torch
+
     valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     counts: Counter[str] = Counter()
     words = longest = 0
@@ -54,9 +96,9 @@ def recipe(
     total = counts.total()
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
     shown += ", ..." if len(counts) > 6 else ""
-    columns = f"\n  text: {quoted(text)}\n  label: {quoted(label)}" if kind_of(train) != "lines" else ""
-    columns += f"\n  labels: {labels}" if labels != "marked" else ""
-    columns += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
+    form = f"\n  text: {quoted(text)}\n  label: {quoted(label)}" if kind_of(train) != "lines" else ""
+    form += f"\n  labels: {labels}" if labels != "marked" else ""
+    form += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:
@@ -81,7 +123,7 @@ def recipe(
 #   weft train THIS-FILE
 task: classify
 data:
-  train: {quoted(train)}{columns}
+  train: {quoted(train)}{form}
 {chosen}
 {tested}
   # folds: 10                         cross-validation instead of test: fold 0 to 9, a run each

@@ -1,12 +1,30 @@
 """What `weft init embeddings` writes: a recipe for a user's text, with the reasons as comments."""
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from weft.data.plain import no_words
 from weft.data.questions import read_questions
-from weft.tasks.embeddings.data import WordsData
-from weft.tasks.translate.init import quoted
+from weft.tasks.init import TEST, TRAIN, Init, Written
+from weft.tasks.shared.recipe_text import quoted
+
+
+class Embeddings(Init):
+    """A text, and questions about its words."""
+
+    about: ClassVar[str] = "Vectors for the words of a text."
+    examples: ClassVar = ("--train text.txt",)
+    options: ClassVar = (
+        TRAIN._replace(help="Plain text; may be compressed."),
+        TEST._replace(help="Word pairs with their similarity, or analogies."),
+    )
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the vectors."""
+        steps = [("data", "check", "--task", self.task, str(given["train"]))]
+        return Written(recipe(given["train"], given["test"]), steps)
 
 
 def recipe(train: Path, test: Path | None) -> str:
@@ -19,6 +37,8 @@ def recipe(train: Path, test: Path | None) -> str:
     Raises:
         DataError: files are missing or damaged, or there is no word in the text.
     """
+    from weft.tasks.embeddings.data import WordsData  # loads torch
+
     counts: Counter[str] = Counter()
     for words in WordsData(train=str(train)).lines():
         counts.update(words)

@@ -1,19 +1,76 @@
 """What `weft init forecast` writes: a recipe for a user's series, with the reasons as comments."""
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from weft.data.series import Columns, read_series
-from weft.errors import DataError
-from weft.tasks.forecast.data import SeriesData
+from weft.errors import ConfigError, DataError
+from weft.tasks.forecast.columns import guessed, parts
+from weft.tasks.init import Init, Option, Written
 from weft.tasks.shared.planned import planned
 
 FEW, MANY = 2_000, 20_000  # training windows
 
 YEARS = 3
 """Of training from which the calendar is an input: before, a month is a date that never comes again."""
+
+
+class Forecast(Init):
+    """A table of series, and which of its columns are what."""
+
+    about: ClassVar[str] = "A forecaster for series in CSV or Parquet."
+    examples: ClassVar = (
+        "--file sales.csv --horizon 28",
+        "--file sales.csv --horizon 28 --known holiday,promotion --past temperature",
+        "--file shops.csv --horizon 28 --id shop --time date --target sales",
+    )
+    options: ClassVar = (
+        Option("file", "Table: a column for each series, or unique_id, ds and y.", Path, required=True),
+        Option("horizon", "Number of rows to forecast.", int, required=True),
+        Option("time", "Column of the times. Default: guessed, and printed."),
+        Option("id", "Column of the series' names, in a long table. Default: guessed, and printed."),
+        Option("target", "Columns to forecast: a,b (repeatable). Default: all numbers.", multiple=True),
+        Option("known", "Columns known in advance, such as holidays: a,b (repeatable).", multiple=True),
+        Option(
+            "past", "Columns with an unknown future, such as the weather: a,b (repeatable).", multiple=True
+        ),
+        Option(
+            "dates",
+            "What ambiguous dates begin with: the day (31/12/2024) or the month (12/31/2024).",
+            choices=("day", "month"),
+        ),
+        Option(
+            "frequency", "Time between rows, as pandas names it: h, D, B, MS, QE. Default: from the times."
+        ),
+        Option(
+            "resample",
+            "Aggregate irregular rows into periods of --frequency.",
+            choices=("mean", "sum", "first", "last", "min", "max"),
+        ),
+    )
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the forecaster; says which columns it guessed."""
+        if given["resample"] and not given["frequency"]:
+            raise ConfigError("--resample: expected --frequency beside it, got none; add one, such as D")
+        file: Path = given["file"]
+        lists: Mapping[str, Sequence[str]] = {
+            "targets": given["target"],
+            "known": given["known"],
+            "past": given["past"],
+        }
+        named = {name: [part for one in names for part in parts(file, one)] for name, names in lists.items()}
+        single: dict[str, Any] = {
+            name: given[name] for name in ("time", "id", "dates", "frequency", "resample")
+        }
+        which, note = guessed(file, Columns(**{**single, **named}))
+        if note:
+            say(note)
+        return Written(recipe(file, given["horizon"], which), [("data", "check", str(file))])
 
 
 def years(times: np.ndarray) -> float:
@@ -34,6 +91,8 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     Raises:
         DataError: the file cannot be read, or is too short for the horizon.
     """
+    from weft.tasks.forecast.data import SeriesData  # loads torch
+
     table = read_series(file, which)
     targets, known, past = which.targets, which.known, which.past
     lengths = [len(series.times) for series in table.series]

@@ -1,21 +1,46 @@
 """What `weft init language` writes: a recipe for a user's text, with the reasons as comments."""
 
-import json
 import re
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
+from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
 from weft.tasks.shared.planned import planned
+from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
 
 Kind = Literal["space", "word", "character", "bpe"]
 Model = Literal["lstm", "gpt"]
-VALID_NAMES = ("valid", "val", "dev", "validation")
 SMALL = 2_000_000  # characters
 _LOOSE = re.compile(r"(?<=\S) [.,;:?!](?= |$)", re.MULTILINE)
 _TIGHT = re.compile(r"(?<=\w)[.,;:?!](?= |$)", re.MULTILINE)
+
+
+class Language(Init):
+    """A text, and which tokens and model."""
+
+    about: ClassVar[str] = "A language model for plain text."
+    examples: ClassVar = ("--train plays.txt --kind character --model gpt",)
+    options: ClassVar = (
+        TRAIN._replace(help="Training text; may be compressed."),
+        VALID,
+        TEST,
+        Option(
+            "kind",
+            "Kind of tokens. Default: what suits the text.",
+            choices=("space", "word", "character", "bpe"),
+        ),
+        Option("model", "Model to train.", choices=("lstm", "gpt"), default="lstm"),
+    )
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the language model."""
+        files = given["train"], given["valid"], given["test"]
+        text = recipe(*files, kind=given["kind"], model=given["model"])
+        return Written(text, [self.check(given["train"])])
 
 
 class Looked(NamedTuple):
@@ -66,15 +91,6 @@ def look(text: PlainText) -> Looked:
     return Looked(lines, words, characters, len(seen), len(marks), repeated, loose > tight or "<unk>" in seen)
 
 
-def beside(train: Path, names: tuple[str, ...]) -> Path | None:
-    """A file named like the training file, but valid (val, dev) or test instead of train."""
-    for name in names:
-        candidate = train.with_name(train.name.replace("train", name))
-        if candidate != train and candidate.is_file():
-            return candidate
-    return None
-
-
 def recipe(
     train: Path, valid: Path | None, test: Path | None, *, kind: Kind | None = None, model: Model = "lstm"
 ) -> str:
@@ -100,9 +116,9 @@ def recipe(
     kind = kind or seen.kind
     size = f", size: {seen.pieces}" if kind == "bpe" else ""
     held = (
-        f"valid: {_yaml(valid)}" if valid else "valid_share: 0.1                  # the last tenth of train"
+        f"valid: {quoted(valid)}" if valid else "valid_share: 0.1                  # the last tenth of train"
     )
-    tested = f"test: {_yaml(test)}" if test else "# test: path/test                 for `weft evaluate`"
+    tested = f"test: {quoted(test)}" if test else "# test: path/test                 for `weft evaluate`"
     width, epochs = (200, 10) if seen.characters < 10 * SMALL else (512, 4)
     length = (128 if model == "gpt" else 64) if kind == "character" else (64 if model == "gpt" else 35)
     tokens = seen.characters if kind == "character" else seen.words
@@ -113,7 +129,7 @@ def recipe(
 #   weft train THIS-FILE
 task: language
 data:
-  train: {_yaml(train)}
+  train: {quoted(train)}
   {held}
   {tested}
   vocabulary: {{kind: {kind}{size}}}   # space, word, character, bpe, unigram
@@ -154,10 +170,3 @@ def _model(model: Model, width: int, length: int) -> str:
         f"  decoder: {{use: recurrent, cell: lstm, sizes: [{width}, {width}], dropout: 0.2}}\n"
         f"  embedding: {{size: {width}, dropout: 0.2, tied: true}}"
     )
-
-
-def _yaml(value: Path) -> str:
-    """A path as YAML: in quotes unless it is surely plain."""
-    text = str(value)
-    plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text not in ("null", "true", "false")
-    return text if plain else json.dumps(text, ensure_ascii=False)

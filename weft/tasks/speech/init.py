@@ -1,13 +1,28 @@
 """What `weft init speech` writes: a recipe for a user's recordings, with the reasons as comments."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
-from weft.tasks.classify.init import beside
+from weft.tasks.init import TEST, TRAIN, VALID, Init, Written
 from weft.tasks.shared.planned import planned
-from weft.tasks.speech.data import heard
-from weft.tasks.translate.init import VALID_NAMES, quoted
+from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+
+
+class Speech(Init):
+    """Recordings, named in a list beside their transcripts."""
+
+    about: ClassVar[str] = "A transcriber for recordings."
+    details: ClassVar[str] = "Recordings are wav files (PCM), named in a list beside their transcripts."
+    examples: ClassVar = ("--train recordings/train.tsv",)
+    options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the transcriber."""
+        text = recipe(given["train"], given["valid"], given["test"])
+        return Written(text, [("data", "check", "--task", self.task, str(given["train"]))])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
@@ -20,6 +35,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
         ConfigError: there is no validation list.
         DataError: files are missing or damaged.
     """
+    from weft.tasks.speech.data import heard  # loads torch
+
     valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     if valid is None:
         raise ConfigError(

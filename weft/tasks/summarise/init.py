@@ -1,13 +1,37 @@
 """What `weft init summarise` writes: a recipe for a user's texts, with the reasons as comments."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError, DataError
+from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
 from weft.tasks.shared.planned import planned
-from weft.tasks.translate.init import SMALL, VALID_NAMES, beside, look, quoted
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
+from weft.tasks.shared.writing.survey import SMALL, beside, survey
 
 WORDS = 15  # of a summary, about: what is looked at is the longer side
+
+
+class Summarise(Init):
+    """Texts and their summaries, as two columns or two files."""
+
+    about: ClassVar[str] = "A summariser for texts."
+    details: ClassVar[str] = "Texts and summaries are two columns of a .tsv file, or two files."
+    examples: ClassVar = ("--train data/train.tsv --text article --summary headline",)
+    options: ClassVar = (
+        TRAIN._replace(help="Training data: a .tsv, or PREFIX of two files."),
+        Option("text", "Column, or file ending, of the texts.", default="text"),
+        Option("summary", "Column, or file ending, of the summaries.", default="summary"),
+        VALID._replace(help="Validation data. Default: what lies beside the training data, if anything."),
+        TEST._replace(help="Test data. Default: likewise."),
+    )
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the summariser."""
+        files = given["train"], given["valid"], given["test"]
+        return Written(recipe(*files, given["text"], given["summary"]))
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
@@ -25,7 +49,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     test = test or beside(train, ("test",), source, target)
     if valid is None:
         raise ConfigError(f"no validation files stand beside {train}; name them with --valid")
-    seen = look(ParallelText(train, source, target))
+    seen = survey(ParallelText(train, source, target))
     if not seen.pairs:
         raise DataError(f"{train}: there is no pair in it; give at least a few thousand")
     tested = (

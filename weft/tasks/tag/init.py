@@ -1,12 +1,34 @@
 """What `weft init tag` writes: a recipe for a user's tagged sentences, with the reasons as comments."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, ClassVar
 
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
-from weft.tasks.classify.init import beside
+from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
 from weft.tasks.shared.planned import planned
-from weft.tasks.translate.init import VALID_NAMES, quoted
+from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+
+
+class Tag(Init):
+    """Tagged sentences, in one file or three."""
+
+    about: ClassVar[str] = "A tagger for words in sentences."
+    examples: ClassVar = ("--train en_ewt-ud-train.conllu",)
+    options: ClassVar = (
+        TRAIN._replace(help="Training file: CoNLL-U, or lines WORD TAB TAG."),
+        VALID,
+        TEST,
+        Option(
+            "column", "Column of a CoNLL-U file to learn.", choices=("upos", "xpos", "feats"), default="upos"
+        ),
+    )
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the tagger."""
+        text = recipe(given["train"], given["valid"], given["test"], column=given["column"])
+        return Written(text, [("data", "check", str(given["train"]))])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column) -> str:

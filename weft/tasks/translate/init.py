@@ -1,68 +1,80 @@
 """What `weft init translate` writes: a recipe for a user's files, with the reasons as comments."""
 
-import json
-import re
-from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from weft.data.parallel import ParallelText, both, is_table
+from weft.data.sides import side_name
+from weft.data.split import hold_out
 from weft.errors import ConfigError, DataError
+from weft.tasks.init import Init, Option, Written
 from weft.tasks.shared.planned import planned
-from weft.text.normalise import normalise
-from weft.text.pieces import SPECIALS, count_parts, count_words
-
-VALID_NAMES = ("valid", "val", "dev", "validation")
-WORDS = ("null", "true", "false")  # what YAML 1.2 would not read as text
-TINY, SMALL, MIDDLE = 3_000, 50_000, 500_000  # pairs
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
+from weft.tasks.shared.writing.survey import MIDDLE, SMALL, TINY, beside, survey
 
 
-class Looked(NamedTuple):
-    """What the files are like; characters and repeated words are those of the first SMALL pairs."""
+class Named(NamedTuple):
+    """A training text and its languages."""
 
-    pairs: int
-    mean_words: float
-    longest_words: int
-    characters: int  # different ones
-    repeated_words: int  # of two characters or more, cut at punctuation, seen twice or more
-
-    @property
-    def vocabulary(self) -> int:
-        """A size that byte-pair encoding can reach: all characters, and no more than surely become pieces."""
-        usual = 4000 if self.pairs < SMALL else 8000 if self.pairs < MIDDLE else 32000
-        least = self.characters + len(SPECIALS)
-        most = least + self.repeated_words if self.pairs < SMALL else usual
-        return max(least, min(max(usual, 2 * least), most))
+    train: Path
+    source: str
+    target: str
+    note: str = ""  # what was taken from the names of two files
 
 
-def look(text: ParallelText) -> Looked:
-    """Read all pairs once."""
-    pairs, words, longest = 0, 0, 0
-    first: Counter[str] = Counter()
-    for _, source, target in text:
-        count = max(len(source.split()), len(target.split()))
-        pairs, words, longest = pairs + 1, words + count, max(longest, count)
-        if pairs <= SMALL:
-            first.update(count_words(map(normalise, (source, target)))[0])
-    characters = {mark for word in first for mark in word}
-    repeated = [part for part, count in count_parts(first, "bpe").items() if count > 1 and len(part) > 1]
-    return Looked(pairs, words / max(1, pairs), longest, len(characters), len(repeated))
+class Translate(Init):
+    """Parallel text: two files of any names, files with a common prefix, or a table."""
 
+    about: ClassVar[str] = "A translator for parallel text."
+    details: ClassVar[str] = (
+        "FILES are two files of any names, aligned line by line; else say what to read with --train.\n\n"
+        "Validation and test files of any names are given as --valid FIRST,SECOND."
+    )
+    examples: ClassVar = (
+        "english.txt croatian.txt --hold-out 500",
+        "--train data/train --source en --target de",
+    )
+    options: ClassVar = (
+        Option("files", "", Path, positional=True),
+        Option("train", "PREFIX of PREFIX.en and PREFIX.de; a .tsv; or FIRST,SECOND.", Path),
+        Option("source", "Language to translate from: a file ending, a column name or any name."),
+        Option("target", "Language to translate into. With two FILES both default to the files' names."),
+        Option(
+            "valid", "Validation files. Default: those beside the training files, if there are any.", Path
+        ),
+        Option("test", "Test files. Default: likewise.", Path),
+        Option("hold-out", "Number of pairs to split off the training files for validation.", int),
+    )
+    output: ClassVar[str] = "SOURCE-TARGET.yaml"
 
-def beside(train: Path, names: tuple[str, ...], source: str, target: str) -> Path | None:
-    """Files named like the training files, but valid (val, dev) or test instead of train."""
-    parts = both(train) or (train,)
-    for name in names:
-        renamed = [part.with_name(part.name.replace("train", name)) for part in parts]
-        if renamed == list(parts):
-            continue
-        candidate = Path(",".join(map(str, renamed)))
-        try:
-            ParallelText(candidate, source, target)
-            return candidate
-        except DataError:
-            continue
-    return None
+    def file_name(self, given: Mapping[str, Any]) -> str:
+        """Named after the languages."""
+        named = _named(given)
+        return f"{named.source}-{named.target}.yaml"
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the translator; with --hold-out the training files are split first."""
+        train, source, target, note = _named(given)
+        valid, test = given["valid"], given["test"]
+        if note:
+            say(note)
+        if source == target:
+            raise ConfigError(f"--source and --target are both {source!r}; name two languages")
+        for path in (train, valid, test):
+            if path is not None:
+                ParallelText(path, source, target)  # so that missing files are named before any are written
+        if given["hold_out"] is not None:
+            if valid is not None:
+                raise ConfigError(
+                    "--hold-out and --valid: expected one of them, got both (each gives validation data); "
+                    "leave one out"
+                )
+            train, valid = hold_out(train, source, target, given["hold_out"])
+            say(f"split into {train}.* and {valid}.* ({given['hold_out']:,} pairs held out)")
+        text = recipe(train, valid, test, source, target)
+        files = dict.fromkeys(map(str, ParallelText(train, source, target).files))
+        return Written(text, [("data", "check", *files)])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
@@ -78,7 +90,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     """
     valid = valid or beside(train, VALID_NAMES, source, target)
     test = test or beside(train, ("test",), source, target)
-    seen = look(ParallelText(train, source, target))
+    seen = survey(ParallelText(train, source, target))
     if not seen.pairs:
         raise DataError(f"{train}: there is no pair in it; give at least a few thousand")
     if valid is None:
@@ -125,16 +137,28 @@ decoding:
 """
 
 
-def quoted(value: object) -> str:
-    """A text as YAML: in quotes unless it is surely plain."""
-    text = str(value)
-    plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text.lower() not in WORDS
-    return text if plain else json.dumps(text, ensure_ascii=False)
-
-
 def _meaning(train: Path, source: str, target: str) -> str:
     if is_table(train):
         return f"its columns {source} and {target}"
     if both(train) is not None:
         return f"two files, {source} and {target}, line by line"
     return f"{train.name}.{source} and {train.name}.{target}; or a .tsv"
+
+
+def _named(given: Mapping[str, Any]) -> Named:
+    """The training text and its languages, those of two files by their names."""
+    files, train, source, target = (given[name] for name in ("files", "train", "source", "target"))
+    if len(files) > 2 or (files and train is not None) or not (files or train):
+        raise ConfigError("expected two FILES, one text, or --train with one; see weft init translate --help")
+    note = ""
+    if len(files) == 2:
+        train = Path(",".join(map(str, files)))
+        names = [side_name(str(file)) for file in files]
+        if not (source and target):
+            note = f"{files[0]} is called {names[0]}, {files[1]} {names[1]}; --source, --target name others"
+        source, target = source or names[0], target or names[1]
+    elif files:
+        train = files[0]
+    if train is None or not source or not target:
+        raise ConfigError("--source and --target: name the languages, as file endings or columns")
+    return Named(train, source, target, note)

@@ -1,0 +1,95 @@
+"""What `weft init images` writes: a recipe for a user's pictures, with the reasons as comments."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, ClassVar
+
+from weft.data.images import is_clip, read_clip, read_folders
+from weft.errors import DataError
+from weft.tasks.init import TEST, TRAIN, VALID, Init, Written
+from weft.tasks.shared.pictures.init import rounded
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
+
+LARGEST = 64
+"""Pixels of a side up to which a small convolution net is quick on a processor."""
+
+
+class Images(Init):
+    """A folder for each class."""
+
+    about: ClassVar[str] = "A classifier for pictures or clips."
+    examples: ClassVar = ("--train photos/train",)
+    options: ClassVar = (
+        TRAIN._replace(
+            help="Training folder with a folder for each class: pictures, or clips as .gif or .npy."
+        ),
+        VALID._replace(help="Validation folder. Default: valid, val or dev beside the training folder."),
+        TEST._replace(help="Test folder. Default: test beside the training folder."),
+    )
+
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+        """A recipe for the classifier."""
+        text = recipe(given["train"], given["valid"], given["test"])
+        return Written(text, [self.check(given["train"])])
+
+
+def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
+    """A commented recipe for pictures or clips in a folder for each class.
+
+    Raises:
+        DataError: folders are missing, or hold one class only.
+    """
+    from weft.tasks.shared.pictures.data import read  # loads torch
+
+    valid = valid or _folder_beside(train, VALID_NAMES)
+    test = test or _folder_beside(train, ("test",))
+    found = read_folders(train)
+    counts = Counter(one.label for one in found)
+    if len(counts) < 2:
+        raise DataError(
+            f"{train}: {len(counts)} class was found, two or more are needed; see weft data check"
+        )
+    clips = is_clip(found[0].path)
+    shapes = [(read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]]
+    side = rounded(median(max(shape[-3:-1]) for shape in shapes), LARGEST)
+    frames = (
+        f"  frames: {min(shape[0] for shape in shapes)}                         # of a clip, evenly apart\n"
+    )
+    shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
+    chosen = (
+        f"  valid: {quoted(valid)}"
+        if valid
+        else "  hold_out: 10                      # a tenth of the pictures chooses the checkpoint\n"
+        "  split_seed: 1                     # shuffled first, every class in proportion"
+    )
+    tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
+    return f"""# {len(counts)} classes, {len(found):,} {"clips" if clips else "pictures"}: {shown}.
+# Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: images
+data:
+  train: {quoted(train)}
+{chosen}
+{tested}
+  size: {side}                          # pixels of a side; every picture is scaled to it
+{frames if clips else ""}  batch_rows: 32
+model:
+  # also patches with encoder: {{use: transformer, ...}}; non_local: [2] puts a block after the second stage
+  front: {{use: convolution, sizes: [32, 64, 128], non_local: [2]}}
+  encoder: bag                      # the places as they are
+  pool: mean
+training:
+  optimiser: {{use: adamw, lr: 0.001, weight_decay: 0.01}}
+  schedule: {{use: cosine, warmup: 50}}
+  max_epochs: {max(4, min(60, 40_000 // len(found)))}
+  metric: accuracy                  # what chooses the best checkpoint; also loss, f1
+  patience: 8
+  seed: 1
+"""
+
+
+def _folder_beside(train: Path, names: tuple[str, ...]) -> Path | None:
+    found = [train.with_name(name) for name in names if train.with_name(name).is_dir()]
+    return found[0] if found else None

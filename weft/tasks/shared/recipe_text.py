@@ -1,0 +1,24 @@
+"""What every recipe of `weft init` needs: files beside the training file, and values written as YAML."""
+
+import json
+import re
+from pathlib import Path
+
+VALID_NAMES = ("valid", "val", "dev", "validation")
+WORDS = ("null", "true", "false")  # what YAML 1.2 would not read as text
+
+
+def beside(train: Path, names: tuple[str, ...]) -> Path | None:
+    """A file named like the training file, but valid (val, dev) or test instead of train."""
+    for name in names:
+        candidate = train.with_name(train.name.replace("train", name))
+        if candidate != train and candidate.is_file():
+            return candidate
+    return None
+
+
+def quoted(value: object) -> str:
+    """A text as YAML: in quotes unless it is surely plain."""
+    text = str(value)
+    plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text.lower() not in WORDS
+    return text if plain else json.dumps(text, ensure_ascii=False)
