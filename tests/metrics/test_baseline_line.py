@@ -3,6 +3,8 @@
 import pytest
 
 from weft.metrics.baseline import beside
+from weft.metrics.metric import Score
+from weft.metrics.scored import Scored
 
 
 @pytest.mark.parametrize("higher", [True, False])
@@ -12,3 +14,9 @@ def test_ahead_level_and_behind(higher: bool) -> None:
     assert beside(1.0, 1.0, higher=higher) == "  <- the model equals the baseline"
     assert beside(1.0 * sign, 2.0 * sign, higher=higher) == "  <- the model is worse than the baseline"
     assert "worse than the baseline" in beside(float("nan"), 1.0, higher=higher)
+
+
+def test_what_reads_equal_is_called_equal() -> None:
+    score = Score("MSE", 0.00018241, "toy", 34, higher_is_better=False)
+    (_, line) = Scored(score, {"ridge": 0.00018240}).lines()
+    assert line.endswith("ridge 0.000182  <- the model equals the baseline")

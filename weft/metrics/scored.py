@@ -42,7 +42,8 @@ class Scored(NamedTuple):
         digits = self.score.digits
         found = [f"  {self.score}"]
         for name, value in self.baselines.items():
-            mark = beside(self.score.value, value, higher=self.score.higher_is_better)
+            shown = (round(one, digits) for one in (self.score.value, value))  # what reads equal is equal
+            mark = beside(*shown, higher=self.score.higher_is_better)
             found.append(f"    baseline: {name} {value:.{digits}f}{mark}")
         return found
 
