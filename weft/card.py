@@ -11,7 +11,7 @@ from weft.config import dump
 from weft.errors import CheckpointError
 from weft.run import Begun
 from weft.train import files
-from weft.train.loop import Outcome
+from weft.train.outcome import Outcome
 
 
 def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:

@@ -22,7 +22,7 @@ class Busy:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.wall = self.cpu = 1000.0
-        for module in ("clock", "loop"):
+        for module in ("clock", "course"):
             patch.setattr(f"weft.train.{module}.now", lambda: Moment(self.wall, self.cpu))
 
     def pass_batch(self, also: Any = None) -> Any:

@@ -13,8 +13,9 @@ from tests.train.toy import Task, quiet, settings
 from weft.train import weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.feeding.linear import Linear
-from weft.train.loop import Outcome, train
+from weft.train.loop import train
 from weft.train.optimisers.adam import Adam
+from weft.train.outcome import Outcome
 from weft.train.schedules.plateau import Plateau
 
 

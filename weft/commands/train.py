@@ -11,7 +11,7 @@ from weft.commands.program import typed
 
 if TYPE_CHECKING:
     from weft.run import Begun
-    from weft.train.loop import Outcome
+    from weft.train.outcome import Outcome
 
 
 @click.command(short_help="Train what a recipe describes.")

@@ -8,7 +8,7 @@ Read next: batch.py, what one batch gives; guard.py, for what is not finite; loo
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ from weft.train.guard import NonFinite, advice, explain
 from weft.train.objectives.likelihood import OwnLoss
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Group, Position
-from weft.train.processes import Processes
+from weft.train.processes import Processes, Share
 from weft.train.settings import Settings
 from weft.train.sharding import is_sharded, local
 from weft.train.workers import Workers
@@ -84,65 +84,93 @@ def update(
     Raises:
         NonFinite: the loss or the gradient is not finite; nothing was stepped on.
     """
-    feeding = settings.feeding.probability(position.update, position.epoch)
     device = next(model.parameters()).device
     workers = workers or Workers(1, 1, device)
     processes = processes or Processes(device)
     criterion = criterion or OwnLoss(model)
     parameters = [parameter for parameter in criterion.learner.parameters() if parameter.requires_grad]
     sharded = any(map(is_sharded, parameters))
-    mine = processes.part(group, settings.accumulate, even=sharded)
+    feeding = settings.feeding.probability(position.update, position.epoch)
     alone = workers.count == 1
     run = Pass(task, criterion, parameters, group, feeding, settings, carried, alone=alone, sharded=sharded)
-    sums, tokens, examples, after = [torch.zeros(2, dtype=torch.float64, device=device)], 0, 0, None
-    split = 0
+    mine = processes.part(group, settings.accumulate, even=sharded)
     optimiser.zero_grad(set_to_none=True)
+    passed = _pass_over(run, mine, workers, device)
+    processes.add_gradients([parameter for parameter in parameters if not is_sharded(parameter)])
+    summed = _summed(run, passed, processes)
+    rate = settings.optimiser.lr * factor
+    if not (math.isfinite(summed.total) and math.isfinite(summed.norm)):
+        sentence = _trouble(run, model, mine, passed.losses, position)
+        optimiser.zero_grad(set_to_none=True)
+        _check_skips(sentence, position, settings)
+        return Taken(0.0, 0.0, summed.tokens, summed.norm, rate, feeding, False, sentence)
+    clip = min(1.0, settings.clip_norm / (summed.norm + 1e-6)) if settings.clip_norm else 1.0
+    gradients = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
+    torch._foreach_mul_(gradients, clip / summed.divisor)
+    for options in optimiser.param_groups:
+        options["lr"] = rate
+    optimiser.step()
+    total, count, tokens, _, norm = summed
+    return Taken(total, count, tokens, norm, rate, feeding, True, carried=passed.carried, split=passed.split)
+
+
+class _Passed(NamedTuple):
+    """What this process's batches gave, beside gradients: those are added to the parameters'."""
+
+    losses: Tensor  # [1 + batches, 2]: total and count, a row of zeros first
+    tokens: int
+    examples: int
+    carried: State
+    split: int
+
+
+def _pass_over(run: Pass, mine: list[Share], workers: Workers, device: torch.device) -> _Passed:
+    losses = [torch.zeros(2, dtype=torch.float64, device=device)]
+    tokens, examples, split, after = 0, 0, 0, None
     for part in workers.map(run, mine):
-        if not sharded:
-            add(parameters, part.gradients)
-        sums.append(torch.stack([part.loss.total.double(), part.loss.count.double()]))
+        if not run.sharded:
+            add(run.parameters, part.gradients)
+        losses.append(torch.stack([part.loss.total.double(), part.loss.count.double()]))
         tokens += part.tokens
         examples += part.examples
         after = part.carried
         split += part.parts > 1
-    processes.add_gradients([parameter for parameter in parameters if not is_sharded(parameter)])
-    gradients = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
-    lengths = torch.stack([_length(parameters, rows=rows) for rows in (False, True)])
+    return _Passed(torch.stack(losses), tokens, examples, after, split)
+
+
+class _Summed(NamedTuple):
+    """Sums over all processes."""
+
+    total: float  # nats
+    targets: float
+    tokens: int
+    divisor: float  # of the gradient
+    norm: float  # of the divided gradient
+
+
+def _summed(run: Pass, passed: _Passed, processes: Processes) -> _Summed:
+    lengths = torch.stack([_length(run.parameters, rows=rows) for rows in (False, True)])
     # The one wait for the device in an update.
-    losses = torch.stack(sums)
-    total, count, length, of_rows = torch.cat([losses.sum(0), lengths]).tolist()
-    total, count, tokens_, examples_, squares = processes.sum(
-        [total, count, tokens, examples, of_rows * of_rows]
+    total, count, length, of_rows = torch.cat([passed.losses.sum(0), lengths]).tolist()
+    total, count, tokens, examples, squares = processes.sum(
+        [total, count, passed.tokens, passed.examples, of_rows * of_rows]
     )
-    tokens, examples = int(tokens_), int(examples_)
-    divisor = max(1.0, count if settings.loss == "per_token" else float(examples))
-    norm = math.hypot(length, math.sqrt(squares) if sharded else 0.0) / divisor
-    rate = settings.optimiser.lr * factor
-    if not (math.isfinite(total) and math.isfinite(norm)):
-        if sharded:  # layers are not watched: a pass is one of all processes
-            where, what = _worst(losses[1:, 0])
-        else:
-            with plainly():
-                where, what = explain(model, (run.loss(share)[0] for share in mine))
-        why = (mine[where].offset if mine else 0, what)
-        optimiser.zero_grad(set_to_none=True)
-        sentence = _sentence(group, position, why)
-        if settings.non_finite == "raise":
-            raise NonFinite(
-                f"{sentence}; nothing was stepped on; {advice(settings)}, or set training.non_finite: skip"
-            )
-        if position.skipped >= settings.max_skips:
-            raise NonFinite(
-                f"{sentence}; {position.skipped} updates were left out before it, training.max_skips allows "
-                "no more; lower training.optimiser.lr"
-            )
-        return Taken(0.0, 0.0, tokens, norm, rate, feeding, False, sentence)
-    clip = min(1.0, settings.clip_norm / (norm + 1e-6)) if settings.clip_norm else 1.0
-    torch._foreach_mul_(gradients, clip / divisor)
-    for options in optimiser.param_groups:
-        options["lr"] = rate
-    optimiser.step()
-    return Taken(total, count, tokens, norm, rate, feeding, True, carried=after, split=split)
+    divisor = max(1.0, count if run.settings.loss == "per_token" else float(int(examples)))
+    norm = math.hypot(length, math.sqrt(squares) if run.sharded else 0.0) / divisor
+    return _Summed(total, count, int(tokens), divisor, norm)
+
+
+def _check_skips(sentence: str, position: Position, settings: Settings) -> None:
+    """Raise NonFinite unless this update may be left out."""
+    if settings.non_finite == "raise":
+        raise NonFinite(
+            f"{sentence}; nothing was stepped on; {advice(settings)}, or set training.non_finite: skip"
+        )
+    if position.skipped >= settings.max_skips:
+        raise NonFinite(
+            f"{sentence}; {position.skipped} updates were left out before it, training.max_skips allows "
+            "no more; lower training.optimiser.lr"
+        )
 
 
 def _length(parameters: list[nn.Parameter], *, rows: bool) -> Tensor:
@@ -157,6 +185,16 @@ def _worst(losses: Tensor) -> tuple[int, str]:
         if not math.isfinite(loss):
             return place, f"the loss is {loss}"
     return 0, "the loss of another process or the gradient is not finite"
+
+
+def _trouble(run: Pass, model: nn.Module, mine: list[Share], losses: Tensor, position: Position) -> str:
+    """What is not finite, and in which batch."""
+    if run.sharded:  # layers are not watched: a pass is one of all processes
+        where, what = _worst(losses[1:, 0])
+    else:
+        with plainly():
+            where, what = explain(model, (run.loss(share)[0] for share in mine))
+    return _sentence(run.group, position, (mine[where].offset if mine else 0, what))
 
 
 def _sentence(group: Group, position: Position, why: tuple[int, str]) -> str:

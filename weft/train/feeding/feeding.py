@@ -39,12 +39,13 @@ def always_true(feeding: Feeding) -> bool:
 
 
 def check_fits(feeding: Feeding, model: Any) -> None:
-    """See that a model can be fed its own tokens, and knows two passes, where they are asked for.
+    """Check that a model can be fed its own tokens, and in two passes, if the settings ask for it.
 
     Raises:
-        ConfigError: it does not.
+        ConfigError: it cannot.
     """
-    known = inspect.signature(model.loss).parameters
+    loss = getattr(model, "loss", None)  # a model that carries its state may have `carry_on` alone
+    known = inspect.signature(loss).parameters if loss else {}
     if not always_true(feeding) and "feeding" not in known:
         raise ConfigError(
             "training.feeding: expected a probability of 1 for a model that writes no tokens; leave it out"

@@ -1,0 +1,238 @@
+"""A training under way: the model, the optimiser, where they stand, and what the loop does with them.
+
+Read next: ready.py, which begins or resumes one; update.py, the arithmetic of a step; loop.py.
+"""
+
+import signal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+
+from weft.errors import ConfigError
+from weft.train import kernels
+from weft.train.clock import Clock, Moment, now
+from weft.train.divergence import Divergence
+from weft.train.finish import finish, wanted
+from weft.train.guard import NonFinite
+from weft.train.history import History, finite
+from weft.train.monitors import Monitors
+from weft.train.objectives.objective import Criterion
+from weft.train.outcome import Outcome, outcome
+from weft.train.position import Group, Plan, Position
+from weft.train.resume import about, roll_back
+from weft.train.schedules.schedule import unreached
+from weft.train.session import Session
+from weft.train.snapshot import taken as snapshot_of
+from weft.train.update import Taken, update
+from weft.train.validation import scored, validate
+from weft.tree import State
+
+
+@dataclass
+class Course:
+    """What changes while a session lasts.
+
+    session: its surroundings.
+    task: collates batches and validates.
+    model: in training mode, perhaps sharded.
+    criterion: makes the losses.
+    optimiser: of the parameters of the criterion.
+    plan: the order of the batches.
+    position: where training stands.
+    history: the validations so far.
+    carried: the state that the next batch begins with, if the task carries one.
+    clock: measures the time that updates take.
+    monitors: measure gradients.
+    divergence: watches the loss.
+    saved: the update of the newest save; -1 if even the untrained model is to be saved.
+    samples: those of the last validation.
+    split: whether a batch did not fit into memory before.
+    """
+
+    session: Session
+    task: Any
+    model: nn.Module
+    criterion: Criterion
+    optimiser: torch.optim.Optimizer
+    plan: Plan
+    position: Position
+    history: History
+    carried: State
+    clock: Clock
+    monitors: Monitors
+    divergence: Divergence
+    saved: int
+    samples: tuple[Any, ...] = ()
+    split: bool = False
+
+    def end(self) -> str:
+        """Why training ends here, or nothing."""
+        settings = self.session.settings
+        patience = settings.patience and self.history.waited() >= settings.patience
+        return self.position.end(settings) or ("patience" if patience else "")
+
+    def validates(self) -> bool:
+        """Whether a validation is due and not yet done."""
+        due = self.end() or self.position.validates(self.session.settings)
+        return bool(due) and not self.history.has(self.position.update)
+
+    def saves(self) -> bool:
+        """Whether a save is due: one precedes every validation, so that a validation can be repeated."""
+        return self.validates() or self.position.saves(self.session.settings)
+
+    def save(self) -> None:
+        """Save a checkpoint, unless this update has one."""
+        session = self.session
+        if self.saved == self.position.update:
+            return
+        if session.processes.first or session.sharded:
+            known = about(self.optimiser, session.settings) | kernels.record()
+            copy = partial(
+                snapshot_of,
+                self.model,
+                self.optimiser,
+                self.position,
+                self.history,
+                known,
+                self.carried,
+                self.criterion.own,
+                session.part,
+            )
+            session.saving.save(copy, wanted(self.history, session.settings))
+        self.saved = self.position.update
+
+    def validate(self) -> None:
+        """Validate, and write the scores down.
+
+        Raises:
+            Interrupted: a signal came meanwhile; the validation is then repeated on resuming.
+        """
+        session, number = self.session, self.position.update
+        found = validate(
+            self.task, self.model, session.settings, session.processes, session.interrupts, number
+        )
+        self.samples = tuple(found.samples)
+        self.history = self.history.add(number, finite(found.scores))
+        best = self.history.best() == self.history.entries[-1]
+        session.report.validated(number, found.scores, found.samples, best)
+        session.saving.wait()
+        if session.processes.first:
+            session.checkpoints.write_index(self.history)
+
+    def finish(self, reason: str) -> Outcome:
+        """Leave the best model, or the mean of several."""
+        session = self.session
+        if not session.processes.first:
+            return Outcome(reason, self.position.update)
+        self.monitors.conclude()
+        session.saving.wait()
+        session.report.said(session.saving.sentence(self.clock.spent().wall))
+        whole = self.task.model().to(session.device) if session.sharded else self.model
+        left = finish(
+            whole,
+            partial(scored, self.task, whole, session.settings),
+            session.checkpoints,
+            self.history,
+            self.position.update,
+            session.settings,
+            session.report,
+        )
+        return outcome(reason, self.history, self.position, left)._replace(samples=self.samples)
+
+    def stop(self) -> Outcome:
+        """Save after a signal, so that the same command resumes here."""
+        session = self.session
+        self.save()
+        session.saving.wait()
+        session.report.said(
+            f"stopped after update {self.saved:,}; nothing is lost, the same command goes on from there"
+        )
+        left = outcome("interrupted", self.history, self.position, session.checkpoints.model())
+        return left._replace(exit_code=session.interrupts.exit_code)
+
+    def step(self, group: Group) -> None:
+        """Take one update.
+
+        Raises:
+            NonFinite: the loss or the gradient is not finite and is not to be skipped; the run is saved.
+            ConfigError: a batch does not fit into memory, or the model refuses it.
+        """
+        session, settings, before = self.session, self.session.settings, now()
+        try:
+            taken = update(
+                self.task,
+                self.model,
+                self.optimiser,
+                group,
+                self.position,
+                self._factor(group),
+                settings,
+                session.workers,
+                self.carried,
+                session.processes,
+                self.criterion,
+            )
+        except (NonFinite, ConfigError) as error:
+            # Of anything but numbers that are not finite, the other processes do not hear at this update.
+            if isinstance(error, NonFinite) or not session.sharded:
+                self.save()
+            raise
+        spent = self._agree()
+        self.position = self.clock.after(before, self.position, group, taken, spent)
+        self.carried = taken.carried
+        if self.position.update == 1:
+            kernels.decide(session.workers, session.processes, session.device)
+        self._warn(group, taken)
+        session.report.moved(self.position.update, self.position.done(settings))
+        self.monitors.after(self.position, group, taken)
+        if self.position.logs(settings):
+            session.report.logged(self.clock.line(self.position, taken))
+            self.position = self.position.after_log()
+
+    def _factor(self, group: Group) -> float:
+        """Of the learning rate, for the update that this group makes."""
+        settings = self.session.settings
+        after = replace(
+            self.position,
+            update=self.position.update + 1,
+            epoch=group.next_epoch,
+            index=group.next_index,
+            batches=group.batches,
+        )
+        state = self.history.schedule_state(settings.schedule)
+        return settings.schedule.factor(after.update, after.done(settings), state)
+
+    def _agree(self) -> Moment:
+        """Tell all processes of a signal that one of them got; the time that all of them spent."""
+        processes, interrupts = self.session.processes, self.session.interrupts
+        asked, *spent = processes.sum([float(bool(interrupts.asked)), *self.clock.spent()])
+        interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
+        return Moment(*spent)
+
+    def _warn(self, group: Group, taken: Taken) -> None:
+        report, settings, number = self.session.report, self.session.settings, self.position.update
+        if number == 1 and (said := unreached(settings.schedule, settings.planned(group.batches))):
+            report.warned(said)
+        if taken.skipped:
+            report.warned(f"{taken.skipped}; this update was left out{self._roll_back()}")
+        if said := self.divergence.after(number, taken):
+            report.warned(said)
+        if taken.split and not self.split:
+            self.split = True
+            report.warned(
+                f"update {number}: the device's memory was full, so a batch was computed in parts; the "
+                "gradient is the same, smaller batches are faster"
+            )
+
+    def _roll_back(self) -> str:
+        """Return to the newest checkpoint after a skipped update, if that is wanted, and say so."""
+        session = self.session
+        if session.settings.non_finite != "roll_back":
+            return ""
+        session.saving.wait()
+        session.processes.wait()
+        to = roll_back(session.checkpoints, self.model, self.optimiser, self.criterion.own)
+        return f" and the parameters are those of update {to} again"

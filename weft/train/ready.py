@@ -1,0 +1,135 @@
+"""Before the first update: the data, the model and its optimiser, and the place where the run stands.
+
+Read next: resume.py; course.py, what is made here.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from weft.errors import ConfigError
+from weft.nn.regions import compile_regions
+from weft.train import blueprint, carry, compiling, devices, seeds, sharding, weights
+from weft.train.clock import Clock
+from weft.train.course import Course
+from weft.train.divergence import Divergence
+from weft.train.feeding.feeding import check_fits
+from weft.train.history import History
+from weft.train.monitors import Monitors
+from weft.train.position import Position
+from weft.train.resume import resume
+from weft.train.session import Session
+from weft.train.settings import Settings
+
+
+def check(task: Any, settings: Settings) -> tuple[torch.device, History]:
+    """Refuse settings that cannot work, before anything is read or built.
+
+    Args:
+        task: to be trained.
+        settings: how.
+
+    Returns:
+        Where to train, and a history without validations.
+
+    Raises:
+        ConfigError: the metric is none of the task's, or the device is not there.
+    """
+    device = devices.choose(settings.device)  # starts no CUDA library yet
+    if settings.metric not in task.better:
+        raise ConfigError(
+            f"training.metric: expected one of {', '.join(task.better)}, by which this task is scored, got "
+            f"{settings.metric!r}"
+        )
+    carry.check(task, settings)
+    if settings.compile:
+        compiling.check(device)
+    return device, History(settings.metric, task.better[settings.metric] == "higher")
+
+
+def make_ready(session: Session, task: Any, history: History) -> Course:
+    """Read the data, build the model, and resume from the newest checkpoint if there is one.
+
+    Args:
+        session: of this training.
+        task: to be trained.
+        history: without validations.
+
+    Raises:
+        CheckpointError: no checkpoint of the run can be loaded, or they do not fit the recipe.
+        Interrupted: a signal came.
+    """
+    settings, report = session.settings, session.report
+    _prepare(session, task)
+    model = _model(session, task)
+    blocks = compile_regions(model) if settings.compile else 0
+    if session.sharded:
+        sharding.shard(model, session.device, session.processes.count, settings.feeding)
+    seeds.settle(seeds.derive(settings.seed, "objective"), session.device)
+    criterion = settings.objective.build(task, model)
+    optimiser = settings.optimiser.build(criterion.learner)
+    plan, position = task.plan(settings.seed), Position()
+    for _ in session.turns():
+        position, history = resume(
+            session.checkpoints, model, optimiser, plan, history, settings, criterion.own
+        )
+        if session.processes.first:
+            session.checkpoints.write_index(history)
+    carried = carry.restored(task, session.checkpoints, position, model, session.device)
+    report.started(position.update, history.has(position.update))
+    report.said(_introduction(session, model, position))
+    if settings.compile:
+        report.said(compiling.sentence(blocks))
+    first = session.processes.first
+    # Sharded, a measure would have to be one of all processes.
+    watched = settings if first and not session.sharded else replace(settings, monitors=False)
+    return Course(
+        session,
+        task,
+        model,
+        criterion,
+        optimiser,
+        plan,
+        position,
+        history,
+        carried,
+        Clock(position, settings, first=first),
+        Monitors(task, model, watched, report),
+        Divergence(settings),
+        saved=position.update or -settings.validate_start,
+    )
+
+
+def _prepare(session: Session, task: Any) -> None:
+    for _ in session.turns():
+        if session.processes.first:
+            with session.interrupts.alone():
+                task.prepare(session.run, session.report.progress)
+        else:
+            task.prepare(session.run, session.report.progress)
+
+
+def _model(session: Session, task: Any) -> nn.Module:
+    seeds.settle(seeds.derive(session.settings.seed, "weights"), session.device)
+    model = blueprint.build(task.model).to(session.device).train()
+    check_fits(session.settings.feeding, model)
+    start = session.run / weights.START
+    if start.exists():
+        weights.restore(model, weights.load(start), str(start))
+    return model
+
+
+def _introduction(session: Session, model: nn.Module, position: Position) -> str:
+    workers, device = session.workers, session.device
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    bfloat16 = devices.uses_bfloat16(session.settings.precision, device)
+    precision = "bfloat16 autocast" if bfloat16 else "float32"
+    begins = f"goes on after update {position.update:,}" if position.update else "begins"
+    threads = f"{workers.threads} thread{'s' if workers.threads > 1 else ''}"
+    if workers.count > 1:
+        threads += f", {workers.count} batches of an update side by side"
+    if session.processes.count > 1:
+        threads += f", {session.processes.count} processes"
+    return f"training {begins}: {parameters:,} parameters on {device} in {precision}, {threads}"

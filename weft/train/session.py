@@ -1,0 +1,98 @@
+"""Everything that lives exactly as long as a training: processes, report, signals, worker threads, saving.
+
+Read next: course.py, what changes meanwhile; loop.py.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from weft.nn.kernels import choice
+from weft.train import files, seeds
+from weft.train.checkpoints import Checkpoints
+from weft.train.interrupts import Interrupts
+from weft.train.parts import Part
+from weft.train.processes import Processes
+from weft.train.reporting import Report
+from weft.train.saving import Saving
+from weft.train.screen import open_report
+from weft.train.settings import Settings
+from weft.train.workers import Workers
+
+
+@dataclass(frozen=True)
+class Session:
+    """The surroundings of one training; `session` opens and closes them.
+
+    run: the run directory.
+    settings: how to train.
+    device: where the model is.
+    processes: this process among those that train.
+    report: told of everything; only the first process's report shows anything.
+    interrupts: watches for Ctrl-C and SIGTERM.
+    workers: threads that compute the batches of one update.
+    saving: writes checkpoints.
+    """
+
+    run: Path
+    settings: Settings
+    device: torch.device
+    processes: Processes
+    report: Report
+    interrupts: Interrupts
+    workers: Workers
+    saving: Saving
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """The checkpoints of the run."""
+        return self.saving.checkpoints
+
+    @property
+    def sharded(self) -> bool:
+        """Whether each process holds only a part of the parameters."""
+        return self.settings.sharding == "full" and self.processes.count > 1
+
+    @property
+    def part(self) -> Part:
+        """The part of a checkpoint that this process writes."""
+        return Part(self.processes.rank, self.processes.count) if self.sharded else Part()
+
+    def turns(self) -> Iterator[None]:
+        """Run the body of a `for` once: the first process before all others, so they find what it made."""
+        for turn in (self.processes.first, not self.processes.first):
+            if turn:
+                yield
+            self.processes.wait()
+
+
+@contextmanager
+def session(run: Path, settings: Settings, device: torch.device, report: Report | None) -> Iterator[Session]:
+    """Open everything that a training needs around it, and close it in the reverse order.
+
+    Args:
+        run: the run directory; no other training may use it meanwhile.
+        settings: how to train.
+        device: where to train.
+        report: told of everything; by default the screen, metrics.jsonl and TensorBoard.
+    """
+    at_a_time = 1 if settings.compile else settings.workers  # compiled code draws from torch's own generator
+    with ExitStack() as stack:
+        enter = stack.enter_context
+        enter(seeds.deterministic(settings.deterministic))
+        enter(choice.training())
+        processes = enter(Processes(device))
+        if processes.first:
+            enter(files.claim(run))
+            told = enter(report or open_report(run, tensorboard=settings.tensorboard))
+        else:
+            told = enter(Report())
+        interrupts = enter(Interrupts(together=processes.count > 1))
+        workers = enter(Workers(at_a_time, -(-settings.accumulate // processes.count), device))
+        checkpoints = Checkpoints(run, told.warned)
+        background = settings.save_in_background
+        saving = enter(Saving(checkpoints, background=background, first=processes.first))
+        yield Session(run, settings, device, processes, told, interrupts, workers, saving)
