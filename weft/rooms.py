@@ -75,10 +75,16 @@ def beside(kind: type, file: str, contract: type) -> type | None:
         file: the other file's name, without .py.
         contract: what the part extends.
     """
-    place = f"{kind.__module__.rpartition('.')[0]}.{file}"
-    if importlib.util.find_spec(place) is None:
+    module = file_beside(kind, file)
+    return None if module is None else _only(module, contract)
+
+
+def file_beside(kind: type, file: str) -> ModuleType | None:
+    """Another file of the folder that holds a class; None where there is none, or no folder."""
+    folder = kind.__module__.rpartition(".")[0]
+    if not folder or importlib.util.find_spec(f"{folder}.{file}") is None:
         return None
-    return _only(importlib.import_module(place), contract)
+    return importlib.import_module(f"{folder}.{file}")
 
 
 def _holds(room: ModuleType, folder: str, contract: type) -> bool:

@@ -21,9 +21,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-import weft.tasks
-from weft import __version__, jsonfile, rooms
-from weft.config import Table, build, dump, read_recipe, resolved
+from weft import __version__, jsonfile
+from weft.config import Table, build, dump, named, read_recipe, resolved
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task
 from weft.train import blueprint, devices, files, weights
@@ -74,10 +73,7 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     name = recipe.value.get("task")
     if name is None or not isinstance(name.value, str):
         raise recipe.refuse("a recipe begins with the task, for example task: translate")
-    try:
-        kind: Any = rooms.find(weft.tasks, Task, name.value)
-    except ConfigError as error:
-        raise name.refuse(str(error)) from None
+    kind: Any = named(name, Task, plugins=plugins)
     recipe.check_keys(["task", *kind.sections, "training"])
     parts: dict[str, Any] = {}
     plain: dict[str, Any] = {"task": name.value}

@@ -7,9 +7,9 @@
 Read next: table.py (what a recipe becomes), text.py (how it is read), build.py (how it becomes objects).
 """
 
-from weft.config.build import build, resolved
+from weft.config.build import build, named, resolved
 from weft.config.recipe import read_recipe
 from weft.config.table import Entry, PlacedError, Table
 from weft.config.text import dump, parse
 
-__all__ = ["Entry", "PlacedError", "Table", "build", "dump", "parse", "read_recipe", "resolved"]
+__all__ = ["Entry", "PlacedError", "Table", "build", "dump", "named", "parse", "read_recipe", "resolved"]

@@ -55,6 +55,44 @@ def resolved(
     return plain
 
 
+def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> type:
+    """The class that an entry names: by its file in the contract's room, or by a dotted path in a plugin.
+
+    Raises:
+        ConfigError: there is none, or it is no child of the contract, or its package was not allowed.
+    """
+    name = entry.value
+    if not isinstance(name, str):
+        raise entry.refuse(f"{entry.came()} came, the name of {words(contract)} is needed")
+    if "." in name:
+        return _plugged(entry, name, contract, plugins)
+    try:
+        return rooms.find(_room(contract), contract, name[:80])
+    except ConfigError as error:
+        raise entry.refuse(str(error)) from None
+
+
+def _plugged(entry: Entry, name: str, contract: type, plugins: Collection[str]) -> type:
+    package = name.split(".")[0]
+    if not all(word.isidentifier() for word in name.split(".")):
+        raise entry.refuse(f"{name[:80]!r} is no name of {words(contract)}, nor package.module.Class")
+    if package not in plugins:
+        raise entry.refuse(
+            f"{name[:80]!r} is code from outside Weft; if you trust it, "
+            f"allow it: --plugin {package[:80]} (in Python plugins=[{package[:80]!r}])"
+        )
+    module, _, last = name.rpartition(".")
+    try:
+        part = getattr(importlib.import_module(module), last)
+    except (ImportError, AttributeError, ValueError) as error:
+        why = " ".join(str(error).split())
+        raise entry.refuse(f"{name!r} cannot be imported: {why}; package.file.Class is needed") from error
+    if not (inspect.isclass(part) and issubclass(part, contract)):
+        need = f"{contract.__module__}.{contract.__name__}"
+        raise entry.refuse(f"{name!r} is no {contract.__name__}; it must extend {need}")
+    return part
+
+
 class _Setting(NamedTuple):
     kind: Any
     default: Any
@@ -94,7 +132,7 @@ class _Builder:
                 names = ", ".join(sorted(rooms.parts(_room(contract), contract)))
                 raise entry.refuse(f"the table does not say which {noun}; add use: and one of {names}")
             name, table = table.value["use"], table.without("use")
-        part = self._named(name, contract)
+        part = named(name, contract, plugins=self.plugins)
         arguments, plain = self._arguments(table, part, given)
         factory = functools.partial(part, **arguments) if arguments else part
         return Settled(factory, {"use": name.value, **plain})
@@ -103,37 +141,6 @@ class _Builder:
         if not isinstance(entry, Table):
             raise entry.refuse(f"{entry.came()} came, {need}")
         return entry
-
-    def _named(self, entry: Entry, contract: type) -> type:
-        name = entry.value
-        if not isinstance(name, str):
-            raise entry.refuse(f"{entry.came()} came, the name of {words(contract)} is needed")
-        if "." in name:
-            return self._plugged(entry, name, contract)
-        try:
-            return rooms.find(_room(contract), contract, name[:80])
-        except ConfigError as error:
-            raise entry.refuse(str(error)) from None
-
-    def _plugged(self, entry: Entry, name: str, contract: type) -> type:
-        package = name.split(".")[0]
-        if not all(word.isidentifier() for word in name.split(".")):
-            raise entry.refuse(f"{name[:80]!r} is no name of {words(contract)}, nor package.module.Class")
-        if package not in self.plugins:
-            raise entry.refuse(
-                f"{name[:80]!r} is code from outside Weft; if you trust it, "
-                f"allow it: --plugin {package[:80]} (in Python plugins=[{package[:80]!r}])"
-            )
-        module, _, last = name.rpartition(".")
-        try:
-            part = getattr(importlib.import_module(module), last)
-        except (ImportError, AttributeError, ValueError) as error:
-            why = " ".join(str(error).split())
-            raise entry.refuse(f"{name!r} cannot be imported: {why}; package.file.Class is needed") from error
-        if not (inspect.isclass(part) and issubclass(part, contract)):
-            need = f"{contract.__module__}.{contract.__name__}"
-            raise entry.refuse(f"{name!r} is no {contract.__name__}; it must extend {need}")
-        return part
 
     def _arguments(
         self, table: Table, target: Callable[..., Any], given: dict[str, Any]

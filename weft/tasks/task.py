@@ -5,7 +5,6 @@ predictor, evaluation, check, init, inspected, figure). shared/ holds what sever
 Read next: translate/task.py, the main job.
 """
 
-import importlib.util
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft import rooms
 from weft.data.report import Report
 from weft.errors import ConfigError
 from weft.metrics.scored import Scored
@@ -271,10 +271,10 @@ class Task(ABC):
         """
         from weft.tasks.shared.inspected.inspected import Inspected, checked
 
-        place = f"{type(self).__module__.rpartition('.')[0]}.inspected"
-        if importlib.util.find_spec(place) is None:
+        file = rooms.file_beside(type(self), "inspected")
+        if file is None:
             return Inspected(text="" if text is None else checked(text), answer="")
-        found: Inspected = importlib.import_module(place).inspected(self, model, text, examples, options)
+        found: Inspected = file.inspected(self, model, text, examples, options)
         return found
 
     def contextual(self, model: nn.Module) -> Contextual:

@@ -1,0 +1,223 @@
+"""A task of the user's own, in one package of the working directory, goes through every command."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import weft as package
+from tests.commands.shell import refused, weft
+
+TASK = '''
+"""Echo: learn to say each letter again."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from weft.data.lines import read_lines
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.scored import as_json, report, scored
+from weft.nn.heads.head import Loss
+from weft.tasks.task import Answer, Sample, Task, Validation
+
+LETTERS = "abcdefg"
+
+
+@dataclass(frozen=True)
+class Files:
+    """Text files, a word a line."""
+
+    train: Path
+    valid: Path
+
+
+class Batch(NamedTuple):
+    letters: torch.Tensor
+
+    def to(self, device):
+        return Batch(self.letters.to(device))
+
+    @property
+    def target_tokens(self):
+        return len(self.letters)
+
+
+class Table(nn.Module):
+    """A row of logits for each letter."""
+
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.logits = nn.Embedding(len(LETTERS), len(LETTERS))
+        nn.init.normal_(self.logits.weight, std=scale)
+
+    def loss(self, batch):
+        logp = self.logits(batch.letters).log_softmax(-1)
+        total = -logp.gather(1, batch.letters[:, None]).sum()
+        return Loss(total, torch.tensor(float(len(batch.letters))))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The model.
+
+    Args:
+        scale: of the first weights.
+    """
+
+    scale: float = 0.1
+
+
+class Plan:
+    def __init__(self, count):
+        self.count = count
+
+    def epoch(self, number):
+        return [np.arange(self.count)]
+
+
+class Evaluated(NamedTuple):
+    scored: list
+    outputs: list
+
+    def text(self):
+        return "\\n".join(report(self.scored))
+
+    def json(self):
+        return json.dumps({"scores": as_json(self.scored)})
+
+
+class Speaker:
+    """Says words again."""
+
+    def __init__(self, model):
+        self.model = model
+
+    def predict(self, word):
+        numbers = torch.tensor([LETTERS.index(letter) for letter in word])
+        return "".join(LETTERS[n] for n in self.model.logits(numbers).argmax(-1).tolist())
+
+
+class Echo(Task):
+    """Words to themselves."""
+
+    sections = {"data": Files, "model": Parts}
+    better = {"loss": "lower", "accuracy": "higher"}
+    linewise = True
+
+    def __init__(self, *, data: Files, model: Parts) -> None:
+        self.data, self.parts = data, model
+
+    def about(self):
+        return f"words of {self.data.train.name} again"
+
+    def has(self, split):
+        return split != "test"
+
+    def words(self, path):
+        return list(read_lines(path))
+
+    def look(self):
+        self.words(self.data.valid)
+
+    def rehearse(self):
+        return self.model().loss(Batch(torch.zeros(2, dtype=torch.long)))
+
+    def prepare(self, run, progress):
+        self.letters = torch.tensor([LETTERS.index(x) for word in self.words(self.data.train) for x in word])
+
+    def open(self, run):
+        pass
+
+    def model(self):
+        return Table(self.parts.scale)
+
+    def plan(self, seed):
+        return Plan(len(self.letters))
+
+    def collate(self, numbers):
+        return Batch(self.letters[torch.from_numpy(numbers)])
+
+    def validate(self, model):
+        found = self.evaluate(model, split="valid")
+        letters = torch.tensor([LETTERS.index(x) for word in self.words(self.data.valid) for x in word])
+        scores = {"loss": float(model.loss(Batch(letters)).mean), "accuracy": found.scored[0].value}
+        return Validation(scores, [Sample(self.words(self.data.valid)[0], "", found.outputs[0])])
+
+    def predictor(self, model):
+        return Speaker(model)
+
+    def answers(self, model, source, options):
+        for line in read_lines(source):
+            yield Answer(Speaker(model).predict(line))
+
+    def evaluate(self, model, *, split="test", data=None, options={}):
+        words = self.words(data or self.data.valid)
+        outputs = [Speaker(model).predict(word) for word in words]
+        baselines = {"always a": ["a" * len(word) for word in words]}
+        return Evaluated([scored(Accuracy(), outputs, words, baselines=baselines)], outputs)
+'''
+RECIPE = """task: mine_of_weft.tasks.Echo
+data: {train: words.txt, valid: words.txt}
+training: {optimiser: {use: adamw, lr: 0.3}, max_updates: 30, max_epochs: 30, metric: accuracy}
+"""
+PLUGIN = "--plugin", "mine_of_weft"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a package, its data and a recipe in it."""
+    folder = tmp_path / "home" / "mine_of_weft"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "tasks.py").write_text(TASK)
+    (folder.parent / "words.txt").write_text("abc\ndefg\ngab\n")
+    (folder.parent / "my.yaml").write_text(RECIPE)
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in [name for name in sys.modules if name.startswith("mine_of_weft")]:
+        monkeypatch.delitem(sys.modules, name)
+    return folder.parent
+
+
+def test_it_goes_through_every_command(home: Path) -> None:
+    trained = weft("train", "my.yaml", "--run", "run", *PLUGIN)
+    assert trained.code == 0, trained.err
+    answered = weft("predict", "run", *PLUGIN, stdin=b"bad\nface\n")
+    assert (answered.code, answered.lines) == (0, ["bad", "face"]), answered.err
+    scored = weft("evaluate", "run", "--split", "valid", *PLUGIN)
+    assert scored.code == 0, scored.err
+    assert "accuracy" in scored.out and "baseline: always a" in scored.out
+    shown = weft("show", "run", *PLUGIN)
+    assert "mine_of_weft.tasks.Echo" in shown.out and "logits" in shown.out, shown.err
+    written = weft("predict", "run", "words.txt", "--output", "out.txt", *PLUGIN)
+    assert written.code == 0, written.err
+    assert Path("out.txt").read_text() == Path("words.txt").read_text()
+    assert package.load("run", plugins=["mine_of_weft"]).predict("cab") == "cab"
+    again = weft("train", "my.yaml", "--run", "run", *PLUGIN)
+    assert again.code == 0, again.err
+
+
+def test_what_it_has_not_is_said_in_one_sentence(home: Path) -> None:
+    assert weft("train", "my.yaml", "--run", "run", *PLUGIN).code == 0
+    said = refused(weft("evaluate", "run", "--split", "valid", "--plot", "x.svg", *PLUGIN))
+    assert "--plot" in said and "mine_of_weft.tasks.Echo" in said
+    assert "--beam" in refused(weft("predict", "run", "--beam", 3, *PLUGIN, stdin=b"abc\n"))
+
+
+def test_a_task_that_was_not_allowed_is_not_imported(home: Path) -> None:
+    said = refused(weft("train", "my.yaml", "--run", "run"))
+    assert "my.yaml:1" in said and "--plugin mine_of_weft" in said
+    assert not any(name.startswith("mine_of_weft") for name in sys.modules)
+    assert not Path("run").exists()
+
+
+def test_a_class_that_is_no_task_is_refused(home: Path) -> None:
+    Path("my.yaml").write_text(RECIPE.replace("tasks.Echo", "tasks.Table"))
+    said = refused(weft("train", "my.yaml", "--run", "run", *PLUGIN))
+    assert "my.yaml:1" in said and "weft.tasks.task.Task" in said
