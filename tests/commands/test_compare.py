@@ -101,7 +101,7 @@ def run_of(
     score = {"name": "accuracy", "value": mean, "signature": "s", "size": len(right)}
     score |= {"higher_is_better": True, "low": mean - half, "high": mean + half}
     score |= {"baselines": {"most frequent class": baseline}}
-    proof = Evidence("accuracy", "mean", True, [[float(one), 1.0] for one in right], "x")
+    proof = Evidence("accuracy", "accuracy", "mean", True, [[float(one), 1.0] for one in right], "x")
     return Measured(
         name=name,
         task="classify",

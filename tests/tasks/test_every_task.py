@@ -17,6 +17,7 @@ from tests.commands.shell import Answer, weft
 from tests.tasks.agreement import agree_to_the_bit
 from tests.tasks.every import KINDS, Kind
 from weft import rooms, tasks
+from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.nn.kernels import choice
 from weft.run import Opened, open_run
 from weft.tasks.task import Task
@@ -110,6 +111,27 @@ def test_every_score_has_a_signature_an_interval_and_a_baseline(
             worse = "worse than the baseline" in lines[row]
             assert worse == (not better and score["value"] != value), lines[row]
     assert "floor" not in answer.out
+
+
+def test_every_evaluation_says_beforehand_what_it_shows_and_gives_its_main_score_by_item(
+    trained: tuple[str, Path],
+) -> None:
+    opened = open_run(trained[1] / "whole")
+    found = opened.task.evaluate(
+        opened.model, split="test" if "test" in KINDS[trained[0]].evaluated else "valid"
+    )
+    assert type(found) is opened.task.evaluation and found.shows
+    assert found.title and found.outputs
+    assert bool(found.length) == bool(found.lengths)
+    main, items = found.scores[0], found.items
+    if items is None:
+        assert trained[0] in ("multilingual", "embeddings")  # a mean of corpora; a correlation
+    else:
+        assert float(items.metric.value(items.statistics.sum(0))) == pytest.approx(main.value, rel=1e-12)
+        kept = evidence(items)
+        assert kept is not None
+        again = Evidence(**json.loads(json.dumps(kept._asdict())))
+        assert float(again.metric.value(again.rows.sum(0))) == pytest.approx(main.value, rel=1e-12)
 
 
 def test_every_task_stands_here() -> None:

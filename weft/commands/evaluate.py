@@ -8,7 +8,6 @@ import click
 from weft.commands.searching import searching
 
 if TYPE_CHECKING:
-    from weft.figures.evaluation import ReportPicture
     from weft.run import Opened
 
 COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins")
@@ -74,22 +73,23 @@ def command(**given: Any) -> None:
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
-    picture = _picture(opened) if plot else None
-    report = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
-    text = report.text()
+    if plot and not opened.task.evaluation.shows:
+        raise ConfigError(f"--plot: the task {opened.name} has no picture of its evaluation; leave it out")
+    found = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
+    text = found.text()
     click.echo(text)
     if WORSE in text:
         click.echo(_hint(opened, given["plugins"]))
     if output:
-        outputs.write(output, "".join(f"{line}\n" for line in report.outputs))
+        outputs.write(output, "".join(f"{line}\n" for line in found.outputs))
         click.echo(f"outputs: {output}")
-    if picture:
+    if plot:
         from weft.figures.alignment import save
 
-        save(picture.draw(run.resolve().name, report), plot)
-        click.echo(f"{picture.shows}: {plot}")
+        save(found.figure(run.resolve().name), plot)
+        click.echo(f"{found.shows}: {plot}")
     if json_path:
-        outputs.write(json_path, report.json())
+        outputs.write(json_path, found.json())
 
 
 def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:
@@ -103,19 +103,3 @@ def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:
     settings = check(opened.recipe, plugins=plugins).settings
     command = longer(opened.path, settings, updates, plugins) if updates else ""
     return hint("the model is worse than a baseline", updates, command)
-
-
-def _picture(opened: "Opened") -> "ReportPicture":
-    """What draws the scores of a task.
-
-    Raises:
-        ConfigError: nothing does.
-    """
-    from weft import rooms
-    from weft.errors import ConfigError
-    from weft.figures.evaluation import ReportPicture
-
-    kind: Any = rooms.beside(type(opened.task), "evaluation_figure", ReportPicture)
-    if kind is None:
-        raise ConfigError(f"--plot: the task {opened.name} has no picture of its evaluation; leave it out")
-    return kind()  # type: ignore[no-any-return]

@@ -25,7 +25,7 @@ FORMATS = ("svg", "png", "csv", "json")
 @click.option(
     "--evaluate",
     is_flag=True,
-    help="Also score the test split by source length (translation); it takes longer.",
+    help="Also score the test split by length (translation, speech); it takes longer.",
 )
 @click.option("--series", help="Of a forecaster: the series to look at; the first by default.")
 @click.option(

@@ -17,9 +17,9 @@ from torch import nn
 from weft import rooms
 from weft.data.report import Report
 from weft.errors import ConfigError
-from weft.metrics.scored import Scored
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
+from weft.tasks.evaluation import Evaluation
 from weft.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -72,24 +72,6 @@ class Answer(NamedTuple):
     wrong: str = ""  # why an input has no answer, its place first (a line each); the text has empty lines
 
 
-class Evaluation(Protocol):
-    """The scores of a model on a split, each with what it must beat."""
-
-    @property
-    def scored(self) -> Sequence[Scored]:
-        """Each score with signature, interval and baselines, the most important one first."""
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """The model's answers, a line each."""
-
-    def text(self) -> str:
-        """For a reader: the scores, then what belongs to this task alone."""
-
-    def json(self) -> str:
-        """For a program."""
-
-
 class Other(Protocol):
     """Another run, opened (run.py)."""
 
@@ -117,6 +99,7 @@ class Task(ABC):
             constructor takes the objects under the same names. A section `decoding` holds what may be
             changed when a run is used: `weft predict RUN --set KEY=VALUE`.
         better: for each score of a validation, whether a higher or a lower one is better.
+        evaluation: the class of what `evaluate` gives; says before it is computed what it can show.
         options: for the commands `predict`, `evaluate` and `inspect`, names of their options that this
             task understands; they arrive as a mapping with what the user gave.
         note: how the validation scores are computed, a sentence for the model card.
@@ -134,6 +117,7 @@ class Task(ABC):
 
     sections: ClassVar[Mapping[str, type]]
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]]
+    evaluation: ClassVar[type[Evaluation]] = Evaluation
     options: ClassVar[Mapping[str, Sequence[str]]] = {}
     note: ClassVar[str] = ""
     keeps: ClassVar[Sequence[str]] = ("tokenizer*.json",)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,14 +56,14 @@ def test_scores_are_sacrebleus_and_baselines_stand_beside(opened: Opened) -> Non
     report = opened.task.evaluate(opened.model, split="test")
     pairs = list(opened.task.data.open("test"))
     references = [target for _, _, target in pairs]
-    by_name = {score.name: score.value for score in report.scores}
+    by_name = {one.score.name: one.value for one in report.scores}
     assert by_name["BLEU"] == pytest.approx(sacrebleu.corpus_bleu(report.outputs, [references]).score)
     assert by_name["chrF2"] == pytest.approx(sacrebleu.corpus_chrf(report.outputs, [references]).score)
-    copied, nearest = report.scored[0].baselines.values()
+    copied, nearest = report.scores[0].baselines.values()
     assert copied == 0  # no word is the same in both languages
     assert 0 < nearest < 100
     assert sum(row.sentences for row in report.lengths) == len(pairs) == 17
-    assert report.scored[-1].score.size == sum(len(target.split()) + 1 for target in references)
+    assert report.scores[-1].score.size == sum(len(target.split()) + 1 for target in references)
     assert json.loads(report.json())["scores"]["BLEU"]["value"] == by_name["BLEU"]
 
 
@@ -71,7 +72,7 @@ def test_lowercase_scores_in_small_letters_and_says_so(opened: Opened) -> None:
     references = [target for _, _, target in opened.task.data.open("test")]
     want = sacrebleu.corpus_bleu(report.outputs, [references], lowercase=True).score
     assert report.scores[0].value == pytest.approx(want)
-    assert "case:lc" in report.scores[0].signature
+    assert "case:lc" in report.scores[0].score.signature
 
 
 def test_without_the_training_data_its_baseline_is_left_out(
@@ -86,15 +87,15 @@ def test_without_the_training_data_its_baseline_is_left_out(
 
     monkeypatch.setattr(type(opened.task.data), "open", gone)
     report = opened.task.evaluate(opened.model)
-    assert list(report.scored[0].baselines) == ["source copied"]
+    assert list(report.scores[0].baselines) == ["source copied"]
 
 
 def test_a_model_worse_than_the_baseline_is_told(opened: Opened) -> None:
     report = opened.task.evaluate(opened.model, split="valid")
-    high = [one._replace(baselines={"oracle": 100.1}) for one in report.scored]
-    assert "oracle 100.10  <- the model is worse than the baseline" in report._replace(scored=high).text()
-    none = [one._replace(baselines={}) for one in report.scored]
-    assert "worse" not in report._replace(scored=none).text()
+    high = [one._replace(baselines={"oracle": 100.1}) for one in report.scores]
+    assert "oracle 100.10  <- the model is worse than the baseline" in replace(report, scores=high).text()
+    none = [one._replace(baselines={}) for one in report.scores]
+    assert "worse" not in replace(report, scores=none).text()
 
 
 def test_validation_is_what_evaluation_says(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,41 +1,35 @@
-"""What a paired test needs of a run: the statistics of its main score for each test item, in one order.
+"""What a paired test needs of a run, in a form that JSON can keep.
 
 Read next: measured.py; ../../metrics/bootstrap.py, which draws the items anew.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from weft.metrics.accuracy import Accuracy
-from weft.metrics.bleu import Bleu
+import weft.metrics
+from weft import rooms
 from weft.metrics.means import Form, ratio
 from weft.metrics.metric import Metric
-from weft.metrics.rouge_n import Rouge
-from weft.metrics.scored import Scored
-from weft.metrics.tags import TagAccuracy
-from weft.metrics.wer import Wer
+from weft.tasks.evaluation import Items
 
 
 class Evidence(NamedTuple):
-    """A score's statistics on the items of a split, so plain that JSON can keep them."""
+    """The statistics of the main score on the items of a split."""
 
+    kind: str  # the metric's file in weft/metrics; empty for a ratio
     name: str
-    form: Form
+    form: Form  # of a ratio
     higher_is_better: bool
     statistics: list[list[float]]  # [N, K]
     items: str  # a fingerprint of the items; only runs on the same ones are tested against each other
 
     @property
     def metric(self) -> Metric:
-        """Which computes the score."""
-        known: dict[str, Metric] = {
-            one.name: one for one in (Bleu(), Accuracy(), TagAccuracy(), Rouge(), Wer())
-        }
-        return known.get(self.name) or ratio(
-            self.name, "", higher_is_better=self.higher_is_better, form=self.form
-        )
+        """Computes the score from sums of statistics."""
+        if not self.kind:
+            return ratio(self.name, "", higher_is_better=self.higher_is_better, form=self.form)
+        return rooms.find(weft.metrics, Metric, self.kind)()  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> np.ndarray:
@@ -43,11 +37,15 @@ class Evidence(NamedTuple):
         return np.asarray(self.statistics, np.float64)
 
 
-def evidence(scores: Sequence[Scored]) -> Evidence | None:
-    """Of the main score, the first one; None where it has nothing for each item."""
-    if not scores or scores[0].metric is None or scores[0].statistics is None:
+def evidence(items: Items | None) -> Evidence | None:
+    """Of these items; None without any, or with a metric that is not in weft/metrics."""
+    if items is None:
         return None
-    metric = scores[0].metric
-    form: Form = getattr(metric, "form", "mean")
-    rows = scores[0].statistics.tolist()
-    return Evidence(metric.name, form, metric.higher_is_better, rows, scores[0].items)
+    metric, rows = items.metric, items.statistics.tolist()
+    form: Form | None = getattr(metric, "form", None)
+    kind = type(metric).__module__.removeprefix("weft.metrics.")
+    if form is None and rooms.get(weft.metrics, Metric, kind) is not type(metric):
+        return None
+    return Evidence(
+        "" if form else kind, metric.name, form or "mean", metric.higher_is_better, rows, items.fingerprint
+    )

@@ -6,6 +6,7 @@ on where it was. Read next: evidence.py, report.py.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
 from weft.train import files
 
-VERSION = 3
+VERSION = 4
 """Of the facts; older ones are measured anew."""
 
 
@@ -111,14 +112,14 @@ def _measure(opened: Opened, name: str, text: str | None) -> Measured:
     model, events = opened.model, read(opened.path / "metrics.jsonl")
     tested, proof = "no test split", None
     scores: list[dict[str, Any]] = []
-    lengths: list[LengthRow] = []
+    lengths: Sequence[LengthRow] = ()
     if opened.task.has("test"):
         try:
             evaluation = opened.task.evaluate(model)
-            tested = getattr(evaluation, "title", "test")
-            scores = list(as_json(evaluation.scored).values())
-            lengths = getattr(evaluation, "lengths", [])
-            proof = evidence(evaluation.scored)
+            tested = evaluation.title
+            scores = list(as_json(evaluation.scores).values())
+            lengths = evaluation.lengths
+            proof = evidence(evaluation.items)
         except WeftError as error:
             tested = f"not tested: {error}"
     reach, verdicts, saved, example = _reach(opened, text)

@@ -19,15 +19,15 @@ class QualityView(View):
     """Scores by length.
 
     Args:
-        name: of the run; title: of the test.
+        name: of the run; title: of the test; length: what is counted, such as words said.
         rows: from `by_length`.
     """
 
     title = "Quality by length"
     order = 80
 
-    def __init__(self, name: str, title: str, rows: Sequence[LengthRow]) -> None:
-        self.name, self.tested, self.rows = name, title, rows
+    def __init__(self, name: str, title: str, length: str, rows: Sequence[LengthRow]) -> None:
+        self.name, self.tested, self.length, self.rows = name, title, length, rows
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "QualityView | None":
@@ -48,7 +48,7 @@ class QualityView(View):
         table = [list(map(_shown, row)) for row in list(self.table())[1:]]
         return [
             said(self.tested),
-            chart("By words in the source", "words", "score", lines, labels=[row.label for row in self.rows]),
+            chart(f"By {self.length}", "words", "score", lines, labels=[row.label for row in self.rows]),
             {"kind": "table", "head": ["words", "sentences", "score", "low", "high"], "rows": table},
         ]
 
@@ -64,7 +64,7 @@ class QualityView(View):
         """Bars."""
         from weft.figures.quality import quality_by_length
 
-        return quality_by_length({self.name: self.rows}, title=self.tested)
+        return quality_by_length({self.name: self.rows}, title=self.tested, x=self.length)
 
 
 def score(opened: Opened) -> QualityView:
@@ -74,11 +74,11 @@ def score(opened: Opened) -> QualityView:
         ConfigError: a task without scores by length.
         DataError: the data is not there.
     """
-    report = opened.task.evaluate(opened.model) if opened.name == "translate" else None
-    lengths = getattr(report, "lengths", None)
-    if report is None or lengths is None:
-        raise ConfigError(f"--evaluate: a run of {opened.name} has no score by source length; leave it out")
-    return QualityView(opened.path.resolve().name, report.title, lengths)
+    length = opened.task.evaluation.length
+    if not length:
+        raise ConfigError(f"--evaluate: a run of {opened.name} has no score by length; leave it out")
+    found = opened.task.evaluate(opened.model)
+    return QualityView(opened.path.resolve().name, found.title, length, found.lengths)
 
 
 def _shown(value: object) -> object:

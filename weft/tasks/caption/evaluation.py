@@ -1,10 +1,10 @@
 """How good captions are: exact ones, BLEU-1 to 4, ROUGE-L, CIDEr-D, beside the most frequent caption."""
 
-import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -13,35 +13,39 @@ from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge import rouge_l
-from weft.metrics.scored import Scored, as_json, fingerprint, report
+from weft.metrics.scored import Scored, fingerprint
 from weft.tasks.caption.predictor import Captioner
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.pictures.data import Captions
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-class CaptionEvaluation(NamedTuple):
+
+@dataclass(frozen=True)
+class CaptionEvaluation(Evaluation):
     """Captions of a set of pictures and all that is known of them."""
 
     title: str
     outputs: list[str]
-    scored: list[Scored]
+    scores: list[Scored]
     results: list[dict[str, Any]]  # COCO's form: image_id and caption
     seconds: float
+    shows: ClassVar[str] = "scores, intervals and baselines"
 
-    def text(self) -> str:
-        """For a reader."""
-        lines = [self.title, *report(self.scored)]
-        lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s")
-        return "\n".join(lines)
+    def details(self) -> list[str]:
+        """The speed."""
+        return [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"]
 
-    def json(self) -> str:
-        """For a program; `results` is what COCO's evaluation server reads."""
-        everything = {
-            "title": self.title,
-            "scores": as_json(self.scored),
-            "results": self.results,
-            "seconds": self.seconds,
-        }
-        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+    def facts(self) -> dict[str, Any]:
+        """`results` is what COCO's evaluation server reads."""
+        return {"results": self.results, "seconds": self.seconds}
+
+    def figure(self, name: str) -> "Figure":
+        """By how much each score is better than the baselines, a row each."""
+        from weft.figures.intervals import intervals
+
+        return intervals(self.scores, title=f"{name}: {self.title}")
 
 
 def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scored:
@@ -90,7 +94,7 @@ def evaluate(
     return CaptionEvaluation(
         title=f"{title}, {len(outputs):,} pictures, {captioner.decoding.describe()}",
         outputs=outputs,
-        scored=[
+        scores=[
             ours._replace(baselines={f"the most frequent caption, {usual!r}": theirs.value})
             for ours, theirs in zip(scored(outputs, found.captions), lowest, strict=True)
         ],

@@ -63,6 +63,7 @@ class Caption(Task):
         "Exact is the share of captions that are one of the references word by word; BLEU-4 and CIDEr-D are "
         "computed as COCO's evaluation does, on greedy output, words in small letters without signs."
     )
+    evaluation: ClassVar = CaptionEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "exact": "higher",

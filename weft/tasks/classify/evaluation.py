@@ -3,10 +3,10 @@
 Read next: baselines.py; ../../metrics/scored.py.
 """
 
-import json
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,32 +15,38 @@ from weft.metrics.calibration import Calibration, calibration
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
 from weft.metrics.metric import Score
-from weft.metrics.scored import Scored, as_json, report, scored
+from weft.metrics.scored import Scored, scored
 from weft.tasks.classify.baselines import baselines
 from weft.tasks.classify.predictor import Classifier
+from weft.tasks.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-class LabelEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class LabelEvaluation(Evaluation):
     """Classified texts and all that is known of them."""
 
     title: str
     outputs: list[str]
-    scored: list[Scored]  # accuracy, macro F1
+    scores: list[Scored]  # accuracy, macro F1
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     calibration: Calibration
     unseen: list[str]  # classes of this text that training never saw
     seconds: float
+    shows: ClassVar[str] = "confusion matrix"
 
     @property
     def accuracy(self) -> Score:
         """The share of texts with the right class."""
-        return self.scored[0].score
+        return self.scores[0].score
 
-    def text(self) -> str:
-        """For a reader."""
-        lines = [self.title, *report(self.scored)]
+    def details(self) -> list[str]:
+        """Classes never seen, calibration, speed, each class, confusions."""
+        lines = []
         if self.unseen:
             lines.append(f"  classes that training never saw, always wrong: {', '.join(self.unseen)}")
         sure = self.calibration
@@ -55,20 +61,24 @@ class LabelEvaluation(NamedTuple):
                 "confusion (rows: what it is, columns: what it was called):",
                 _grid(self.labels, self.matrix),
             ]
-        return "\n".join(lines)
+        return lines
 
-    def json(self) -> str:
-        """For a program."""
-        everything = {
-            "title": self.title,
-            "scores": as_json(self.scored),
+    def facts(self) -> dict[str, Any]:
+        """Classes, confusions, calibration."""
+        return {
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
             "calibration": self.calibration._asdict(),
             "seconds": self.seconds,
         }
-        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+    def figure(self, name: str) -> "Figure":
+        """Which class is taken for which, as a heat map with counts."""
+        from weft.figures.confusion import confusion_map
+
+        title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
+        return confusion_map(self.matrix, self.labels, title=title)
 
 
 def evaluate(
@@ -98,7 +108,7 @@ def evaluate(
     return LabelEvaluation(
         title=f"{title}, {len(texts):,} texts",
         outputs=outputs,
-        scored=[accuracy.counted("text"), macro_f1(outputs, labels, baselines=lowest)],
+        scores=[accuracy.counted("text"), macro_f1(outputs, labels, baselines=lowest)],
         rows=by_class(outputs, labels),
         labels=names,
         matrix=confusion(outputs, labels, names),

@@ -61,6 +61,7 @@ class Classify(Task):
     )
     columns: ClassVar[Sequence[str]] = ("text", "label")
     linewise: ClassVar[bool] = True
+    evaluation: ClassVar = LabelEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",

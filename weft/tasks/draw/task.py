@@ -18,7 +18,8 @@ from weft.data.report import Report
 from weft.errors import DataError, WeftError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
-from weft.tasks.draw.predictor import DrawEvaluation, Painter, evaluate, judged
+from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
+from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import Tiles
 from weft.tasks.each import each, place, unanswered
 from weft.tasks.shared.pictures.batch import Order
@@ -56,6 +57,7 @@ class Draw(Task):
         "from the true ones, right the share of generated shapes whose colour, shape and place are as "
         "asked, by the nearest template."
     )
+    evaluation: ClassVar = DrawEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "error": "lower",

@@ -44,6 +44,7 @@ class ElmoTask(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": ElmoModel}
+    evaluation: ClassVar = ContextEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "forward": "lower",

@@ -1,57 +1,64 @@
 """How well word vectors agree with people: similarity of pairs, and analogies; beside baselines."""
 
-import json
 from collections import Counter
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from weft.data.questions import Analogy, Pair, Questions
 from weft.errors import DataError
 from weft.metrics.metric import Score
-from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.scored import Scored, report
 from weft.metrics.spearman import interval, spearman
 from weft.tasks.embeddings.predictor import WordVectors, unit
+from weft.tasks.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CHANCE_SEED = 1
 ROWS = 256  # analogies at a time
 
 
-class WordsEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class WordsEvaluation(Evaluation):
     """A score, and how many questions it is about."""
 
     title: str
     outputs: list[str]  # a line each question: what was asked, the answer
-    scored: list[Scored]  # one: Spearman x 100, or analogies right in percent
+    scores: list[Scored]  # one: Spearman x 100, or analogies right in percent
     asked: int
     covered: int
     sections: dict[str, tuple[int, int]]  # of analogies: right, covered
     similar: np.ndarray  # [covered, 2] of pairs: the gold score and ours; of analogies [0, 2]
     shown: list[str]  # words for a map
     vectors: np.ndarray  # [len(shown), D]
+    shows: ClassVar[str] = "map of words"
 
     def text(self) -> str:
         """For a reader."""
         part = f"{self.covered:,} of {self.asked:,} questions have vectors for all their words"
         lines = [
             f"{self.title}: {part} ({100 * self.covered / self.asked:.1f} %)",
-            *report(self.scored),
+            *report(self.scores),
         ]
         for section, (right, covered) in self.sections.items():
             if len(self.sections) > 1:
                 lines.append(f"    {section}: {right} of {covered}")
         return "\n".join(lines)
 
-    def json(self) -> str:
-        """For a program."""
-        whole = {
-            "title": self.title,
-            "scores": as_json(self.scored),
-            "asked": self.asked,
-            "covered": self.covered,
-            "sections": self.sections,
-        }
-        return json.dumps(whole, indent=1) + "\n"
+    def facts(self) -> dict[str, Any]:
+        """How many questions were asked and covered."""
+        return {"asked": self.asked, "covered": self.covered, "sections": self.sections}
+
+    def figure(self, name: str) -> "Figure":
+        """A map of at most 80 of the words that were asked about."""
+        from weft.figures.wordmap import word_map
+
+        score = self.scores[0].score
+        title = f"{name}: words of {self.title}, {score.name} {score.value:.1f}"
+        return word_map(self.shown, self.vectors, title=title)
 
 
 def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> WordsEvaluation:
@@ -71,7 +78,7 @@ def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> Words
         f"|case:{'lc' if vectors.data.lowercase else 'mixed'}|resamples:1000"
     )
     score = Score(name, value, signature, found["covered"], low=low, high=high)
-    return WordsEvaluation(title=title, scored=[Scored(score, found.pop("baselines"))], **found)
+    return WordsEvaluation(title=title, scores=[Scored(score, found.pop("baselines"))], **found)
 
 
 def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, Any]:

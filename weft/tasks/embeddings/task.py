@@ -43,6 +43,7 @@ class Embeddings(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
     linewise: ClassVar[bool] = True
+    evaluation: ClassVar = WordsEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("nbest", "scores", "plot")}
     note: ClassVar[str] = (

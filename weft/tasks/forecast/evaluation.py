@@ -1,8 +1,8 @@
 """How good forecasts are, beside forecasts that need no model, and where they are wrong."""
 
-import json
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,8 +11,9 @@ from weft.data.windows import Windows
 from weft.errors import ConfigError
 from weft.metrics.forecasts import blocks_of, gathered
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.scored import Scored
 from weft.metrics.series import Baselines, Errors, Parts, Ridge, Sums, pinball, repeated, seasonal
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.calibration import Calibrated
 from weft.tasks.forecast.ensemble import Together
 from weft.tasks.forecast.model import Forecast
@@ -20,48 +21,51 @@ from weft.tasks.forecast.predictor import Look
 from weft.tasks.forecast.tensors import ROWS, tensors
 from weft.tasks.forecast.units import InUnits, in_units
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Scorable = Forecast | Together | Calibrated
 LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-class ForecastEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class ForecastEvaluation(Evaluation):
     """The errors of a model and of the baselines over the same windows."""
 
     title: str
-    scored: list[Scored]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
+    outputs: list[str]  # step ahead and its squared error
+    scores: list[Scored]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
     model: Errors
     baselines: dict[str, Errors]
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
     units: InUnits
     example: Look  # a window of the middle, and what came
+    shows: ClassVar[str] = "errors by steps ahead, and one window"
 
-    @property
-    def outputs(self) -> list[str]:
-        """Step ahead and its squared error, a line each."""
-        return [f"{step + 1}\t{error:.6f}" for step, error in enumerate(self.model.by_step)]
+    def details(self) -> list[str]:
+        """Errors in the units of the data."""
+        return list(self.units.lines())
 
-    def text(self) -> str:
-        """For a reader."""
-        lines = [self.title, *report(self.scored), *self.units.lines()]
-        return "\n".join(lines)
-
-    def json(self) -> str:
-        """For a program."""
+    def facts(self) -> dict[str, Any]:
+        """Errors by step, and those of the baselines."""
 
         def plain(errors: Errors) -> dict[str, object]:
             return {"mse": errors.squared, "mae": errors.absolute, "by_step": errors.by_step.tolist()}
 
-        whole = {
-            "title": self.title,
-            "scores": as_json(self.scored),
+        return {
             **plain(self.model),
             "windows": self.windows,
             "coverage": self.coverage,
             "baselines": {name: plain(errors) for name, errors in self.baselines.items()},
             "series": self.units.series,
         }
-        return json.dumps(whole, indent=1) + "\n"
+
+    def figure(self, name: str) -> "Figure":
+        """Errors by steps ahead beside the baselines, and one window."""
+        from weft.tasks.forecast.evaluation_figure import figure
+
+        return figure(self, name)
 
 
 def mean_squared(model: Scorable, windows: Windows, chosen: np.ndarray) -> Errors:
@@ -128,6 +132,7 @@ def evaluate(
     units = in_units(model, windows, chosen, blocks=blocks, season=season, baselines=plain, levels=LEVELS)
     return ForecastEvaluation(
         f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
+        [f"{step + 1}\t{error:.6f}" for step, error in enumerate(errors.by_step)],
         [*scores, *units.scored],
         errors,
         lowest,

@@ -1,57 +1,49 @@
 """The error of a forecaster at each step ahead, beside the baselines, and one window of the data."""
 
-from typing import ClassVar
-
 import numpy as np
 from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK
-from weft.figures.evaluation import ReportPicture
 from weft.tasks.forecast.answer_figure import mark_dates
 from weft.tasks.forecast.evaluation import LEVELS, ForecastEvaluation
 
 
-class ForecastReport(ReportPicture):
-    """How far ahead a model is better than what needs no model."""
-
-    shows: ClassVar[str] = "errors by steps ahead, and one window"
-
-    def draw(self, name: str, evaluation: ForecastEvaluation) -> Figure:
-        """Two panels."""
-        figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")
-        above, below = figure.subplots(2, 1)
-        steps = np.arange(1, len(evaluation.model.by_step) + 1)
-        above.plot(steps, evaluation.model.by_step, color=BARS[0], linewidth=2, label=name)
-        for number, (baseline, errors) in enumerate(evaluation.baselines.items()):
-            above.plot(
-                steps,
-                errors.by_step,
-                color=INK,
-                linewidth=1,
-                linestyle=("-", "--", ":")[number % 3],
-                label=baseline,
-            )
-        above.set_xlabel("steps ahead", color=INK)
-        above.set_ylabel("mean squared error (scaled)", color=INK)
-        above.set_ylim(bottom=0)
-        above.set_title(evaluation.title, color=INK, fontsize=10, parse_math=False)
-        one = evaluation.example
-        below.plot(one.past_times, one.past, color=INK, linewidth=1, label="past")
-        # from the last value of the past on, so that no line has a gap
-        ahead = np.concatenate([one.past_times[-1:], one.times])
-        came, said = (np.concatenate([one.past[-1:], each]) for each in (one.came, one.best))
-        below.plot(ahead, came, color=INK, linewidth=1, linestyle=":", label="what came")
-        below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
-        if one.quantiles is not None:
-            low, high = (np.concatenate([one.past[-1:], one.quantiles[:, at]]) for at in (0, -1))
-            band = f"quantiles {LEVELS[0]:g} to {LEVELS[-1]:g}"
-            below.fill_between(ahead, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=band)
-        below.set_xlabel(f"one window of {one.name}", color=INK, parse_math=False)
-        mark_dates(below, one.times[-1] - one.past_times[0])
-        for axes in (above, below):
-            axes.grid(color=GRID, linewidth=0.6)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.tick_params(colors=FAINT, labelsize=8)
-            beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # where it hides no curve
-            axes.legend(**beside, framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
-        return figure
+def figure(evaluation: ForecastEvaluation, name: str) -> Figure:
+    """Two panels."""
+    figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")
+    above, below = figure.subplots(2, 1)
+    steps = np.arange(1, len(evaluation.model.by_step) + 1)
+    above.plot(steps, evaluation.model.by_step, color=BARS[0], linewidth=2, label=name)
+    for number, (baseline, errors) in enumerate(evaluation.baselines.items()):
+        above.plot(
+            steps,
+            errors.by_step,
+            color=INK,
+            linewidth=1,
+            linestyle=("-", "--", ":")[number % 3],
+            label=baseline,
+        )
+    above.set_xlabel("steps ahead", color=INK)
+    above.set_ylabel("mean squared error (scaled)", color=INK)
+    above.set_ylim(bottom=0)
+    above.set_title(evaluation.title, color=INK, fontsize=10, parse_math=False)
+    one = evaluation.example
+    below.plot(one.past_times, one.past, color=INK, linewidth=1, label="past")
+    # from the last value of the past on, so that no line has a gap
+    ahead = np.concatenate([one.past_times[-1:], one.times])
+    came, said = (np.concatenate([one.past[-1:], each]) for each in (one.came, one.best))
+    below.plot(ahead, came, color=INK, linewidth=1, linestyle=":", label="what came")
+    below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
+    if one.quantiles is not None:
+        low, high = (np.concatenate([one.past[-1:], one.quantiles[:, at]]) for at in (0, -1))
+        band = f"quantiles {LEVELS[0]:g} to {LEVELS[-1]:g}"
+        below.fill_between(ahead, low, high, color=BARS[0], alpha=0.2, linewidth=0, label=band)
+    below.set_xlabel(f"one window of {one.name}", color=INK, parse_math=False)
+    mark_dates(below, one.times[-1] - one.past_times[0])
+    for axes in (above, below):
+        axes.grid(color=GRID, linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(colors=FAINT, labelsize=8)
+        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # where it hides no curve
+        axes.legend(**beside, framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
+    return figure

@@ -47,6 +47,7 @@ class ForecastTask(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
+    evaluation: ClassVar = ForecastEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": ("scores", "plot", "ensemble", "future", "series"),

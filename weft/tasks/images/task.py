@@ -22,7 +22,8 @@ from weft.models import Predictor
 from weft.nn.heads.head import Loss
 from weft.tasks.each import place, unanswered
 from weft.tasks.images.data import ClassData, Classed
-from weft.tasks.images.predictor import ImageEvaluation, Seer, evaluate
+from weft.tasks.images.evaluation import ImageEvaluation, evaluate
+from weft.tasks.images.predictor import Seer
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.pictures.batch import Order, source
 from weft.tasks.shared.pictures.check import check_classes
@@ -47,6 +48,7 @@ class Images(Task):
         "accuracy is the share of pictures with the right class, f1 the mean F1 of the classes, loss is nats "
         "a picture."
     )
+    evaluation: ClassVar = ImageEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",

@@ -4,23 +4,27 @@ Perplexity is a token's, </s> counted, so it compares between models of one voca
 bits a character compare between all. Read next: scoring.py, for the contexts; mixture.py, for the baseline.
 """
 
-import json
 import math
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from weft.errors import DataError
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, as_json, fingerprint, report
+from weft.metrics.scored import Scored, fingerprint
 from weft.models import Generator
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.language.mixture import Counted, counted, halves, mixed, ngram_logp, tuned
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.stream import Stream
 from weft.tasks.language.writing import Writing
 from weft.tasks.shared.running_text import ProseData
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 """Least numbers of times that a token was seen in training."""
@@ -47,30 +51,27 @@ class Bucket(NamedTuple):
     nats: dict[str, float]  # by model, a token
 
 
-class ProseEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class ProseEvaluation(Evaluation):
     """A text, the model, and what stands beside it."""
 
     title: str
     context: str
     vocabulary: str
-    scored: list[Scored]  # perplexity, nats a word, bits a character; then the mixture's perplexity
+    outputs: list[str]  # the log-probability of each line in nats, its </s> counted
+    scores: list[Scored]  # perplexity, nats a word, bits a character; then the mixture's perplexity
     model: Likelihood
     lines: int
     words: int
     characters: int
     unknown: int
-    line_logp: np.ndarray  # [lines] nats
     buckets: list[Bucket]
     seconds: float
+    shows: ClassVar[str] = "nats a token by how often it was seen"
 
-    @property
-    def outputs(self) -> list[str]:
-        """The log-probability of each line in nats, its </s> counted."""
-        return [f"{logp:.4f}" for logp in self.line_logp]
-
-    def text(self) -> str:
-        """For a reader."""
-        lines = [self.title, *report(self.scored)]
+    def details(self) -> list[str]:
+        """Speed, and loss by frequency."""
+        lines = []
         if not self.buckets:
             lines.append("  baseline: none, the training text is no longer there to count n-grams in")
         lines.append(
@@ -82,13 +83,11 @@ class ProseEvaluation(NamedTuple):
             + "  ".join(f"{name} {nats:.3f}" for name, nats in bucket.nats.items())
             for bucket in self.buckets
         ]
-        return "\n".join(lines)
+        return lines
 
-    def json(self) -> str:
-        """For a program."""
-        everything = {
-            "title": self.title,
-            "scores": as_json(self.scored),
+    def facts(self) -> dict[str, Any]:
+        """Context, counts, loss by frequency."""
+        return {
             "context": self.context,
             "vocabulary": self.vocabulary,
             "tokens": len(self.model.logp),
@@ -98,7 +97,16 @@ class ProseEvaluation(NamedTuple):
             "seconds": self.seconds,
             "by_frequency": [bucket._asdict() for bucket in self.buckets],
         }
-        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+    def figure(self, name: str) -> "Figure":
+        """Which tokens the model finds hard, beside the n-gram model and the mixture."""
+        from weft.tasks.language.figure import nats_by_frequency
+
+        note = (
+            f"unit: token with </s> | vocabulary: {self.vocabulary} | context: {self.context} | "
+            f"tokens: {len(self.model.logp):,}"
+        )
+        return nats_by_frequency(self.buckets, title=f"{name}: {self.title}", note=note)
 
 
 def evaluate(
@@ -154,13 +162,13 @@ def evaluate(
         title=f"{title}, {stream.lines:,} lines",
         context=context,
         vocabulary=vocabulary,
-        scored=scores,
+        outputs=[f"{logp:.4f}" for logp in _by_line(stream, own.logp)],
+        scores=scores,
         model=own,
         lines=stream.lines,
         words=stream.words,
         characters=stream.characters,
         unknown=stream.unknown,
-        line_logp=_by_line(stream, own.logp),
         buckets=by_frequency(stream.tokens[1:], seen, known) if train is not None else [],
         seconds=seconds,
     )

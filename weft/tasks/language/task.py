@@ -66,6 +66,7 @@ class Language(Task):
     }
     note: ClassVar[str] = "Loss is in nats a token and perplexity a token's, the end of each line counted."
     linewise: ClassVar[bool] = True
+    evaluation: ClassVar = ProseEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}
 
     def __init__(self, *, data: ProseData, model: ProseModel, decoding: Writing) -> None:

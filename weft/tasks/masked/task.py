@@ -48,6 +48,7 @@ class MaskedTask(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": MaskedModel}
+    evaluation: ClassVar = ContextEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("nbest", "scores")}
     note: ClassVar[str] = (

@@ -1,15 +1,19 @@
 """How well a model remembers, beside what it would reach without remembering."""
 
-import json
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, as_json, fingerprint, report
+from weft.metrics.scored import Scored, fingerprint
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.memory.data import MemoryData
 from weft.tasks.memory.predictor import Rememberer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEAR = 0.04
 """A sum is right when it is off by less (Hochreiter & Schmidhuber 1997, experiment 4)."""
@@ -35,23 +39,26 @@ class Measured(NamedTuple):
     values: np.ndarray
 
 
-class MemoryEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class MemoryEvaluation(Evaluation):
     """Scores, and what they are made of."""
 
     title: str
     outputs: list[str]
-    scored: list[Scored]  # MSE and sums within NEAR; of a copy, accuracy
+    scores: list[Scored]  # MSE and sums within NEAR; of a copy, accuracy
     places: np.ndarray  # [N, M] see Measured
     values: np.ndarray  # [N, M]
+    shows: ClassVar[str] = "score by how long something is remembered"
 
-    def text(self) -> str:
-        """For a reader."""
-        return "\n".join([self.title, *report(self.scored)])
+    def facts(self) -> dict[str, Any]:
+        """How many examples."""
+        return {"outputs": len(self.outputs)}
 
-    def json(self) -> str:
-        """For a program."""
-        whole = {"title": self.title, "scores": as_json(self.scored), "outputs": len(self.outputs)}
-        return json.dumps(whole, indent=1) + "\n"
+    def figure(self, name: str) -> "Figure":
+        """How well is remembered by how long ago it was."""
+        from weft.tasks.memory.evaluation_figure import figure
+
+        return figure(self, name)
 
 
 def measure(rememberer: Rememberer, split: str, count: int) -> Measured:

@@ -1,25 +1,17 @@
 """How well a model remembers by how long ago it was."""
 
-from typing import ClassVar
-
 import numpy as np
 from matplotlib.figure import Figure
 
 from weft.figures.by_place import by_place
-from weft.figures.evaluation import ReportPicture
 from weft.tasks.memory.evaluation import MemoryEvaluation
 
 
-class MemoryReport(ReportPicture):
-    """Whether what lies further back is remembered worse."""
-
-    shows: ClassVar[str] = "score by how long something is remembered"
-
-    def draw(self, name: str, evaluation: MemoryEvaluation) -> Figure:
-        """Sums by the distance of their first number; copies by the place of the symbol."""
-        adding = evaluation.values.shape[1] == 1 and evaluation.scored[0].score.name == "MSE"
-        x = "steps since the first of the two numbers" if adding else "place of the symbol, from the first on"
-        y = "squared error" if adding else "share right"
-        flat = np.ravel(evaluation.places), np.ravel(evaluation.values)
-        title = f"{name}: {evaluation.title}"
-        return by_place({name: flat}, x=x, y=y, title=title, baselines=evaluation.scored[0].baselines)
+def figure(evaluation: MemoryEvaluation, name: str) -> Figure:
+    """Sums by the distance of their first number; copies by the place of the symbol."""
+    adding = evaluation.values.shape[1] == 1 and evaluation.scores[0].score.name == "MSE"
+    x = "steps since the first of the two numbers" if adding else "place of the symbol, from the first on"
+    y = "squared error" if adding else "share right"
+    flat = np.ravel(evaluation.places), np.ravel(evaluation.values)
+    title = f"{name}: {evaluation.title}"
+    return by_place({name: flat}, x=x, y=y, title=title, baselines=evaluation.scores[0].baselines)

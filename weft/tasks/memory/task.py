@@ -35,6 +35,7 @@ class MemoryTask(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
     linewise: ClassVar[bool] = True
+    evaluation: ClassVar = MemoryEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (
         "Of the adding problem loss is the mean squared error (1/6 without remembering) and accuracy the "

@@ -2,60 +2,35 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from weft.metrics.baseline import beside
 from weft.metrics.bootstrap import mean_with_interval
 from weft.metrics.scored import Scored, as_json, report
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.writing.evaluation import COPIED, PairEvaluation
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-class ManyEvaluation(NamedTuple):
+
+@dataclass(frozen=True)
+class ManyEvaluation(Evaluation):
     """The evaluations of all pairs, trained ones first."""
 
-    pairs: Mapping[str, PairEvaluation]
+    title: str  # how many pairs, and which search
+    outputs: list[str]  # pair, tab, translation
+    scores: list[Scored]  # the mean BLEU of trained pairs, and every score of every pair
+    pairs: Mapping[str, PairEvaluation]  # trained ones first
     unseen: Sequence[str]  # those that were never trained
-
-    @property
-    def outputs(self) -> list[str]:
-        """Pair, tab, translation, a line each."""
-        return [f"{pair}\t{line}" for pair, one in self.pairs.items() for line in one.outputs]
-
-    @property
-    def trained(self) -> list[PairEvaluation]:
-        """Those of trained pairs."""
-        return [one for pair, one in self.pairs.items() if pair not in self.unseen]
-
-    @property
-    def mean(self) -> Scored:
-        """Mean BLEU of the trained pairs."""
-        bleus = [one.scored[0] for one in self.trained]
-        rows = [one.statistics for one in bleus if one.statistics is not None]
-        assert bleus[0].metric is not None
-        lowest = {
-            name: sum(one.baselines[name] for one in bleus) / len(bleus)
-            for name in bleus[0].baselines
-            if all(name in one.baselines for one in bleus)
-        }
-        return Scored(mean_with_interval(bleus[0].metric, rows), lowest).renamed(
-            f"mean BLEU of the {len(bleus)} trained pairs"
-        )
-
-    @property
-    def scored(self) -> list[Scored]:
-        """The mean, and every score of every pair."""
-        every = [
-            score.renamed(f"{pair} {score.score.name}")
-            for pair, one in self.pairs.items()
-            for score in one.scored
-        ]
-        return [self.mean, *every]
+    shows: ClassVar[str] = "BLEU of each pair"
 
     def text(self) -> str:
         """The mean and a table of BLEU, and every score of every pair below it."""
-        lines = [*self.mean.lines(), f"  {'pair':<8}{'BLEU':>8}{'95 %':>16}{'source copied':>16}"]
+        lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>8}{'95 %':>16}{'source copied':>16}"]
         for pair, one in self.pairs.items():
-            bleu, copied = one.scored[0].score, one.scored[0].baselines[COPIED]
+            bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
             told = "  never trained (zero-shot)" if pair in self.unseen else ""
             told += f"  {one.left_out:,} pairs with an empty side left out" if one.left_out else ""
             told += beside(bleu.value, copied)
@@ -63,11 +38,55 @@ class ManyEvaluation(NamedTuple):
                 f"  {pair:<8}{bleu.value:>8.2f}{f'{bleu.low:.2f}-{bleu.high:.2f}':>16}{copied:>16.2f}{told}"
             )
         for pair, one in self.pairs.items():
-            lines += [f"{pair}: {one.title}", *report(one.scored)]
+            lines += [f"{pair}: {one.title}", *report(one.scores)]
         return "\n".join(lines)
 
     def json(self) -> str:
         """For a program."""
         every = {pair: json.loads(one.json()) for pair, one in self.pairs.items()}
-        whole = {"pairs": every, "unseen": list(self.unseen), "scores": as_json([self.mean])}
+        whole = {"pairs": every, "unseen": list(self.unseen), "scores": as_json(self.scores[:1])}
         return json.dumps(whole, indent=1) + "\n"
+
+    def figure(self, name: str) -> "Figure":
+        """A row for each pair, on one scale."""
+        from weft.figures.intervals import intervals
+
+        rows = []
+        for pair, one in self.pairs.items():
+            unseen = ", never trained" if pair in self.unseen else ""
+            rows.append(one.scores[0].renamed(f"{pair}{unseen}"))
+        return intervals(rows, title=f"{name}: BLEU, {self.title.partition(' pairs, ')[2]}", shared=True)
+
+
+def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> ManyEvaluation:
+    """The evaluations of all pairs in one.
+
+    Args:
+        pairs: of each, trained ones first.
+        unseen: those that were never trained.
+    """
+    first = next(iter(pairs.values()))
+    every = [
+        score.renamed(f"{pair} {score.score.name}") for pair, one in pairs.items() for score in one.scores
+    ]
+    return ManyEvaluation(
+        title=f"{len(pairs)} pairs, {first.title.partition(' pairs, ')[2]}",
+        outputs=[f"{pair}\t{line}" for pair, one in pairs.items() for line in one.outputs],
+        scores=[_mean([one for pair, one in pairs.items() if pair not in unseen]), *every],
+        pairs=pairs,
+        unseen=unseen,
+    )
+
+
+def _mean(trained: Sequence[PairEvaluation]) -> Scored:
+    """Mean BLEU of the trained pairs."""
+    bleus = [one.scores[0] for one in trained]
+    rows = [one.statistics for one in bleus if one.statistics is not None]
+    assert bleus[0].metric is not None
+    lowest = {
+        name: sum(one.baselines[name] for one in bleus) / len(bleus)
+        for name in bleus[0].baselines
+        if all(name in one.baselines for one in bleus)
+    }
+    mean = Scored(mean_with_interval(bleus[0].metric, rows), lowest)
+    return mean.renamed(f"mean BLEU of the {len(bleus)} trained pairs")

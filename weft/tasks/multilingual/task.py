@@ -26,7 +26,7 @@ from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.multilingual.data import Asking, ManyData
-from weft.tasks.multilingual.evaluation import ManyEvaluation
+from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
@@ -52,6 +52,7 @@ class Multilingual(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
     linewise: ClassVar[bool] = True
+    evaluation: ClassVar = ManyEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = Translate.better
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": (*Translate.options["predict"], "source", "target"),
@@ -213,7 +214,7 @@ class Multilingual(Task):
                 title=self.data.of(pair).describe(split),
                 lowercase=options.get("lowercase", False),
             )
-        return ManyEvaluation(found, unseen=self.data.zero_shot)
+        return together(found, self.data.zero_shot)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

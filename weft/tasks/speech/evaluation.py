@@ -1,59 +1,68 @@
 """How good transcripts are: error rates with counts and intervals, beside the baseline."""
 
-import json
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 
 from weft.metrics.accuracy import Accuracy
+from weft.metrics.bylength import LengthRow, by_length
 from weft.metrics.cer import Cer
-from weft.metrics.scored import Scored, as_json, report, scored
+from weft.metrics.scored import Scored, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.speech.batch import collate_recordings
 from weft.tasks.speech.data import Recording
 from weft.tasks.speech.predictor import Transcriber
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EDGES = (2, 4, 8, 16)  # words said
 ROWS = 32  # recordings at once while a loss is computed
 
 
-class SpeechEvaluation(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class SpeechEvaluation(Evaluation):
     """A set of transcripts and all that is known of it."""
 
     title: str
     outputs: list[str]
     references: list[str]
-    scored: list[Scored]  # WER, CER, accuracy
+    lengths: list[LengthRow]  # WER by words said
+    scores: list[Scored]  # WER, CER, accuracy
     counts: list[int]  # substitutions, deletions, insertions, words of the references
     hours: float  # of sound
     seconds: float  # of the search
+    shows: ClassVar[str] = "WER by words said"
+    length: ClassVar[str] = "words said"
 
-    def text(self) -> str:
-        """For a reader."""
+    def details(self) -> list[str]:
+        """Kinds of errors, and the speed."""
         changed, out, put, words = self.counts
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
-        return "\n".join(
-            [
-                self.title,
-                *report(self.scored),
-                f"  {changed:,} words substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
-                f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
-            ]
-        )
+        return [
+            f"  {changed:,} words substituted, {out:,} deleted, {put:,} inserted, of {words:,}",
+            f"  {minutes:.1f} minutes of sound in {self.seconds:.1f} s, {speed:.0f} times as fast",
+        ]
 
-    def json(self) -> str:
-        """For a program."""
+    def facts(self) -> dict[str, Any]:
+        """Kinds of errors."""
         counts = dict(zip(("substitutions", "deletions", "insertions", "words"), self.counts, strict=True))
-        everything = {
-            "title": self.title,
-            "scores": as_json(self.scored),
-            "counts": counts,
-            "seconds": self.seconds,
-        }
-        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+        return {"counts": counts, "seconds": self.seconds}
+
+    def figure(self, name: str) -> "Figure":
+        """WER by length, bars with intervals; without the longest bins where they are empty."""
+        from weft.figures.quality import quality_by_length
+
+        rows = list(self.lengths)
+        while rows[-1].score is None:
+            rows.pop()
+        return quality_by_length({name: rows}, title=f"{name}: {self.title}", x=self.length)
 
 
 def evaluate(
@@ -79,7 +88,8 @@ def evaluate(
         title=f"{title}, {len(recordings):,} recordings, {transcriber.decoding.describe()}",
         outputs=outputs,
         references=references,
-        scored=found,
+        scores=found,
+        lengths=by_length(Wer(), outputs, references, references, edges=EDGES),
         counts=[int(count) for count in counts],
         hours=frames * transcriber.sound.hop / 3600,
         seconds=seconds,

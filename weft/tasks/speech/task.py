@@ -53,6 +53,7 @@ class Speech(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": SpeechData, "model": SpeechModel, "decoding": Listening}
+    evaluation: ClassVar = SpeechEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "wer": "lower",

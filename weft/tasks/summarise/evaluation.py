@@ -1,15 +1,19 @@
 """How good summaries are: ROUGE with intervals, beside the lead that needs no model."""
 
-import json
 import re
 import time
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.metrics.rouge_n import Rouge
-from weft.metrics.scored import Scored, as_json, report, scored
+from weft.metrics.scored import Scored, scored
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.writing.kept import aligned, counted, scorable
 from weft.tasks.shared.writing.translator import Translator
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS: tuple[Literal["1", "2", "L"], ...] = ("1", "2", "L")
 _END = re.compile(r"(?<=[.!?])\s+")
@@ -35,33 +39,37 @@ def lead_words(text: str, count: int) -> str:
     return " ".join(text.split()[:count])
 
 
-class SummaryEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class SummaryEvaluation(Evaluation):
     """A set of summaries and all that is known of it."""
 
     title: str
     outputs: list[str]  # a line for each text of the data; empty where the pair is left out
     left_out: int  # texts without text or without a summary: in no score
-    scored: list[Scored]  # ROUGE-1, -2, -L
+    scores: list[Scored]  # ROUGE-1, -2, -L
     words: tuple[float, float, float]  # a source, a reference, an output, on average
     copied: float  # share of the outputs' words that stand in their source
     seconds: float
+    shows: ClassVar[str] = "scores, intervals and baselines"
 
-    def text(self) -> str:
-        """For a reader."""
-        lines = [self.title, *report(self.scored)]
-        lines.append(
-            f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
-            f"output, of which {100 * self.copied:.0f} % stand in the source"
-        )
+    def details(self) -> list[str]:
+        """Words of texts and summaries, and the speed."""
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
-        lines.append(f"  {rate:.0f} summaries/s, {self.seconds:.1f} s")
-        return "\n".join(lines)
+        return [
+            f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
+            f"output, of which {100 * self.copied:.0f} % stand in the source",
+            f"  {rate:.0f} summaries/s, {self.seconds:.1f} s",
+        ]
 
-    def json(self) -> str:
-        """For a program."""
-        everything = {"title": self.title, "scores": as_json(self.scored), "seconds": self.seconds}
-        everything |= {"copied": self.copied, "left_out": self.left_out}
-        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+    def facts(self) -> dict[str, Any]:
+        """How much was copied."""
+        return {"seconds": self.seconds, "copied": self.copied, "left_out": self.left_out}
+
+    def figure(self, name: str) -> "Figure":
+        """By how much each score is better than the baselines, a row each."""
+        from weft.figures.intervals import intervals
+
+        return intervals(self.scores, title=f"{name}: {self.title}")
 
 
 def evaluate(
@@ -92,7 +100,7 @@ def evaluate(
         title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.decoding.describe()}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
-        scored=[
+        scores=[
             scored(Rouge(kind), outputs, references, baselines=lowest).renamed(f"ROUGE-{kind}")
             for kind in KINDS
         ],

@@ -39,6 +39,7 @@ class Summarise(Task):
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+    evaluation: ClassVar = SummaryEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "perplexity": "lower",

@@ -3,10 +3,10 @@
 Read next: ../../metrics/suffix.py, the baseline.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,35 +14,41 @@ from weft.data.conllu import Column, Sentence
 from weft.metrics.confusion import classes, confusion
 from weft.metrics.f1 import ClassRow, by_class, table
 from weft.metrics.metric import Score
-from weft.metrics.scored import Scored, as_json, report, scored
+from weft.metrics.scored import Scored, scored
 from weft.metrics.suffix import MostFrequentTag
 from weft.metrics.tags import TagAccuracy
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.tag.predictor import Tagger
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHOWN = 8  # confusions
 
 
-class TagEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class TagEvaluation(Evaluation):
     """A tagged text and all that is known of it."""
 
     title: str
     outputs: list[str]  # the sentences as predict writes them
-    scored: list[Scored]  # accuracy; and on words that training never saw, where there are some
+    scores: list[Scored]  # accuracy; and on words that training never saw, where there are some
     rows: list[ClassRow]
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     words: int
     unseen_tags: list[str]  # in this text, not in the training data
     seconds: float  # CPU
+    shows: ClassVar[str] = "confusion matrix"
 
     @property
     def accuracy(self) -> Score:
         """The share of words with the right tag."""
-        return self.scored[0].score
+        return self.scores[0].score
 
-    def text(self) -> str:
-        """For a reader."""
-        lines = [self.title, *report(self.scored)]
+    def details(self) -> list[str]:
+        """Tags never seen, speed, confusions, each tag."""
+        lines = []
         if self.unseen_tags:
             lines.append(f"  tags that training never saw, always wrong: {', '.join(self.unseen_tags)}")
         rate = self.words / max(self.seconds, 1e-9)
@@ -55,20 +61,24 @@ class TagEvaluation(NamedTuple):
         lines += ["most frequent mistakes (reference, answer, times):"] if wrong else []
         lines += [f"  {one} {other} {count:,}" for count, one, other in sorted(wrong, reverse=True)[:SHOWN]]
         lines.append(table(self.rows))
-        return "\n".join(lines)
+        return lines
 
-    def json(self) -> str:
-        """For a program."""
-        everything = {
-            "title": self.title,
-            "scores": as_json(self.scored),
+    def facts(self) -> dict[str, Any]:
+        """Tags and confusions."""
+        return {
             "classes": [row._asdict() for row in self.rows],
             "labels": self.labels,
             "confusion": self.matrix.tolist(),
             "words": self.words,
             "seconds": self.seconds,
         }
-        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+
+    def figure(self, name: str) -> "Figure":
+        """Which tag is taken for which, as a heat map with counts."""
+        from weft.figures.confusion import confusion_map
+
+        title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
+        return confusion_map(self.matrix, self.labels, title=title)
 
 
 def evaluate(
@@ -110,7 +120,7 @@ def evaluate(
         outputs=[
             "\n".join(one.tagged(tags, column)) + "\n" for one, tags in zip(sentences, answers, strict=True)
         ],
-        scored=found,
+        scores=found,
         rows=by_class(*flat),
         labels=labels,
         matrix=confusion(*flat, labels),

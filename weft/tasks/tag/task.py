@@ -47,6 +47,7 @@ class Tag(Task):
         "accuracy is the share of words with the right tag, unknown that among "
         "words which training never saw, loss is nats a word."
     )
+    evaluation: ClassVar = TagEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "accuracy": "higher",

@@ -57,6 +57,7 @@ class Translate(Task):
         "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of the vocabulary."
     )
     linewise: ClassVar[bool] = True
+    evaluation: ClassVar = PairEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "perplexity": "lower",

@@ -1,13 +1,17 @@
 """Perplexities of models that read from both ends, each beside what word frequencies alone reach."""
 
-import json
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.scored import Scored
+from weft.tasks.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Side(NamedTuple):
@@ -18,27 +22,29 @@ class Side(NamedTuple):
     nats: np.ndarray  # [N]
 
 
-class ContextEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class ContextEvaluation(Evaluation):
     """Scores beside their baselines."""
 
     title: str
     outputs: Sequence[str]
-    scored: list[Scored]
+    scores: list[Scored]
     sides: list[Side]
     beside: str  # what Side.words counts
+    shows: ClassVar[str] = "nats by how much stands beside a word"
 
     @property
     def lowest(self) -> dict[str, float]:
         """Nats of the baselines of the perplexity."""
-        return {name: math.log(value) for name, value in self.scored[0].baselines.items()}
+        return {name: math.log(value) for name, value in self.scores[0].baselines.items()}
 
-    def text(self) -> str:
-        """For a reader."""
-        return "\n".join([self.title, *report(self.scored)])
+    def figure(self, name: str) -> "Figure":
+        """How much a model gains from what stands beside a word, a line for each direction."""
+        from weft.figures.by_place import by_place
 
-    def json(self) -> str:
-        """For a program."""
-        return json.dumps({"title": self.title, "scores": as_json(self.scored)}, indent=1) + "\n"
+        lines = {side.name: (side.words, side.nats) for side in self.sides}
+        title = f"{name}: {self.title}"
+        return by_place(lines, x=self.beside, y="nats", title=title, baselines=self.lowest)
 
 
 def perplexity(nats: float) -> float:

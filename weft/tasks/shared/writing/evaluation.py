@@ -3,10 +3,10 @@
 Read next: ../../../metrics/scored.py; ../../../figures/quality.py, which draws the table by length.
 """
 
-import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,64 +17,64 @@ from weft.metrics.bylength import LengthRow, by_length, table
 from weft.metrics.chrf import Chrf
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
-from weft.metrics.metric import Score
-from weft.metrics.scored import Scored, as_json, fingerprint, of_rows, report, scored
+from weft.metrics.scored import Scored, fingerprint, of_rows, scored
 from weft.models import Generator
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.kept import aligned, counted, scorable
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import perplexity, scores_of
 from weft.tasks.shared.writing.translator import Translator
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 COPIED = "source copied"
 TOKENS = 4000  # target tokens a batch while perplexity is computed
 
 
-class PairEvaluation(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class PairEvaluation(Evaluation):
     """A set of translations and all that is known of it."""
 
     title: str  # which data, which search
     outputs: list[str]  # a line for each pair of the data; empty where the pair is left out
     left_out: int  # pairs without text on one side: not translated, and in no score
-    scored: list[Scored]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
+    scores: list[Scored]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
     ratio: float  # words of the outputs to words of the references
-
-    @property
-    def scores(self) -> list[Score]:
-        """Without their baselines."""
-        return [one.score for one in self.scored]
+    shows: ClassVar[str] = "BLEU by source length"
+    length: ClassVar[str] = "words in the source sentence"
 
     @property
     def perplexity(self) -> float:
         """A target token's, <eos> counted."""
-        return self.scored[-1].score.value
+        return self.scores[-1].score.value
 
-    def text(self) -> str:
-        """For a reader."""
-        lines = [self.title, *report(self.scored)]
-        lines.append(f"  output is {self.ratio:.2f} times as long as the references (words)")
+    def details(self) -> list[str]:
+        """Length and speed, and BLEU by source length."""
+        lines = [f"  output is {self.ratio:.2f} times as long as the references (words)"]
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
         lines.append(f"  {rate:.0f} sentences/s, {self.seconds:.1f} s")
         lines.append("BLEU by source length (words):")
         lines += ["  " + row for row in table(self.lengths).splitlines()]
-        return "\n".join(lines)
+        return lines
 
-    def json(self) -> str:
-        """For a program."""
+    def facts(self) -> dict[str, Any]:
+        """BLEU by source length; length and speed."""
         lengths = [
             {"length": row.label, "sentences": row.sentences, "bleu": row.score and row.score.value}
             for row in self.lengths
         ]
         figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
-        everything = {
-            "title": self.title,
-            "scores": as_json(self.scored),
-            "by_length": lengths,
-            **figures,
-        }
-        return json.dumps(everything, indent=1, ensure_ascii=False) + "\n"
+        return {"by_length": lengths, **figures}
+
+    def figure(self, name: str) -> "Figure":
+        """How quality falls, or does not, as sentences grow longer."""
+        from weft.figures.quality import quality_by_length
+
+        return quality_by_length({name: self.lengths}, title=self.title, x=self.length)
 
 
 def evaluate(
@@ -120,7 +120,7 @@ def evaluate(
         title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
-        scored=[*found, likelihood(translator, sources, references, train and train[1])],
+        scores=[*found, likelihood(translator, sources, references, train and train[1])],
         lengths=by_length(bleu, outputs, references, sources),
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),

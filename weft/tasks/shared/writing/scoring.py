@@ -1,8 +1,8 @@
 """Given translations, scored: how probable the model finds each line. Read next: evaluation.py."""
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -12,8 +12,9 @@ import torch
 from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored, as_json, report
+from weft.metrics.scored import Scored, report
 from weft.models import Generator
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.writing.kept import counted
 
 TOKENS = 2000  # target positions whose distributions are held at once
@@ -27,44 +28,28 @@ class GivenLine(NamedTuple):
     text: str
 
 
-class GivenScores(NamedTuple):
+@dataclass(frozen=True)
+class GivenScores(Evaluation):
     """What `weft evaluate RUN --score FILE` prints."""
 
     title: str
+    outputs: list[str]  # log-probability, tokens, text, with tabs between them
+    scores: list[Scored]  # the perplexity of a token; nothing stands beside given lines
     lines: list[GivenLine]
     kept: Sequence[int]  # of the lines; the others answer pairs with an empty side and are not summed
 
-    @property
-    def outputs(self) -> list[str]:
-        """A line each: log-probability, tokens, text, with tabs between them."""
-        return [f"{one.logp:.4f}\t{one.tokens}\t{one.text}" for one in self.lines]
-
-    @property
-    def scored(self) -> list[Scored]:
-        """The perplexity of a token; there is no baseline for lines that were given."""
-        metric = ratio(
-            "perplexity", "unit:token with <eos>|given lines", higher_is_better=False, form="perplexity"
-        )
-        logp, tokens = np.array([one[:2] for one in self._kept()]).T
-        return [mean_of(metric, -logp, tokens, baselines={}, size=int(tokens.sum()))]
-
     def text(self) -> str:
         """For a reader: each line, and all together."""
-        kept = self._kept()
+        kept = [self.lines[number] for number in self.kept]
         total, tokens = sum(one.logp for one in kept), sum(one.tokens for one in kept)
         shown = counted(len(self.kept), len(self.lines) - len(self.kept), "translations")
         whole = f"{self.title}: {shown}, log-probability {total:.2f} nats, {tokens:,} tokens with <eos>"
-        return "\n".join([*self.outputs, whole, *report(self.scored)])
+        return "\n".join([*self.outputs, whole, *report(self.scores)])
 
-    def json(self) -> str:
-        """For a program."""
+    def facts(self) -> dict[str, Any]:
+        """Each line."""
         rows = [one._asdict() for one in self.lines]
-        figures = {"scores": as_json(self.scored), "left_out": len(self.lines) - len(self.kept)}
-        return json.dumps({"title": self.title, **figures, "lines": rows}, indent=1) + "\n"
-
-    def _kept(self) -> list[GivenLine]:
-        """The lines that count."""
-        return [self.lines[number] for number in self.kept]
+        return {"left_out": len(self.lines) - len(self.kept), "lines": rows}
 
 
 class Batch(Protocol):
@@ -121,7 +106,17 @@ def score_file(
                 )
     found = scores_of(model, encode(texts), batch)
     lines = [GivenLine(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
-    return GivenScores(str(path), lines, range(count) if kept is None else kept)
+    kept = range(count) if kept is None else kept
+    outputs = [f"{one.logp:.4f}\t{one.tokens}\t{one.text}" for one in lines]
+    return GivenScores(str(path), outputs, [_perplexity([lines[n] for n in kept])], lines, kept)
+
+
+def _perplexity(lines: Sequence[GivenLine]) -> Scored:
+    metric = ratio(
+        "perplexity", "unit:token with <eos>|given lines", higher_is_better=False, form="perplexity"
+    )
+    logp, tokens = np.array([one[:2] for one in lines]).T
+    return mean_of(metric, -logp, tokens, baselines={}, size=int(tokens.sum()))
 
 
 def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:

@@ -1,0 +1,87 @@
+"""What a classifier of pictures or clips scores beside the most frequent class."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from weft.metrics.accuracy import Accuracy
+from weft.metrics.confusion import classes, confusion
+from weft.metrics.f1 import ClassRow, by_class, macro_f1, table
+from weft.metrics.metric import Score
+from weft.metrics.scored import Scored, scored
+from weft.tasks.evaluation import Evaluation
+from weft.tasks.images.data import Classed
+from weft.tasks.images.predictor import Seer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class ImageEvaluation(Evaluation):
+    """Classified pictures and all that is known of them."""
+
+    title: str
+    outputs: list[str]
+    scores: list[Scored]  # accuracy, macro F1
+    rows: list[ClassRow]
+    labels: list[str]
+    matrix: np.ndarray  # [C, C] reference by answer
+    seconds: float
+    shows: ClassVar[str] = "confusion matrix"
+
+    @property
+    def accuracy(self) -> Score:
+        """The share of pictures with the right class."""
+        return self.scores[0].score
+
+    def details(self) -> list[str]:
+        """Speed, and each class."""
+        speed = f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"
+        return [speed, table(self.rows)]
+
+    def facts(self) -> dict[str, Any]:
+        """Classes and confusions."""
+        return {
+            "classes": [row._asdict() for row in self.rows],
+            "labels": self.labels,
+            "confusion": self.matrix.tolist(),
+            "seconds": self.seconds,
+        }
+
+    def figure(self, name: str) -> "Figure":
+        """Which class is taken for which, as a heat map with counts."""
+        from weft.figures.confusion import confusion_map
+
+        title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
+        return confusion_map(self.matrix, self.labels, title=title)
+
+
+def evaluate(seer: Seer, found: Classed, *, title: str, usual: str | None) -> ImageEvaluation:
+    """Classify and score.
+
+    Args:
+        seer: at work.
+        found: pictures and classes.
+        title: which data.
+        usual: the most frequent class of the training data; of these where that is gone.
+    """
+    begun = time.perf_counter()
+    outputs = [seer.names[n] for n in seer.probs(found.pixels).argmax(1)]
+    seconds = time.perf_counter() - begun
+    names = classes(outputs, found.labels)
+    most = usual or Counter(found.labels).most_common(1)[0][0]
+    lowest = {"most frequent class": [most] * len(outputs)}
+    accuracy = scored(Accuracy(), outputs, found.labels, baselines=lowest)
+    return ImageEvaluation(
+        title=f"{title}, {len(outputs):,} pictures",
+        outputs=outputs,
+        scores=[accuracy.counted("picture"), macro_f1(outputs, found.labels, baselines=lowest)],
+        rows=by_class(outputs, found.labels),
+        labels=names,
+        matrix=confusion(outputs, found.labels, names),
+        seconds=seconds,
+    )
