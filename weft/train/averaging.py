@@ -1,4 +1,7 @@
-"""The mean of several checkpoints: late in training it often scores better than each. Read next: loop.py."""
+"""Average the weights of several checkpoints: late in training the mean often scores better than each one.
+
+Read next: finish.py, which tries it.
+"""
 
 from collections.abc import Iterable, Mapping
 

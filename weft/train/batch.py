@@ -1,4 +1,4 @@
-"""One batch of an update: its summed loss and the gradients of it, in halves where memory is short.
+"""One batch of an update: its summed loss and the gradients of that sum, in halves if memory runs out.
 
 Read next: update.py, which adds them up.
 """
@@ -21,7 +21,7 @@ from weft.train.settings import Settings
 from weft.tree import State
 
 
-class Part(NamedTuple):
+class BatchResult(NamedTuple):
     """What one batch adds to an update."""
 
     loss: Loss
@@ -58,7 +58,7 @@ class Pass:
     alone: bool
     sharded: bool
 
-    def __call__(self, share: Share, rows: Rows | None = None) -> Part:
+    def __call__(self, share: Share, rows: Rows | None = None) -> BatchResult:
         """One batch, or its halves one after the other where the device has no memory for it.
 
         The sum of the halves' gradients is that of the batch, with its dropout and true words too where a
@@ -129,17 +129,17 @@ class Pass:
         count = rows.end - rows.begin
         return self.task.collate(share.numbers[chosen]), Rows(0, count, count)
 
-    def _one(self, share: Share, rows: Rows) -> Part:
+    def _one(self, share: Share, rows: Rows) -> BatchResult:
         loss, tokens, after = self.loss(share, rows)
         kept = Loss(loss.total.detach(), loss.count.detach())
         if not self.sharded:
             gradients = torch.autograd.grad(loss.total, self.parameters, allow_unused=True)
-            return Part(kept, gradients, tokens, rows.end - rows.begin, after)
+            return BatchResult(kept, gradients, tokens, rows.end - rows.begin, after)
         if share.counts:
             loss.total.backward()
-            return Part(kept, (), tokens, rows.end - rows.begin, after)
+            return BatchResult(kept, (), tokens, rows.end - rows.begin, after)
         (0 * loss.total).backward()  # another's batch: it is here because all processes pass equally often
-        return Part(Loss(0 * kept.total, 0 * kept.count), (), 0, 0, None)
+        return BatchResult(Loss(0 * kept.total, 0 * kept.count), (), 0, 0, None)
 
 
 def add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) -> None:
@@ -159,12 +159,12 @@ def add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) ->
         taken.add(gradient.data_ptr())
 
 
-def _sum(first: Part, second: Part) -> Part:
+def _sum(first: BatchResult, second: BatchResult) -> BatchResult:
     gradients = tuple(
         one if two is None else two if one is None else one + two
         for one, two in zip(first.gradients, second.gradients, strict=True)
     )
-    return Part(
+    return BatchResult(
         Loss(first.loss.total + second.loss.total, first.loss.count + second.loss.count),
         gradients,
         first.tokens + second.tokens,

@@ -1,4 +1,4 @@
-"""A model is built as its recipe says, or refused before it takes memory that its weights do not need.
+"""Build the model that a recipe describes, or refuse one that needs far more memory than its weights.
 
 A recipe from a stranger may describe a model of terabytes beside weights of a few bytes.
 Read next: weights.py.

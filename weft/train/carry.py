@@ -1,8 +1,8 @@
-"""C11, truncated back-propagation: the state that one batch leaves to the next, and into the checkpoint.
+"""C11, truncated back-propagation: the state that one batch leaves for the next, and in the checkpoint.
 
-A task with `streams` cuts a text into pieces; the model reads a piece from the state that it had after the
-piece before. Gradients stay inside a piece. What is carried stands in the checkpoint, so that a resumed run
-is the unbroken one. Read next: update.py, ../models.py (`Generator.carry_on`).
+A task with `streams` cuts a text into pieces; the model reads each piece from the state it had after the
+one before. Gradients stay inside a piece. Checkpoints store the carried state, so a resumed run equals the
+unbroken one. Read next: update.py, ../models.py (`Generator.carry_on`).
 """
 
 import os

@@ -1,16 +1,16 @@
-"""The checkpoints of a run: each whole or not there, verified when read, no pickle anywhere.
+"""The checkpoints of a run: written atomically, verified when read, no pickle anywhere.
 
     RUN/checkpoints/step-00000500/model.safetensors       weights, tied ones once
-                                  optimiser.safetensors   what the optimiser remembers, by parameter
-                                  carried.safetensors     the state for the next batch, where one is carried
-                                  objective.safetensors   what the objective learns beside, where it does
+                                  optimiser.safetensors   the optimiser's state, by parameter
+                                  carried.safetensors     the state for the next batch, if one is carried
+                                  objective.safetensors   weights that belong to the objective, if any
                                   state.json              position, validations, versions
-                                  model-00001-of-00002.safetensors, .. where parameters are sharded
+                                  model-00001-of-00002.safetensors, .. if parameters are sharded
                                   manifest.json           size and sha256 of them all
     RUN/checkpoints.json     which is last and best, every validation; can be rebuilt from the above
     RUN/model.safetensors    the best weights, or the mean of several if that scored better
 
-A checkpoint is never changed; older ones go only after a newer one is complete. Read next: loop.py.
+A checkpoint never changes; older ones are removed only after a newer one is complete. Read next: resume.py.
 """
 
 from collections.abc import Callable, Iterable

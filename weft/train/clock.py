@@ -1,4 +1,4 @@
-"""What time updates take: the position grows, and a line of progress is made of it. Read next: loop.py."""
+"""Measure the time that updates take, for the position and the lines of progress. Read next: course.py."""
 
 import time
 from typing import NamedTuple

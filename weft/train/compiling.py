@@ -1,8 +1,8 @@
-"""`training.compile`: whether torch can compile here, asked before anything else is done.
+"""Check that torch can compile on this machine, before `training.compile` starts any work.
 
 torch.compile writes C++ for a CPU and Triton for a GPU, so it needs a compiler where the training runs. What
-was built is kept beside the token stores, not in a directory of /tmp whose name anybody can guess; the
-compiled graphs themselves, which torch would keep as pickles, are not kept at all.
+it builds is kept beside the token stores, not in a directory of /tmp with a predictable name; the compiled
+graphs themselves, which torch would store as pickles, are not kept.
 Read next: ../nn/regions.py.
 """
 

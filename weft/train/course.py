@@ -193,7 +193,7 @@ class Course:
             self.position = self.position.after_log()
 
     def _factor(self, group: Group) -> float:
-        """Of the learning rate, for the update that this group makes."""
+        """The schedule's factor of the learning rate, for the update over this group."""
         settings = self.session.settings
         after = replace(
             self.position,
@@ -206,7 +206,7 @@ class Course:
         return settings.schedule.factor(after.update, after.done(settings), state)
 
     def _agree(self) -> Moment:
-        """Tell all processes of a signal that one of them got; the time that all of them spent."""
+        """Tell all processes about a signal that one of them received; return the time they all spent."""
         processes, interrupts = self.session.processes, self.session.interrupts
         asked, *spent = processes.sum([float(bool(interrupts.asked)), *self.clock.spent()])
         interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)

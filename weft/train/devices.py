@@ -1,4 +1,4 @@
-"""Where a model trains, and in which precision. Read next: loop.py."""
+"""The device that a model trains on, and the precision. Read next: ready.py."""
 
 import os
 from contextlib import AbstractContextManager, nullcontext

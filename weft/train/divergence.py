@@ -1,4 +1,4 @@
-"""Notices that a training diverges while its loss is still a number. Read next: guard.py."""
+"""Warn when training diverges while its loss is still a finite number. Read next: guard.py."""
 
 import math
 

@@ -1,7 +1,7 @@
-"""Files and directories that are whole or not there, whatever stops the program or the machine.
+"""Write files and directories atomically, even if the program is killed or the machine loses power.
 
-A new thing is written under a temporary name, flushed to the disk, renamed, and the rename is flushed
-too. Names that begin with a dot are leftovers. Read next: checkpoints.py.
+New content is written under a temporary name, flushed to disk and renamed; then the rename is flushed too.
+Names that begin with a dot are leftovers. Read next: checkpoints.py.
 """
 
 import errno

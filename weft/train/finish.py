@@ -1,4 +1,4 @@
-"""The end of training: the mean of several checkpoints is tried, and taken if it scores better.
+"""The end of training: average several checkpoints, and keep the mean if it scores better than the best one.
 
 Read next: averaging.py, checkpoints.py.
 """
@@ -26,19 +26,19 @@ def finish(
     settings: Settings,
     report: Report,
 ) -> dict[str, Any]:
-    """Try the mean, unless that was done at this update before; the run's model is the better one.
+    """Average checkpoints, unless that was done at this update before, and keep the better model.
 
     Args:
-        model: gets the weights of the mean.
+        model: receives the averaged weights.
         score: validates the model as it is, after an update.
         checkpoints: of the run.
-        history: every validation.
+        history: all validations.
         update: the last one.
         settings: how many to average, and which.
-        report: told which was taken.
+        report: told which model was kept.
 
     Returns:
-        What model.safetensors is now: `of` which updates, and its scores; nothing if none was validated.
+        What model.safetensors is now: `of` which updates, and its scores; empty if none was validated.
     """
     index = checkpoints.index()
     before = index.mean

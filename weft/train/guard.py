@@ -1,7 +1,7 @@
-"""A loss or gradient that is not finite: where it began.
+"""Find where a loss or gradient stopped being finite.
 
-The batches are run again, with the same dropout, and every layer is watched: the first output that is
-not finite, forward, or else the first gradient, backward. Read next: update.py.
+The batches are run again with the same dropout while every layer is watched. It names the first output that
+is not finite in the forward pass, or else the first such gradient in the backward pass. Read next: update.py.
 """
 
 from collections.abc import Iterator

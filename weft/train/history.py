@@ -1,6 +1,6 @@
-"""The validations so far, and all that follows from them: the best, patience, the schedule's state.
+"""The validations so far, and what follows from them: the best one, patience, the schedule's state.
 
-Nothing of it is stored beside the scores themselves, so a resumed run cannot disagree with them.
+Only the scores are stored and the rest is computed from them, so a resumed run cannot disagree with them.
 Read next: checkpoints.py.
 """
 

@@ -1,8 +1,8 @@
-"""SIGTERM and Ctrl-C: finish the update, save, say how to go on. A second signal leaves at once.
+"""SIGTERM and Ctrl-C: finish the update, save, say how to resume. A second signal exits at once.
 
-While updates are taken a signal is only noted, and the loop looks at `asked`. In long phases that lose
-nothing by being cut (reading data, validation, which comes after a save) the block `at_once` lets the
-signal through as an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM. Read next: loop.py.
+During an update a signal is only noted, and the next `at_once` block stops there. Long phases that can be
+cut without loss (reading data; validation, which follows a save) run inside `at_once`, where the signal
+becomes an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM. Read next: loop.py, course.py.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Which kernels a training runs with: decided by the end of its first update, kept in its checkpoints.
+"""The kernels that a training uses: chosen during its first update and stored in its checkpoints.
 
-So two runs of one recipe and seed on one machine add in the same order, broken off or not. What the first
-update meets is measured for every size that may follow, unless this machine's cache knows it already; what
-comes up later is decided by a rule, never by a clock. Read next: ../nn/kernels/choice.py.
+So two runs of one recipe and seed on one machine add numbers in the same order, interrupted or not. Whatever
+the first update uses is measured for every size that may follow, unless this machine's cache has the result;
+anything used later is chosen by a rule, never by timing. Read next: ../nn/kernels/choice.py.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
-"""What a training tells about its gradients while it runs: reach, spectra, gates, norms layer by layer.
+"""What training reports about its gradients: reach, spectra, gates, norms layer by layer.
 
-A measure looks at one example of the batch just learnt from, in evaluation mode and float32, with random
-numbers of its own; weights, their gradients and torch's generators stay as they are, so a run that measures
-is bit-equal to one that does not. Read next: ../diagnose/reach.py; loop.py, which asks `due` at each update.
+Each measurement uses one example of the latest batch, in evaluation mode and float32, with its own random
+numbers. Weights, gradients and torch's generators are not touched, so a run with monitors is bit-equal to
+one without. Read next: ../diagnose/reach.py; course.py, which calls `after` at each update.
 """
 
 import math

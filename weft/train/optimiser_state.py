@@ -1,7 +1,7 @@
-"""What an optimiser remembers, by the names of the parameters: tensors, and JSON for the rest.
+"""The state of an optimiser by parameter name: tensors, and JSON for the rest.
 
-torch numbers the parameters in the order of the groups and pickles; names survive a regrouping and can
-be read in a safetensors file. Read next: checkpoints.py.
+torch numbers the parameters in the order of their groups and pickles them; names survive regrouping and can
+be stored in a safetensors file. Read next: checkpoints.py.
 """
 
 from collections.abc import Mapping

@@ -1,13 +1,12 @@
-"""A checkpoint that several processes write: each its rows, as safetensors, into one directory.
+"""A checkpoint written by several processes: each writes its rows as safetensors into one directory.
 
-Every process writes its files into the directory under its temporary name and then a seal, their sizes and
-hashes. The first one waits for all seals, makes the manifest of them and gives the directory its name, so
-that it is there whole or not at all, and no process sends its rows to another. All must see one file system.
+Each process writes its files into the temporary directory, and then a seal: their sizes and hashes. The first
+process waits for all seals, writes the manifest from them and renames the directory, so the checkpoint
+appears atomically and no process sends its rows to another. All must share one file system.
 
-torch.distributed.checkpoint does the same, but writes its .metadata as a pickle and sends its plans between
-processes as pickles, with the safetensors writer too; nothing of ours is a pickle, so it is not used. Where
-processes cut a tensor is told by the sizes of its parts: any number of processes, one too, reads it.
-Read next: sharding.py, snapshot.py, checkpoints.py.
+torch.distributed.checkpoint does the same, but stores .metadata as a pickle and exchanges plans as pickles,
+even with its safetensors writer; Weft uses no pickle. The sizes of the parts tell where a tensor was cut, so
+any number of processes, even one, can read it. Read next: sharding.py, snapshot.py, checkpoints.py.
 """
 
 import hashlib

@@ -1,8 +1,8 @@
-"""Where training stands, exactly, and whether that is the end. Read next: loop.py.
+"""Where exactly training stands, and whether it ends there. Read next: course.py.
 
-The position is the whole memory of the loop beside parameters, optimiser and past validations: the
-order of the data is a function of (seed, epoch), dropout one of (seed, epoch, index), the learning rate
-one of (update, done). So a run resumed from a position is the unbroken run.
+Beside parameters, optimiser and past validations the loop remembers nothing else: the order of the data
+depends on (seed, epoch), dropout on (seed, epoch, index), the learning rate on (update, done). So a run
+resumed from a position equals the unbroken run.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""Several processes that train one model: each takes its part of an update's batches, gradients are summed.
+"""Several processes train one model: each takes a share of an update's batches, and gradients are summed.
 
-Started by torchrun, or by `weft train RECIPE --processes N`; alone it does nothing. What is summed is the
-gradient of the summed loss, and the division by the count of all real targets comes after, so the number of
-processes changes nothing but the order of a sum. The first process reads, validates, saves and reports;
-whatever it decides by a clock or a signal is told to the others, so that all stand at the same update.
-Nothing is sent as pickle: numbers as tensors, the rest as JSON. Read next: update.py, loop.py.
+Started by torchrun or by `weft train RECIPE --processes N`; alone it does nothing. What is summed
+is the gradient of the summed loss; the division by the count of all real targets comes afterwards, so the
+number of processes changes nothing but the order of a sum. The first process reads, validates, saves and
+reports. It tells the others whatever it decides by a clock or a signal, so all stand at the same update.
+Nothing is sent as pickle: numbers as tensors, the rest as JSON. Read next: update.py, course.py.
 """
 
 import datetime

@@ -1,4 +1,4 @@
-"""What training tells, and to whom: a screen, metrics.jsonl, TensorBoard. Read next: screen.py."""
+"""Report progress to the screen, metrics.jsonl and TensorBoard. Read next: screen.py."""
 
 import json
 from collections.abc import Mapping, Sequence

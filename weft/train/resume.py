@@ -1,4 +1,4 @@
-"""Go on where a run stopped: its newest checkpoint, if the recipe still fits it. Read next: loop.py."""
+"""Resume from a run's newest checkpoint, if the recipe still fits it. Read next: ready.py."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from weft.train.settings import Settings
 
 
 def about(optimiser: torch.optim.Optimizer, settings: Settings) -> dict[str, Any]:
-    """What may not change between the parts of a run; a rate, an end, a batch size of accumulation may."""
+    """What must stay the same when a run resumes; learning rate, end and accumulation may change."""
     return {"seed": settings.seed, "optimiser": type(optimiser).__name__}
 
 
@@ -29,21 +29,21 @@ def resume(
     settings: Settings,
     own: nn.Module | None = None,
 ) -> tuple[Position, History]:
-    """Fill model and optimiser from the newest checkpoint; a run without one begins at the beginning.
+    """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
     Args:
         checkpoints: of the run.
-        model, optimiser: are filled.
-        plan: of the batches; must be as it was.
-        history: to go on with.
-        settings: must agree with those of before where that matters.
-        own: what the objective learns beside the model; is filled too.
+        model, optimiser: receive the stored values.
+        plan: the order of the batches; must be unchanged.
+        history: without validations.
+        settings: seed and optimiser must be unchanged.
+        own: what the objective learns beside the model; loaded too.
 
     Returns:
         The position, and the validations up to it.
 
     Raises:
-        CheckpointError: there are checkpoints, but none loads, or they do not fit the recipe.
+        CheckpointError: there are checkpoints, but none can be loaded, or they do not fit the recipe.
     """
     saved = checkpoints.newest()
     if saved is None:
@@ -80,7 +80,7 @@ def roll_back(
     optimiser: torch.optim.Optimizer,
     own: nn.Module | None = None,
 ) -> int:
-    """Fill model and optimiser from the newest checkpoint; the data goes on where it was.
+    """Load model and optimiser from the newest checkpoint; the data continues where it was.
 
     Returns:
         The update of that checkpoint. A save because of a signal makes a checkpoint too, so that a run which

@@ -1,4 +1,4 @@
-"""What the JSON files of a run's checkpoints hold: state.json of each, and checkpoints.json beside them.
+"""The contents of a run's checkpoint JSON: state.json in each checkpoint, and checkpoints.json beside them.
 
 Read next: checkpoints.py, which reads and writes them; ../jsonfile.py.
 """

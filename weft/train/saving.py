@@ -1,7 +1,7 @@
-"""Checkpoints written beside training: it waits for the copy, and the disk works while updates go on.
+"""Write checkpoints in the background: training waits for the copy in memory, not for the disk.
 
-One checkpoint at a time: the next save, a validation's entry in the index, and the end wait for the one that
-is being written. Whatever went wrong in writing is raised there. Read next: snapshot.py, loop.py.
+One checkpoint at a time: the next save, the index entry of a validation and the end of training wait for the
+one being written, and raise its errors. Read next: snapshot.py, course.py.
 """
 
 import threading

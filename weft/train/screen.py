@@ -1,4 +1,4 @@
-"""Progress for a reader: a bar on a terminal, plain lines in a pipe or a log. Read next: loop.py."""
+"""Show progress: a bar on a terminal, plain lines in a pipe or a log. Read next: reporting.py."""
 
 import sys
 import time

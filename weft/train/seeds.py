@@ -1,8 +1,8 @@
-"""Randomness as a function of the position: nothing to save, nothing to lose.
+"""Randomness as a function of the position, so that no generator state needs to be saved.
 
-Dropout and teacher forcing draw from torch's generators. The loop sets these before every batch to a
-number made of (seed, epoch, index), so a resumed run draws what the unbroken one drew, whatever was
-drawn in between (by a validation that samples, say). Read next: update.py.
+Dropout and teacher forcing draw from torch's generators. Before every batch these are seeded from (seed,
+epoch, index), so a resumed run draws the same numbers as the unbroken one, whatever was drawn in between (by
+a validation that samples, say). Read next: update.py.
 """
 
 import hashlib

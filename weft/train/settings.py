@@ -1,4 +1,4 @@
-"""What a recipe's section `training` may say. Read next: loop.py."""
+"""The settings in a recipe's section `training`. Read next: ready.py, which checks what they need."""
 
 from dataclasses import dataclass, field, fields
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a checkpoint is made of, copied at one moment: it can be written while training goes on.
+"""A copy in memory of everything in a checkpoint, so that it can be written while training continues.
 
 Read next: saving.py, which does that; checkpoints.py.
 """

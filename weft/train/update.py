@@ -1,9 +1,9 @@
-"""One update: the summed gradient of a group of batches, divided once, clipped, stepped on.
+"""One update: sum the gradients of a group of batches, divide once, clip, step.
 
     g = Σ over the group's batches of d total / dθ,   divided by Σ count
 
-so a group of small batches gives the gradient of the one big batch, padding and split notwithstanding.
-Read next: batch.py, what one batch gives; guard.py, for what is not finite; loop.py.
+so a group of small batches gives the gradient of one big batch, however it is padded or split.
+Read next: batch.py, one batch; guard.py, losses that are not finite; course.py.
 """
 
 import math

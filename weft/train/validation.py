@@ -1,7 +1,7 @@
-"""A validation: by the first process, told to the others.
+"""Validate in the first process and send the scores to the others.
 
-It takes the whole model in evaluation mode and float32, with the same randomness whenever it is done.
-Read next: loop.py.
+The whole model is validated in evaluation mode and float32, and a repeated validation uses the same
+random numbers. Read next: course.py.
 """
 
 from typing import Any
@@ -24,20 +24,20 @@ def validate(
     interrupts: Interrupts,
     number: int,
 ) -> Validation:
-    """The task's scores and samples, in float32, with the same randomness whenever it is done.
+    """The task's scores and samples, in float32, with the same random numbers each time it is repeated.
 
-    The first process validates, the others hear its scores, or that a signal ended it.
+    The first process validates; the others receive its scores, or learn that a signal ended it.
 
     Args:
         task: validates.
-        model: is in evaluation mode meanwhile.
-        settings: know the seed.
-        processes: of which one validates.
+        model: put into evaluation mode meanwhile.
+        settings: contain the seed.
+        processes: of which the first validates.
         interrupts: of this process.
-        number: of the update.
+        number: the update.
 
     Raises:
-        Interrupted: a signal came meanwhile.
+        Interrupted: a signal arrived meanwhile.
     """
     whole: nn.Module | None = model
     if any(map(sharding.is_sharded, model.parameters())):

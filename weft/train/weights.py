@@ -1,4 +1,4 @@
-"""Weights in a safetensors file: tied ones once with the tie named, and nothing but numbers and names.
+"""Weights in a safetensors file: tied weights are stored once and named, and there is nothing but tensors.
 
 Read next: checkpoints.py, averaging.py.
 """

@@ -1,8 +1,8 @@
-"""Batches of one update side by side: on the CPU two threads with a batch each beat one batch on two threads.
+"""Batches of one update side by side: on a CPU two threads with a batch each beat one batch on two threads.
 
-A recurrent step is too small to be split (two threads trained an LSTM no faster than one), but the batches
-of an accumulated update are independent. Their gradients are summed in the order of the batches, so the
-result does not depend on how many ran at a time. Read next: update.py.
+A recurrent step is too small to split (two threads trained an LSTM no faster than one), but the batches of an
+accumulated update are independent. Gradients are summed in the order of the batches, so the result does not
+depend on how many ran at a time. Read next: update.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
