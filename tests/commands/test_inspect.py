@@ -16,7 +16,8 @@ from PIL import Image
 
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from weft.inspect.inspection import inspected_of, views_of
+from weft.commands.inspect import VIEWS
+from weft.inspect.inspection import inspected_of, kinds, views_of
 from weft.inspect.views.cells import CellsView
 from weft.inspect.views.gradients import GradientsView
 from weft.inspect.views.tree import TreeView
@@ -69,6 +70,25 @@ def test_the_page_is_one_small_file_that_names_no_other(whole: Path) -> None:
     assert "default-src 'none'" in page
     assert not re.search(r"\b(?:src|href)\s*=\s*[\"']?\s*(?:https?:)?//", page)
     assert not re.search(r"\b(?:fetch|XMLHttpRequest|WebSocket|sendBeacon|import)\s*\(", page)
+
+
+def test_the_help_names_every_view() -> None:
+    assert list(VIEWS) == list(kinds())
+    said = weft("inspect", "--help").out
+    assert all(f"\n  {name} " in said for name in VIEWS)
+
+
+def test_views_are_chosen_by_name(trained: Path, tmp_path: Path) -> None:
+    page, folder = tmp_path / "page.html", tmp_path / "views"
+    only = ("--only", "training", "--only", "search-tree")
+    answer = weft("inspect", trained, TEXT, *only, "--output", page, "--views", folder, "--format", "csv")
+    assert answer.code == 0, answer.err
+    assert titles(page.read_text("utf-8")) == ["Search tree", "Training"]
+    assert {path.name for path in folder.iterdir()} == {"search-tree.csv", "training.csv"}
+    unknown = refused(weft("inspect", trained, TEXT, "--only", "tree"))
+    assert "--only" in unknown and all(name in unknown for name in VIEWS)
+    absent = refused(weft("inspect", trained, TEXT, "--only", "positions"))
+    assert "positions" in absent and "gradient-reach" in absent
 
 
 def test_without_alignment_or_gates_their_views_are_absent(blind: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import time
 
 import numpy as np
@@ -11,7 +12,7 @@ from weft.inspect.page.html import LARGEST, Head, document, pack
 from weft.inspect.views.curves import charts_of, read
 from weft.inspect.views.embedding import nearest, plane
 from weft.inspect.views.heads import entropy
-from weft.inspect.views.view import matrix, plain, said
+from weft.inspect.views.view import chart, matrix, plain, said, series
 
 
 def words(count):
@@ -78,6 +79,25 @@ def test_a_resumed_training_replaces_what_it_had_logged_later(tmp_path):
         "Gradient reach of enc",
     ]
     assert read(tmp_path / "nothing")["update"] == {}
+
+
+def test_the_seconds_of_a_date_stay_exact_on_the_page():
+    hours = 1_712_361_600 + 3600 * np.arange(5)
+    line = series("measured", hours, [0.5, 1 / 3, 2.0, 0.1, 7.0])
+    page = document(Head("t", []), [("Forecast", [chart("wave", "time", "value", [line], dates=True)])])
+    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    (drawn,) = json.loads(found.group(1))[0]["blocks"][0]["series"]
+    assert drawn["x"] == hours.tolist() and drawn["y"][1] == 0.333333
+
+
+def test_curves_name_a_layer_as_other_views_do():
+    values = {"enc.forwards.0/reach_1": [(1, 0.5)], "enc.forwards.0/forget_gate_shut": [(1, 0.1)]}
+    events = {"update": {}, "validation": {}, "monitor": values}
+    titles = {"enc.forwards.0": "enc, layer 1 (LSTM)"}
+    reach, shut = charts_of(events, unit="nats", titles=titles)
+    assert reach["title"] == "Gradient reach of enc, layer 1 (LSTM)"
+    assert [one["name"] for one in shut["series"]] == ["enc, layer 1 (LSTM): forget gate"]
 
 
 def test_entropy_is_the_formula():

@@ -8,6 +8,7 @@ Any module of the kind `Cell` is seen, wherever it stands in the model; what sta
 input feeding) enters the recorded inputs and is held fixed from there on. Read next: jacobian.py, reach.py.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -83,9 +84,15 @@ def title_of(place: Place, both: bool) -> str:
 
 
 def titles_of(found: Sequence[Place]) -> dict[str, str]:
-    """What readers see for the name of each module."""
+    """What readers see for the name of each module: one name for a layer, wherever it is shown.
+
+    Args:
+        found: all places of a model; where two would have one title, the module's name stands behind it.
+    """
     both = any(place.backward for place in found)
-    return {place.name: title_of(place, both) for place in found}
+    titles = {place.name: title_of(place, both) for place in found}
+    times = Counter(titles.values())
+    return {name: f"{title}, {name}" if times[title] > 1 else title for name, title in titles.items()}
 
 
 @contextmanager

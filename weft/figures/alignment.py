@@ -170,8 +170,7 @@ def _arrange(
     left = max(0.0, -min(box.x0 for box in boxes) / figure.dpi)
     above = max(box.y1 for box in boxes) / figure.dpi - height
     right = max(0.0, max(box.x1 for box in boxes) / figure.dpi - width)
-    bar = height >= 1.2
-    right = max(right, 0.7 if bar else 0.0)
+    right = max(right, 0.7)
 
     wide = max(left + width + right, 3.2)
     points = 13.0 if wide < 10 else 18.0
@@ -192,10 +191,9 @@ def _arrange(
         parse_math=False,
         linespacing=1.25,
     )
-    if bar:
-        length = min(height, 4.6)
-        place = ((start + width + 0.15) / wide, (height - length) / tall, 0.13 / wide, length / tall)
-        _colour_bar(figure, colours, place)
+    length = min(max(height, 1.2), 4.6)  # below the cells where they are few; a saved figure takes it in
+    place = ((start + width + 0.15) / wide, (height - length) / tall, 0.13 / wide, length / tall)
+    _colour_bar(figure, colours, place)
 
 
 def _colour_bar(figure: Figure, colours: ScalarMappable, place: tuple[float, float, float, float]) -> None:

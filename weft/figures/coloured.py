@@ -12,7 +12,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from weft.errors import ShapeError
-from weft.figures.colours import FAINT, INK, weight_colours
+from weft.figures.colours import FAINT, GRID, INK, weight_colours
 from weft.figures.fonts import readable
 from weft.figures.letters import printable
 
@@ -48,7 +48,7 @@ def coloured_text(
     if len(words) > MOST:
         note = f"{note}  (the first {MOST} of {len(words)} words)"
     places, lines = _places(shown)
-    high = LINE * (2 * lines) + 0.75
+    high = LINE * (2 * lines) + 1.15
     figure = Figure(figsize=(WIDE, high), facecolor="white", dpi=100)
     scale = Normalize(0, max(float(weights.max()), 1e-9) if top is None else top)
     colours = ScalarMappable(scale, weight_colours())
@@ -72,11 +72,22 @@ def coloured_text(
             figure.text(
                 left / WIDE, top - 0.3 / high, f"{100 * weight:.0f} %", fontsize=7, va="top", color=FAINT
             )
+    _scale(figure, colours, high)
     if note:
         figure.text(
             0.01, 0.02 / high, printable(note), fontsize=7, color=FAINT, va="bottom", parse_math=False
         )
     return figure
+
+
+def _scale(figure: Figure, colours: ScalarMappable, high: float) -> None:
+    """The colour scale with its numbers, at the lower left."""
+    axes = figure.add_axes((0.1 / WIDE, 0.42 / high, 2.2 / WIDE, 0.11 / high))
+    ticks = np.linspace(0, colours.norm.vmax or 1, 3)
+    bar = figure.colorbar(colours, cax=axes, orientation="horizontal", ticks=ticks)
+    bar.set_ticklabels([f"{100 * tick:.3g} %" for tick in ticks])
+    bar.outline.set_edgecolor(GRID)
+    axes.tick_params(labelsize=7, colors=FAINT, length=2)
 
 
 def _places(words: Sequence[str]) -> tuple[list[tuple[float, int]], int]:

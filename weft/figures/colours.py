@@ -1,10 +1,12 @@
-"""One colour scale for all weights: white is nothing, dark blue is everything, equal steps look equal.
+"""The colours of every figure and of the inspector's page: ink, lines, and two colour scales.
 
-The scale is a path of constant speed through OKLab (Ottosson 2020), a space in which distances are
-distances to the eye, with lightness falling all the way; so it survives a grey printer too.
-Read next: alignment.py.
+The scale of weights runs from white (0) to dark blue, the scale of signed numbers from orange through white
+(0) to blue. Each is a path of constant speed through OKLab (Ottosson 2020), where distances are distances to
+the eye, with lightness falling all the way; so they survive a grey printer too. Read next: alignment.py;
+../inspect/page/html.py, which hands the same colours to the page.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +15,20 @@ if TYPE_CHECKING:
     from matplotlib.colors import ListedColormap
 
 INK = "#1f2733"
-FAINT = "#8a94a3"
+FAINT = "#667081"
 GRID = "#dfe4ec"
-BARS = ("#2b6cb0", "#dd8a2e", "#3d9970", "#b0413e", "#7b5ea7", "#6b7280")
-"""Series of a bar chart, apart from each other for colour-blind eyes in this order."""
+BARS = ("#2b6cb0", "#c9741a", "#2f855a", "#b0413e", "#7b5ea7", "#5b6472")
+"""Series of a chart, apart from each other for colour-blind eyes in this order."""
 
-_ANCHORS = np.array([[255, 255, 255], [122, 182, 224], [24, 96, 168], [8, 28, 74]]) / 255
+DARK_BARS = ("#74b3f0", "#f0a75a", "#6fcf97", "#f08a86", "#bfa3e8", "#a5afbd")
+"""The same on a dark page."""
+
+WEIGHTS = ((255, 255, 255), (122, 182, 224), (24, 96, 168), (8, 28, 74))
+SIGNED = ((168, 72, 18), (250, 186, 128), (255, 255, 255), (122, 182, 224), (12, 66, 132))
+DARK_WEIGHTS = ((24, 29, 38), (27, 74, 124), (74, 152, 218), (214, 236, 255))
+DARK_SIGNED = ((255, 190, 130), (176, 88, 30), (24, 29, 38), (38, 98, 164), (150, 205, 255))
+"""What the scales pass through; those of a dark page begin at its own ground."""
+
 _TO_CONE = np.array(
     [
         [0.4122214708, 0.5363325363, 0.0514459929],
@@ -39,12 +49,30 @@ def weight_colours(steps: int = 256) -> "ListedColormap":
     """White to dark blue in steps that look equal."""
     from matplotlib.colors import ListedColormap  # here, since most of those who want a colour draw nothing
 
-    anchors = to_oklab(_ANCHORS)
-    distance = np.linalg.norm(np.diff(anchors, axis=0), axis=1)
+    return ListedColormap(scale(WEIGHTS, steps), name="weft")
+
+
+def signed_colours(steps: int = 257) -> "ListedColormap":
+    """Orange (negative) through white (0) to blue (positive)."""
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(scale(SIGNED, steps), name="weft-signed")
+
+
+def scale(anchors: Sequence[Sequence[int]], steps: int) -> np.ndarray:
+    """A colour scale as [steps, 3] in 0..1; of an odd number of steps the middle one is exact.
+
+    Args:
+        anchors: sRGB in 0..255; five of them have two sides round the third, each of steps that look equal.
+        steps: of the whole scale.
+    """
+    lab = to_oklab(np.array(anchors) / 255)
+    distance = np.linalg.norm(np.diff(lab, axis=0), axis=1)
+    if len(anchors) == 5:
+        distance = np.concatenate([distance[:2] / distance[:2].sum(), distance[2:] / distance[2:].sum()])
     place = np.concatenate([[0], distance.cumsum() / distance.sum()])
     at = np.linspace(0, 1, steps)
-    lab = np.stack([np.interp(at, place, channel) for channel in anchors.T], 1)
-    return ListedColormap(_from_oklab(lab), name="weft")
+    return _from_oklab(np.stack([np.interp(at, place, channel) for channel in lab.T], 1))
 
 
 def to_oklab(rgb: np.ndarray) -> np.ndarray:

@@ -43,7 +43,10 @@ def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> F
     axes = figure.add_axes((0.2, 0.1, 0.72, 0.72))
     shares = matrix / np.maximum(matrix.sum(1, keepdims=True), 1)
     scale, map_ = Normalize(0, 1), weight_colours()
-    axes.imshow(shares, norm=scale, cmap=map_, aspect="equal")
+    drawn = axes.imshow(shares, norm=scale, cmap=map_, aspect="equal")
+    bar = figure.colorbar(drawn, ax=axes, pad=0.03, shrink=0.8, ticks=[0, 0.5, 1])
+    bar.set_label("share of the class", color=INK)
+    bar.ax.tick_params(labelsize=8, colors=INK)
     names = [printable(label) for label in labels]
     points = 9 if count <= 20 else 6
     axes.set_xticks(range(count), names, rotation=90, fontsize=points)

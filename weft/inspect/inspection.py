@@ -6,7 +6,7 @@ Read next: ../tasks/shared/inspected/inspected.py, views/view.py, page/html.py.
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -55,10 +55,22 @@ def examples(run: Path) -> Examples:
     return Examples([one[:LONGEST] for one in sorted(found, key=len)], str(run))
 
 
-def views_of(opened: Opened, inspected: Inspected) -> list[View]:
-    """Every view that applies, in the order of the page."""
-    kinds: list[Any] = list(rooms.parts(weft.inspect.views, View).values())
-    found = [kind.collect(opened, inspected) for kind in sorted(kinds, key=lambda kind: kind.order)]
+def kinds() -> dict[str, type[View]]:
+    """Every view there is by its name, in the order of the page."""
+    found: list[Any] = list(rooms.parts(weft.inspect.views, View).values())
+    return {name_of(kind): kind for kind in sorted(found, key=lambda kind: kind.order)}
+
+
+def views_of(opened: Opened, inspected: Inspected, only: Collection[str] = ()) -> list[View]:
+    """Every view that applies, in the order of the page.
+
+    Args:
+        opened: the run.
+        inspected: what it made of an input.
+        only: names of views, such as search-tree; all where there are none.
+    """
+    chosen = [kind for name, kind in kinds().items() if not only or name in only]
+    found = [kind.collect(opened, inspected) for kind in chosen]
     return [view for view in found if view is not None]
 
 
@@ -75,8 +87,8 @@ def page_of(opened: Opened, inspected: Inspected, views: Sequence[View]) -> str:
     return page(Head(title, facts, inspected.text, inspected.answer), views)
 
 
-def name_of(view: View) -> str:
-    """The name of a view's files, such as search-tree."""
+def name_of(view: View | type[View]) -> str:
+    """The name of a view and of its files, such as search-tree."""
     return view.title.lower().replace(" ", "-")
 
 

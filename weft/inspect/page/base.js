@@ -37,11 +37,8 @@ weft.dark = matchMedia('(prefers-color-scheme: dark)');
 weft.css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 weft.line = number => weft.css('--c' + number % 6);
 
-// Colours of a share from 0 to 1, or of -1 to 1 where a scale has two sides.
-weft.scales = {
-  light: {one: [[255, 255, 255], [122, 182, 224], [24, 96, 168], [8, 28, 74]], two: [[168, 72, 18], [250, 186, 128], [255, 255, 255], [122, 182, 224], [12, 66, 132]]},
-  dark: {one: [[24, 29, 38], [27, 74, 124], [74, 152, 218], [214, 236, 255]], two: [[255, 190, 130], [176, 88, 30], [24, 29, 38], [38, 98, 164], [150, 205, 255]]},
-};
+// Colours of a number between two: `palette` comes from weft/figures/colours.py, so pictures have the same.
+weft.scales = palette;
 weft.colour = (value, low, high) => {
   const scale = weft.scales[weft.dark.matches ? 'dark' : 'light'][low < 0 ? 'two' : 'one'];
   const share = Math.min(1, Math.max(0, (value - low) / (high - low || 1))) * (scale.length - 1);
@@ -49,6 +46,14 @@ weft.colour = (value, low, high) => {
   return scale[at].map((from, n) => Math.round(from + (scale[at + 1][n] - from) * rest));
 };
 weft.contrast = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b > 128 ? '#10151c' : '#ffffff';
+
+// A colour scale with the numbers at its ends and in its middle, or other words there.
+weft.scale = (low, high, said) => {
+  const ends = said || [low, (low + high) / 2, high].map(value => Number(value.toPrecision(3)));
+  const steps = [...Array(33).keys()].map(n => `rgb(${weft.colour(low + (high - low) * n / 32, low, high)})`);
+  return weft.element('div', {class: 'scale', role: 'img', 'aria-label': `colour scale from ${ends.join(' to ')}`},
+    weft.element('i', {style: `background:linear-gradient(to right,${steps})`}), weft.element('div', {}, ...ends.map(one => weft.element('span', {}, one))));
+};
 
 weft.tip = (event, text) => {
   const tip = document.getElementById('tip');
@@ -106,6 +111,7 @@ weft.blocks.export = (box, data) => {
 
 weft.blocks.words = (box, data) => {
   const line = weft.element('p', {class: 'words', dir: 'auto'});
+  const scale = weft.element('div');
   const top = data.top || Math.max(...data.weights, 1e-9);
   weft.redraw(() => {
     line.replaceChildren(...data.words.flatMap((word, n) => {
@@ -114,6 +120,7 @@ weft.blocks.words = (box, data) => {
         onmousemove: event => weft.tip(event, `${word}\n${(100 * data.weights[n]).toFixed(1)} %`), onmouseleave: event => weft.tip(event)}, word);
       return [part, ' '];
     }));
+    scale.replaceChildren(weft.scale(0, top, [0, top / 2, top].map(value => `${Number((100 * value).toPrecision(3))} %`)));
   });
-  box.append(line);
+  box.append(line, scale);
 };

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.figures.colours import BARS, DARK_BARS, DARK_SIGNED, DARK_WEIGHTS, SIGNED, WEIGHTS, scale
 from weft.inspect.views.view import Block, View, plain
 
 HERE = Path(__file__).parent
@@ -35,6 +36,9 @@ FINE, ROUGH = 700_000, 1_900_000
 
 LONG = 300
 """Letters from which a text is set smaller."""
+
+STEPS = 65
+"""Colours of a scale; the page draws straight lines between them."""
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
@@ -84,12 +88,12 @@ def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str
         for kind, said in (("text", head.text), ("answer", head.answer))
         if said
     )
-    script = "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
+    script = palette() + "\n".join((HERE / name).read_text("utf-8") for name in SCRIPTS)
     whole = (HERE / "page.html").read_text("utf-8")
     for name, value in {
         "POLICY": POLICY,
         "TITLE": html.escape(head.title),
-        "STYLE": (HERE / "style.css").read_text("utf-8"),
+        "STYLE": style() + (HERE / "style.css").read_text("utf-8"),
         "FACTS": facts,
         "TEXT": text,
         "SCRIPT": script,
@@ -103,6 +107,27 @@ def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str
             "or write the views alone with --views"
         )
     return whole
+
+
+def style() -> str:
+    """The colours of lines as variables of the style sheet, --c0 and on."""
+    light, dark = (
+        ":root{" + "".join(f"--c{n}:{colour};" for n, colour in enumerate(colours)) + "}"
+        for colours in (BARS, DARK_BARS)
+    )
+    return f"{light}\n@media (prefers-color-scheme:dark){{{dark}}}\n"
+
+
+def palette() -> str:
+    """The colour scales of figures for the page's scripts, in sRGB from 0 to 255."""
+    found = {
+        name: {kind: (255 * scale(anchors, STEPS)).round().astype(int).tolist() for kind, anchors in kinds}
+        for name, kinds in (
+            ("light", (("one", WEIGHTS), ("two", SIGNED))),
+            ("dark", (("one", DARK_WEIGHTS), ("two", DARK_SIGNED))),
+        )
+    }
+    return f"const palette = {json.dumps(found, separators=(',', ':'))};\n"
 
 
 def _fit(blocks: Sequence[Block]) -> int:
@@ -150,14 +175,16 @@ def pack(values: np.ndarray, bits: int) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits are enough for the eye."""
+    """Six digits are enough for the eye; whole numbers, such as the seconds of a date, stay exact."""
     if isinstance(value, np.ndarray):
-        return [float(f"{one:.6g}") if np.isfinite(one) else None for one in value.astype(float).tolist()]
+        return [_rounded(one) if np.isfinite(one) else None for one in value.astype(float).tolist()]
     if isinstance(value, dict):
         return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(one) for one in value]
-    return float(f"{value:.6g}") if isinstance(value, float) and np.isfinite(value) else value
+    if not isinstance(value, float) or not np.isfinite(value):
+        return value
+    return int(value) if value.is_integer() else float(f"{value:.6g}")
 
 
 def _json(data: Any) -> str:

@@ -10,7 +10,7 @@ weft.ticks = (low, high, log) => {
   const rough = (high - low) / 5 || 1, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map(n => n * power).find(n => n >= rough);
   const found = [];
-  for (let n = Math.ceil(low / step - 1e-9) * step; n <= high + 1e-9 * step; n += step) found.push(n);
+  for (let n = Math.ceil(low / step - 1e-9) * step; n <= high + 1e-9 * step; n += step) found.push(Math.abs(n) < 1e-9 * step ? 0 : n);
   return found;
 };
 
@@ -21,6 +21,7 @@ weft.dates = (low, high) => {
   for (let x = Math.ceil(low / step) * step; x <= high; x += step) found.push(x);
   return found;
 };
+weft.moment = x => new Date(x * 1000).toISOString().slice(0, 19).replace('T', ' ').replace(' 00:00:00', '').replace(/:00$/, '');
 weft.date = (x, span) => {
   const text = new Date(x * 1000).toISOString();
   return span > 5 * 86400 ? text.slice(0, 10) : text.slice(5, 16).replace('T', ' ');
@@ -29,12 +30,15 @@ weft.date = (x, span) => {
 weft.blocks.lines = (box, data) => {
   const outer = weft.element('figure', {style: 'margin:10px 0 4px'});
   box.append(outer);
-  const short = value => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? value.toExponential(0) : String(Number(value.toPrecision(4)));
+  const short = value => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-3) ? Number(value.toPrecision(6)).toExponential() : String(Number(value.toPrecision(6)));
+  const bands = data.bands || [];
+  const colour = (one, number) => one.colour === undefined ? weft.line(number) : one.colour < 0 ? weft.css('--ink') : weft.line(one.colour);
   const draw = () => {
-    const width = Math.max(280, Math.min(1120, box.clientWidth || 800)), labelled = data.labels.length > 0;
+    const width = Math.max(280, Math.min(1680, box.clientWidth || 800)), labelled = data.labels.length > 0;
     const tall = labelled ? Math.min(84, 12 + 5.6 * Math.max(...data.labels.map(name => name.length))) : 22;
     const left = 58, right = 20, top = 8, inner = 230, height = top + inner + tall + (data.x ? 18 : 0);
-    const points = data.series.flatMap(one => one.x.map((x, n) => [x, one.y[n]])).filter(([x, y]) => y !== null && x !== null && (!data.log || y > 0));
+    const sides = bands.flatMap(one => [{x: one.x, y: one.low}, {x: one.x, y: one.high}]);
+    const points = [...data.series, ...sides].flatMap(one => one.x.map((x, n) => [x, one.y[n]])).filter(([x, y]) => y !== null && x !== null && (!data.log || y > 0));
     outer.replaceChildren();
     if (data.title) outer.append(weft.element('h3', {}, data.title));
     if (!points.length) { outer.append(weft.element('p', {class: 'note'}, 'Every value is zero.')); return; }
@@ -62,9 +66,13 @@ weft.blocks.lines = (box, data) => {
         svg.append(weft.svg('text', {transform: `translate(${px(n) + 4},${top + inner + 12}) rotate(-55)`, 'text-anchor': 'end'}, shown));
       });
     } else (data.dates ? weft.dates(x0, x1) : weft.ticks(x0, x1, false)).forEach(x => svg.append(weft.svg('text', {x: px(x), y: top + inner + 16, 'text-anchor': 'middle', class: 'faint'}, data.dates ? weft.date(x, x1 - x0) : short(x))));
-    if (data.x) svg.append(weft.svg('text', {x: left + (width - left - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'faint'}, data.x));
+    if (data.x) svg.append(weft.svg('text', {x: left + (width - left - right) / 2, y: height - 4, 'text-anchor': 'middle', class: 'faint'}, data.dates ? `${data.x}, ${weft.moment(x0)} to ${weft.moment(x1)}` : data.x));
     const inside = weft.svg('svg', {x: 0, y: top - 4, width, height: inner + 8, viewBox: `0 ${top - 4} ${width} ${inner + 8}`});
     svg.append(inside); // clips what leaves the chart
+    for (const one of bands) {
+      const up = one.x.map((x, n) => `${px(x).toFixed(1)},${py(one.high[n]).toFixed(1)}`), down = one.x.map((x, n) => `${px(x).toFixed(1)},${py(one.low[n]).toFixed(1)}`);
+      inside.append(weft.svg('polygon', {points: [...up, ...down.reverse()].join(' '), fill: colour(one), 'fill-opacity': 0.2}));
+    }
     data.series.forEach((one, number) => {
       let path = '', open = false;
       one.x.forEach((x, n) => {
@@ -73,9 +81,9 @@ weft.blocks.lines = (box, data) => {
         path += `${open ? 'L' : 'M'}${px(x).toFixed(1)},${py(y).toFixed(1)}`;
         open = true;
       });
-      inside.append(weft.svg('path', {d: path, fill: 'none', stroke: weft.line(number), 'stroke-width': 2, 'stroke-linejoin': 'round',
+      inside.append(weft.svg('path', {d: path, fill: 'none', stroke: colour(one, number), 'stroke-width': 2, 'stroke-linejoin': 'round',
         'stroke-dasharray': one.dashed ? '5 4' : number > 5 ? '1.5 2.5' : 'none', opacity: one.faint ? 0.6 : 1}));
-      if (one.x.length <= 60) one.x.forEach((x, n) => { if (one.y[n] !== null && (!data.log || one.y[n] > 0)) inside.append(weft.svg('circle', {cx: px(x), cy: py(one.y[n]), r: one.x.length === 1 ? 4 : 2.2, fill: weft.line(number)})); });
+      if (one.x.length <= 60) one.x.forEach((x, n) => { if (one.y[n] !== null && (!data.log || one.y[n] > 0)) inside.append(weft.svg('circle', {cx: px(x), cy: py(one.y[n]), r: one.x.length === 1 ? 4 : 2.2, fill: colour(one, number)})); });
     });
     const cursor = weft.svg('line', {y1: top, y2: top + inner, stroke: weft.css('--faint'), 'stroke-dasharray': '2 3', visibility: 'hidden'});
     svg.append(cursor);
@@ -84,8 +92,9 @@ weft.blocks.lines = (box, data) => {
     const tell = event => {
       const x = all[at];
       cursor.setAttribute('x1', px(x)); cursor.setAttribute('x2', px(x)); cursor.setAttribute('visibility', 'visible');
-      const name = labelled ? `${Number(x) + 1}: ${data.labels[x] ?? ''}` : data.dates ? new Date(x * 1000).toISOString().slice(0, 19).replace('T', ' ').replace(' 00:00:00', '') : `${data.x}: ${short(x)}`;
+      const name = labelled ? `${Number(x) + 1}: ${data.labels[x] ?? ''}` : data.dates ? weft.moment(x) : `${data.x}: ${short(x)}`;
       const said = data.series.map(one => { const n = one.x.indexOf(x); return n < 0 ? null : `${one.name}: ${weft.number(one.y[n])}`; }).filter(Boolean);
+      for (const one of bands) { const n = one.x.indexOf(x); if (n >= 0) said.push(`${one.name}: ${weft.number(one.low[n])} to ${weft.number(one.high[n])}`); }
       weft.tip(event, [name, ...said].join('\n'));
     };
     svg.addEventListener('mousemove', event => {
@@ -104,8 +113,9 @@ weft.blocks.lines = (box, data) => {
       tell({clientX: place.left + px(all[at]), clientY: place.top + top + 20});
     });
     outer.append(svg);
-    if (data.series.length > 1) outer.append(weft.element('div', {class: 'legend'}, ...data.series.map((one, number) => weft.element('span', {},
-      weft.element('i', {style: `border-color:${weft.line(number)};border-top-style:${one.dashed ? 'dashed' : number > 5 ? 'dotted' : 'solid'}`}), one.name))));
+    if (data.series.length + bands.length > 1) outer.append(weft.element('div', {class: 'legend'}, ...data.series.map((one, number) => weft.element('span', {},
+      weft.element('i', {style: `border-color:${colour(one, number)};border-top-style:${one.dashed ? 'dashed' : number > 5 ? 'dotted' : 'solid'}`}), one.name)),
+      ...bands.map(one => weft.element('span', {}, weft.element('i', {style: `border:0;height:10px;opacity:.3;background:${colour(one)}`}), one.name))));
   };
   weft.redraw(draw);
 };

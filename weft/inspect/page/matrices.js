@@ -7,6 +7,7 @@ weft.blocks.matrices = (box, data) => {
   const canvas = weft.element('canvas', {tabindex: 0, role: 'img'});
   const scroll = weft.element('div', {class: 'scroll'}, canvas);
   const line = weft.element('div');
+  const legend = weft.element('div');
   const bar = weft.element('div', {class: 'bar'});
   const groups = weft.choose(data.pick, data.groups.map(one => one.name), n => { group = n; item = Math.min(item, data.groups[n].items.length - 1); items(); draw(); });
   const each = weft.element('span');
@@ -16,7 +17,7 @@ weft.blocks.matrices = (box, data) => {
     each.replaceChildren(list);
   };
   bar.append(groups, each);
-  box.append(bar, note, scroll, line);
+  box.append(bar, note, legend, scroll, line);
   let layout = null;
 
   const shorten = (context, text, room) => {
@@ -30,6 +31,7 @@ weft.blocks.matrices = (box, data) => {
     row = Math.min(row, matrix.rows - 1); column = Math.min(column, matrix.columns - 1);
     note.textContent = one.note || '';
     note.hidden = !one.note;
+    legend.replaceChildren(weft.scale(one.low, one.high));
     canvas.setAttribute('aria-label', `${one.name}: ${matrix.rows} rows, ${matrix.columns} columns; arrow keys walk through the cells`);
     const context = canvas.getContext('2d'), font = "'DejaVu Sans','Noto Sans',sans-serif";
     const room = Math.max(260, box.clientWidth - 8), dense = matrix.rows > 40;
@@ -37,7 +39,7 @@ weft.blocks.matrices = (box, data) => {
     const names = one.rows.slice(0, 400).map(name => context.measureText(name).width);
     const left = Math.min(170, Math.max(36, Math.max(...names, 0) + 14));
     const tall = Math.min(120, Math.max(20, ...one.columns.slice(0, 400).map(name => context.measureText(name).width))) ;
-    const wide = Math.max(data.lines ? 4 : 5, Math.min(44, (room - left - 40) / matrix.columns));
+    const wide = Math.max(data.lines ? 4 : 5, Math.min(data.lines ? 80 : 58, (room - left - 40) / matrix.columns));
     const high = data.lines && dense ? Math.max(3, Math.min(12, 420 / matrix.rows)) : Math.min(30, Math.max(dense ? 5 : 15, wide));
     const slanted = wide >= 13, above = slanted ? tall * 0.78 + 14 : wide >= 9 ? tall + 10 : Math.min(tall + 10, 110);
     const right = slanted ? Math.max(20, tall * 0.64) : 12;

@@ -7,6 +7,7 @@ weft.blocks.picture = (box, data) => {
   const buttons = [{name: 'the picture'}, ...looks].map((one, n) => weft.element('button', {onclick: () => show(n - 1)}, one.name.replace('▁', '')));
   const bar = weft.element('div', {class: 'bar', role: 'group', 'aria-label': 'looks'}, ...buttons);
   const note = weft.element('div', {class: 'note', 'aria-live': 'polite'});
+  const legend = weft.element('div', {class: 'scale'});
   const scale = () => Math.max(1, Math.min(360 / data.height, Math.max(280, box.clientWidth - 8) / data.width));
   const draw = () => {
     const times = scale(), width = Math.round(data.width * times), height = Math.round(data.height * times);
@@ -29,6 +30,12 @@ weft.blocks.picture = (box, data) => {
     chosen = n;
     buttons.forEach((button, place) => button.setAttribute('aria-pressed', place === n + 1));
     const look = looks[n];
+    legend.hidden = !look;
+    if (look) {
+      const top = Math.max(...look.values);
+      legend.replaceChildren(weft.element('i', {style: 'background:linear-gradient(to right,#404040,#fff)'}),
+        weft.element('div', {}, ...[0, top / 2, top].map(value => weft.element('span', {}, weft.number(value)))));
+    }
     note.textContent = look ? `${look.name.replace('▁', '')}: the heaviest place has ${weft.number(Math.max(...look.values))}` : '';
     canvas.setAttribute('aria-label', look ? `the picture, light where ${look.name} has its weight` : 'the picture');
     draw();
@@ -51,7 +58,7 @@ weft.blocks.picture = (box, data) => {
   });
   canvas.addEventListener('mouseleave', event => weft.tip(event));
   if (looks.length) box.append(bar);
-  box.append(canvas, note);
+  box.append(canvas, legend, note);
   image.onload = () => { weft.redraw(draw); show(looks.length ? 0 : -1); };
   image.src = data.image;
 };

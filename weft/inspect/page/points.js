@@ -3,7 +3,7 @@ weft.blocks.points = (box, data) => {
   const outer = weft.element('figure', {style: 'margin:10px 0 4px'});
   box.append(outer);
   weft.redraw(() => {
-    const width = Math.max(280, Math.min(1000, box.clientWidth || 800)), height = Math.round(Math.min(560, width * 0.7));
+    const width = Math.max(280, Math.min(1400, box.clientWidth || 800)), height = Math.round(Math.min(680, width * 0.7));
     const [x0, x1, y0, y1] = [Math.min(...data.x), Math.max(...data.x), Math.min(...data.y), Math.max(...data.y)];
     const px = x => 24 + (x - x0) / (x1 - x0 || 1) * (width - 110), py = y => height - 18 - (y - y0) / (y1 - y0 || 1) * (height - 40);
     const svg = weft.svg('svg', {width, height, role: 'img', 'aria-label': data.title});

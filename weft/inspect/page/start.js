@@ -7,7 +7,20 @@
     if (!view) return;
     waiting.delete(section);
     section.style.minHeight = '';
-    for (const block of view.blocks) weft.blocks[block.kind](section, block);
+    // Several charts stand side by side where the window is wide enough, each with the words that follow it.
+    const side = view.blocks.filter(block => block.kind === 'lines').length > 1;
+    let grid = null, cell = null, rest = null;
+    const places = view.blocks.map(block => {
+      if (side && block.kind === 'lines') {
+        if (!grid) section.append(grid = weft.element('div', {class: 'charts'}));
+        grid.append(cell = weft.element('div'));
+        rest = null;
+      } else if (block.kind !== 'text') grid = cell = null;
+      if (cell) return cell;
+      if (!rest) section.append(rest = weft.element('div'));
+      return rest;
+    }); // all of them before the first is drawn, since each takes the width that it finds
+    view.blocks.forEach((block, n) => weft.blocks[block.kind](places[n], block));
   };
   const margin = 1200;
   const near = new IntersectionObserver(seen => seen.forEach(one => { if (one.isIntersecting) { near.unobserve(one.target); build(one.target); } }), {rootMargin: `${margin}px`});

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 ISOLATE, END = "\u2068", "\u2069"
 """Round a text that may run from right to left, so that what stands beside it keeps its own direction."""
 
-WORD, MOMENT = "what was read", "a moment of the recording"
+WRITTEN, WORD, MOMENT = "what was written", "what was read", "a moment of the recording"
 PLACE = "a place of the picture, its row and column counted from the upper left"
 
 
@@ -41,22 +41,33 @@ class AlignmentView(View):
         text: that was read.
         hypotheses: with what they looked at.
         column: what a column stands for.
+        row: what a row stands for.
     """
 
     title = "Alignment"
     order = 10
 
     def __init__(
-        self, source: Sequence[str], text: str, hypotheses: Sequence[Hypothesis], column: str = WORD
+        self,
+        source: Sequence[str],
+        text: str,
+        hypotheses: Sequence[Hypothesis],
+        column: str = WORD,
+        row: str = WRITTEN,
     ) -> None:
-        self.source, self.text, self.hypotheses, self.column = source, text, hypotheses, column
+        self.source, self.text, self.hypotheses = source, text, hypotheses
+        self.column, self.row = column, row
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "AlignmentView | None":
         """Where there are hypotheses that looked."""
         looked = [one for one in subject.hypotheses if one.looks]
+        if not looked:
+            return None
+        if subject.picture is not None and subject.picture.drawn:
+            return cls(subject.source, subject.text, looked, row=PLACE)
         column = PLACE if subject.picture is not None else MOMENT if subject.heard is not None else WORD
-        return cls(subject.source, subject.text, looked, column) if looked else None
+        return cls(subject.source, subject.text, looked, column)
 
     def blocks(self) -> list[Block]:
         """Heat maps; the text of the alignments below them."""
@@ -72,7 +83,7 @@ class AlignmentView(View):
         )
         words = "\n".join(one.pharaoh for one in self.hypotheses)
         blocks: list[Block] = [
-            said(f"Each row is what was written, each column {self.column}; a row adds up to 1."),
+            said(f"Each row is {self.row}, each column {self.column}; a row adds up to 1."),
             {"kind": "matrices", "pick": "hypothesis", "each": "attention", "groups": groups},
         ]
         if words.strip():

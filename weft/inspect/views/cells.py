@@ -13,8 +13,8 @@ from torch.nn.utils import parametrize
 
 from weft.diagnose.gates import KEEPING, half_life, saturation
 from weft.diagnose.reach import seen
-from weft.diagnose.recorded import Place, Run, Trace, title_of, trace
-from weft.figures.colours import GRID, INK
+from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
+from weft.figures.colours import GRID, INK, signed_colours, weight_colours
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, chart, matrix, said, series
 from weft.probe import probe
@@ -43,6 +43,7 @@ class Layer(NamedTuple):
     """One cell over the positions of its sequence."""
 
     place: Place
+    title: str  # such as "encoder, layer 1 (GRU)"
     labels: list[str]  # of the T positions
     values: dict[str, np.ndarray]  # [T, H] by what was recorded
 
@@ -102,7 +103,6 @@ class CellsView(View):
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers
-        self.both = any(one.place.backward for one in layers)
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "CellsView | None":
@@ -112,8 +112,14 @@ class CellsView(View):
         with parametrize.cached():
             runs = longest_runs(seen(opened.model, subject.batch))
             traces = [trace(run) for run in runs]
+            titles = titles_of(places(opened.model))
             layers = [
-                Layer(steps.place, labels_of(steps.place, len(steps.states), subject), recorded(steps))
+                Layer(
+                    steps.place,
+                    titles[steps.place.name],
+                    labels_of(steps.place, len(steps.states), subject),
+                    recorded(steps),
+                )
                 for steps in traces
             ]
         return cls(layers) if layers else None
@@ -135,7 +141,7 @@ class CellsView(View):
                     for unit, value in enumerate(row):
                         place = one.place
                         yield (
-                            place.name,
+                            one.title,
                             place.layer + 1,
                             place.backward,
                             name,
@@ -146,27 +152,28 @@ class CellsView(View):
                         )
 
     def figure(self) -> "Figure":
-        """The first cell: one heat map for each of its quantities."""
-        one = self.layers[0]
-        count = len(one.values)
-        figure = blank(8.4, 1.7 * count + 0.8)
-        for number, (name, values) in enumerate(one.values.items()):
-            axes = figure.add_subplot(count, 1, number + 1)
-            low, high = _scale(name, values)
-            units = _moving(values, UNITS)
-            drawn = axes.imshow(
-                values[:, units].T, aspect="auto", cmap="RdBu_r" if low < 0 else "Blues", vmin=low, vmax=high
-            )
-            axes.set_ylabel(NAMES.get(name, name), fontsize=8, color=INK)
-            axes.set(xticks=[], yticks=[])
-            axes.spines[:].set_color(GRID)
-            figure.colorbar(drawn, ax=axes, pad=0.01).ax.tick_params(labelsize=7)
-        if len(one.labels) <= 60:
-            labels = [printable(label) for label in one.labels]
-            axes.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
-            for label in axes.get_xticklabels():
-                label.set_parse_math(False)
-        figure.suptitle(title_of(one.place, self.both), fontsize=12, color=INK)
+        """A column for each cell, one heat map for each of its quantities."""
+        count = max(len(one.values) for one in self.layers)
+        columns = len(self.layers)
+        figure = blank(8.4 if columns == 1 else 5.2 * columns, 1.7 * count + 0.8)
+        for column, one in enumerate(self.layers):
+            for number, (name, values) in enumerate(one.values.items()):
+                axes = figure.add_subplot(count, columns, number * columns + column + 1)
+                low, high = _scale(name, values)
+                units = _moving(values, UNITS)
+                colours = signed_colours() if low < 0 else weight_colours()
+                drawn = axes.imshow(values[:, units].T, aspect="auto", cmap=colours, vmin=low, vmax=high)
+                axes.set_ylabel(NAMES.get(name, name), fontsize=8, color=INK)
+                axes.set(xticks=[], yticks=[])
+                axes.spines[:].set_color(GRID)
+                if not number:
+                    axes.set_title(one.title, fontsize=12, color=INK)
+                figure.colorbar(drawn, ax=axes, pad=0.01).ax.tick_params(labelsize=7)
+            if len(one.labels) <= 60:
+                labels = [printable(label) for label in one.labels]
+                axes.set_xticks(range(len(labels)), labels, rotation=60, ha="right", fontsize=8)
+                for label in axes.get_xticklabels():
+                    label.set_parse_math(False)
         return figure
 
     def _blocks(self, limit: int | None) -> list[Block]:
@@ -193,7 +200,7 @@ class CellsView(View):
                         note=note,
                     )
                 )
-            groups.append({"name": title_of(one.place, self.both), "items": items})
+            groups.append({"name": one.title, "items": items})
             rows += self._shares(one)
         blocks: list[Block] = [
             said(
@@ -231,7 +238,7 @@ class CellsView(View):
         ]
         what = f"what is left at the end of what stood here (product of {name.replace('_', ' ')}s)"
         return chart(
-            f"{title_of(one.place, self.both)}: {what}",
+            f"{one.title}: {what}",
             "position",
             "share kept",
             lines,
@@ -252,7 +259,7 @@ class CellsView(View):
                 lives = half_life(gate, mask)
                 life = [f"{float(lives.median()):.2f} steps", f"{float(lives.quantile(0.9)):.2f} steps"]
             shut, opened = (f"{float(share.mean()):.1%}" for share in shares)
-            rows.append([title_of(one.place, self.both), NAMES.get(name, name), shut, opened, *life])
+            rows.append([one.title, NAMES.get(name, name), shut, opened, *life])
         return rows
 
 

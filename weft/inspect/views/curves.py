@@ -3,11 +3,13 @@
 All of it out of RUN/metrics.jsonl. Read next: ../../train/monitors.py, which measures while it trains.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from weft import jsonfile
+from weft.diagnose.recorded import places, titles_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, series
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
@@ -62,7 +64,8 @@ class CurvesView(View):
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "CurvesView | None":
         """Where the run logged anything."""
-        charts = charts_of(read(opened.path / "metrics.jsonl"), unit=opened.task.loss_unit)
+        events, titles = read(opened.path / "metrics.jsonl"), titles_of(places(opened.model))
+        charts = charts_of(events, unit=opened.task.loss_unit, titles=titles)
         return cls(charts) if charts else None
 
     def blocks(self) -> list[Block]:
@@ -74,12 +77,20 @@ class CurvesView(View):
         return rows_of_lines(self.charts)
 
     def figure(self) -> "Figure":
-        """The first four charts."""
-        return picture_of_lines(self.charts[:4])
+        """Every chart."""
+        return picture_of_lines(self.charts)
 
 
-def charts_of(events: dict[str, Points], *, unit: str) -> list[Block]:
-    """What there is to draw; unit: of the loss."""
+def charts_of(
+    events: dict[str, Points], *, unit: str, titles: Mapping[str, str] = MappingProxyType({})
+) -> list[Block]:
+    """What there is to draw.
+
+    Args:
+        events: from `read`.
+        unit: of the loss.
+        titles: what readers see for the name of each module.
+    """
     update, valid, monitor = events["update"], events["validation"], events["monitor"]
     charts = []
     losses = _lines(update, {"loss": "training"}) + _lines(valid, {"loss": "validation"})
@@ -98,7 +109,11 @@ def charts_of(events: dict[str, Points], *, unit: str) -> list[Block]:
             reaches.setdefault(cell, {})[int(what.removeprefix("reach_"))] = name
     for cell, lags in reaches.items():
         lines = _lines(monitor, {lags[lag]: f"lag {lag}" for lag in sorted(lags)})
-        charts.append(chart(f"Gradient reach of {cell}", "update", "‖∂h_T/∂h_(T-lag)‖", lines, log=True))
+        charts.append(
+            chart(
+                f"Gradient reach of {titles.get(cell, cell)}", "update", "‖∂h_T/∂h_(T-lag)‖", lines, log=True
+            )
+        )
     for ending, title, y in (
         ("/sigma_max", "Largest singular value of W_hh", "σ_max"),
         ("/spectral_radius", "Spectral radius of W_hh", "ρ"),
@@ -107,11 +122,19 @@ def charts_of(events: dict[str, Points], *, unit: str) -> list[Block]:
         ("/half_life", "Half-life of what a cell keeps", "steps"),
     ):
         lines = _lines(
-            monitor, {name: name.removesuffix(ending).strip("/") for name in monitor if name.endswith(ending)}
+            monitor, {name: _shown(name, ending, titles) for name in monitor if name.endswith(ending)}
         )
         if lines:
             charts.append(chart(title, "update", y, lines))
     return charts
+
+
+def _shown(name: str, ending: str, titles: Mapping[str, str]) -> str:
+    """Such as "encoder, layer 1 (GRU): forget gate" for encoder.stack.forwards.0/forget_gate_shut."""
+    cell, _, what = name.rpartition("/")
+    gate = what.removesuffix(ending)
+    shown = titles.get(cell, cell)
+    return f"{shown}: {gate} gate" if gate and not ending.startswith("/") else shown
 
 
 def _lines(points: Points, names: dict[str, str]) -> list[Block]:

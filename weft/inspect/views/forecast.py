@@ -40,17 +40,20 @@ class ForecastView(View):
             past, ahead = (
                 times.astype("datetime64[s]").astype(np.int64) for times in (look.past_times, look.times)
             )
-        lines = [series("measured", past, look.past), series("forecast", ahead, look.best)]
-        if look.came is not None:
-            lines.append(series("what came", ahead, look.came, dashed=True))
-        if look.quantiles is not None:
-            for n, level in enumerate(look.levels):
-                lines.append(
-                    series(f"{level:.0%} quantile", ahead, look.quantiles[:, n], dashed=True, faint=True)
-                )
-        return [
-            chart(look.name or "series", "time" if dated else "steps from now", "value", lines, dates=dated)
+        lines = [
+            series("measured", past, look.past, colour=-1),
+            series("forecast", ahead, look.best, colour=0),
         ]
+        if look.came is not None:
+            lines.append(series("what came", ahead, look.came, dashed=True, colour=-1))
+        bands = []
+        if look.quantiles is not None:
+            for outer in range(len(look.levels) // 2):
+                low, high = (look.quantiles[:, place].astype(float) for place in (outer, -1 - outer))
+                share = look.levels[-1 - outer] - look.levels[outer]
+                bands.append({"name": f"{share:.0%} band", "x": ahead, "low": low, "high": high, "colour": 0})
+        x = "time" if dated else "steps from now"
+        return [chart(look.name or "series", x, "value", lines, dates=dated, bands=bands)]
 
     def table(self) -> Iterable[Sequence[object]]:
         """A row for each time."""

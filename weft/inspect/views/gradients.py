@@ -13,10 +13,10 @@ from torch.nn.utils import parametrize
 from weft.diagnose.bound import STEEPEST, bound
 from weft.diagnose.gates import gates
 from weft.diagnose.reach import LAGS, measured, seen
-from weft.diagnose.recorded import Run, Trace, trace
+from weft.diagnose.recorded import Run, Trace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max
 from weft.diagnose.verdict import verdict
-from weft.inspect.views.cells import labels_of, longest_runs, steps_of, title_of
+from weft.inspect.views.cells import labels_of, longest_runs, steps_of
 from weft.inspect.views.view import Block, View, chart, picture_of_lines, rows_of_lines, said, series
 from weft.nn.cells.elman import Elman
 from weft.nn.cells.lstm import LSTM
@@ -57,8 +57,8 @@ class GradientsView(View):
             return None
         with parametrize.cached():
             runs = [run for run in longest_runs(seen(opened.model, subject.batch)) if steps_of(run) > 1]
-            both = any(run.place.backward for run in runs)
-            found = [_chart(run, subject, OPERATIONS / len(runs), both) for run in runs]
+            titles = titles_of(places(opened.model))
+            found = [_chart(run, subject, OPERATIONS / len(runs), titles[run.place.name]) for run in runs]
         return cls([one for one, _ in found], [words for _, words in found]) if found else None
 
     def blocks(self) -> list[Block]:
@@ -82,10 +82,10 @@ class GradientsView(View):
 
     def figure(self) -> "Figure":
         """Every cell, one below the other."""
-        return picture_of_lines(self.charts[:6])
+        return picture_of_lines(self.charts)
 
 
-def _chart(run: Run, subject: Inspected, budget: float, both: bool) -> tuple[Block, list[str]]:
+def _chart(run: Run, subject: Inspected, budget: float, name: str) -> tuple[Block, list[str]]:
     place, whole = run.place, steps_of(run)
     numbers = sum(parameter.numel() for parameter in place.cell.parameters())
     most = max(LEAST, int(budget / (6.0 * place.cell.size * numbers + 20.0 * place.cell.size**3)))
@@ -93,7 +93,7 @@ def _chart(run: Run, subject: Inspected, budget: float, both: bool) -> tuple[Blo
     labels = labels_of(place, whole, subject)
     count = len(steps.states)
     labels = labels[:count] if place.backward else labels[-count:]
-    name, at = title_of(place, both), np.arange(count)
+    at = np.arange(count)
     norms = measured(steps).norms[0].double().cpu().numpy()
     lines = [series("measured ‖∂h_T/∂h_t‖", at, norms)]
     said_of = []

@@ -5,12 +5,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from weft.inspect.views.view import Block, View, matrix, said
+from weft.figures.colours import GRID, INK, weight_colours
+from weft.figures.letters import printable
+from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected, Looks, self_attention
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+MOST_NAMED = 32
+"""Positions whose pieces are written beside a head of the figure."""
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
@@ -28,7 +35,7 @@ class HeadsView(View):
     """Heat maps and entropies of heads.
 
     Args:
-        heads: named "part layer n, head m".
+        heads: named "part, layer n, head m".
         labels: for each head, the pieces that it looks at.
     """
 
@@ -61,7 +68,7 @@ class HeadsView(View):
         layers: dict[str, list[object]] = {}
         rows = []
         for head, names in zip(self.heads, self.labels, strict=True):
-            layer, _, which = head.name.partition(", ")
+            layer, _, which = head.name.rpartition(", ")
             spread = entropy(head.weights)
             most = np.log(np.arange(1, len(spread) + 1) if layer.startswith("decoder") else len(names))
             share = float(spread.sum() / max(float(np.broadcast_to(most, spread.shape).sum()), 1e-9))
@@ -88,11 +95,36 @@ class HeadsView(View):
                     yield head.name, t + 1, names[t], s + 1, names[s], weight
 
     def figure(self) -> "Figure":
-        """The head that is least spread."""
-        from weft.figures.alignment import heat_map
+        """Every head, a row for each layer."""
+        rows: dict[str, list[int]] = {}
+        for number, head in enumerate(self.heads):
+            rows.setdefault(head.name.rpartition(", ")[0], []).append(number)
+        columns = max(map(len, rows.values()))
+        figure = blank(2.6 * columns + 1.4, 2.8 * len(rows) + 0.4)
+        grid = figure.subplots(len(rows), columns, squeeze=False)
+        for axes in grid.flat:
+            axes.set_axis_off()
+        for line, (layer, numbers) in zip(grid, rows.items(), strict=True):
+            for axes, number in zip(line, numbers, strict=False):
+                head, names = self.heads[number], self.labels[number]
+                axes.set_axis_on()
+                drawn = axes.imshow(head.weights, cmap=weight_colours(), vmin=0, vmax=1, aspect="equal")
+                _named(axes, names, len(head.weights), first=number == numbers[0])
+                which = head.name.rpartition(", ")[2]
+                title = f"{layer}, {which}\n{entropy(head.weights).mean():.2f} nats"
+                axes.set_title(title, fontsize=8, color=INK, parse_math=False)
+        figure.colorbar(drawn, ax=grid, pad=0.01, shrink=0.6, label="weight").ax.tick_params(labelsize=7)
+        return figure
 
-        spreads = [float(entropy(head.weights).mean()) for head in self.heads]
-        best = int(np.argmin(spreads))
-        head, names = self.heads[best], self.labels[best]
-        title = f"{head.name} (entropy {spreads[best]:.2f} nats)"
-        return heat_map(head.weights, names, names[: len(head.weights)], title=title)
+
+def _named(axes: "Axes", names: Sequence[str], rows: int, *, first: bool) -> None:
+    """The pieces beside a head, rows only of the first one of a layer; none where they are too many."""
+    shown = [printable(name)[:14] for name in names]
+    few = len(shown) <= MOST_NAMED
+    axes.set_xticks(range(len(shown)) if few else [], shown if few else [], rotation=90, fontsize=5)
+    side = few and first
+    axes.set_yticks(range(rows) if side else [], shown[:rows] if side else [], fontsize=5)
+    axes.tick_params(length=0, colors=INK)
+    axes.spines[:].set_color(GRID)
+    for tick in [*axes.get_xticklabels(), *axes.get_yticklabels()]:
+        tick.set_parse_math(False)

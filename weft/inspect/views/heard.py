@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from weft.figures.colours import INK
+from weft.figures.colours import INK, weight_colours
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
@@ -72,7 +72,9 @@ class HeardView(View):
         axes = figure.subplots()
         seconds = len(self.heard.frames) * self.heard.hop
         extent = (0, seconds, 0, self.heard.frames.shape[1])
-        axes.imshow(self.heard.frames.T, origin="lower", aspect="auto", extent=extent, cmap="Greys")
+        loud = self.heard.frames.T - self.heard.frames.min()
+        drawn = axes.imshow(loud, origin="lower", aspect="auto", extent=extent, cmap=weight_colours())
+        figure.colorbar(drawn, ax=axes, pad=0.01)
         axes.set(xlabel="seconds", ylabel="mel bands")
         axes.set_title(self.text, color=INK, fontsize=10, parse_math=False)
         return figure

@@ -90,6 +90,16 @@ class PictureView(View):
             place.imshow(lit(self.flat, weights), interpolation="nearest")
             title = f"{printable(name.removeprefix('▁'))}  {weights.max():.2f}"
             place.set_title(title, fontsize=9, color=INK, parse_math=False)
+        if shown:
+            from matplotlib.cm import ScalarMappable
+            from matplotlib.colors import LinearSegmentedColormap
+
+            shades = LinearSegmentedColormap.from_list("light", [(1 - DARKEST,) * 3, (1.0,) * 3])
+            bar = figure.colorbar(
+                ScalarMappable(cmap=shades), ax=places.tolist(), ticks=[0, 0.5, 1], pad=0.01, shrink=0.7
+            )
+            bar.set_label("weight, as a share of the number above", fontsize=8, color=INK)
+            bar.ax.tick_params(labelsize=7)
         return figure
 
 

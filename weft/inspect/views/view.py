@@ -95,7 +95,7 @@ def matrix(
 
 
 def series(name: str, x: Sequence[float] | np.ndarray, y: Sequence[float] | np.ndarray, **how: Any) -> Block:
-    """One line of a chart; how: dashed, faint."""
+    """One line of a chart; how: dashed, faint, colour (an index of BARS, -1 for ink)."""
     return {"name": name, "x": np.asarray(x, float), "y": np.asarray(y, float), **how}
 
 
@@ -109,10 +109,11 @@ def chart(
     labels: Sequence[str] = (),
     top: float | None = None,
     dates: bool = False,
+    bands: Sequence[Block] = (),
 ) -> Block:
     """A block of lines; labels name the whole numbers of x, and what is above `top` is out of the picture.
 
-    With `dates` x are seconds since 1970, and are shown as dates.
+    With `dates` x are seconds since 1970, and are shown as dates. Bands have name, x, low, high and colour.
     """
     return {
         "kind": "lines",
@@ -124,6 +125,7 @@ def chart(
         "series": list(lines),
         "top": top,
         "dates": dates,
+        "bands": list(bands),
     }
 
 
@@ -141,13 +143,25 @@ def blank(width: float, height: float, *, layout: Literal["constrained"] | None 
 
 def draw_lines(axes: "Axes", block: Block) -> None:
     """A block of lines on axes of a picture."""
+    for band in block["bands"]:
+        colour = BARS[band["colour"]]
+        axes.fill_between(
+            band["x"],
+            band["low"],
+            band["high"],
+            color=colour,
+            alpha=0.2,
+            linewidth=0,
+            label=printable(band["name"]),
+        )
     for number, one in enumerate(block["series"]):
-        style = "--" if one.get("dashed") else "-"
+        place = one.get("colour", number)
+        style = "--" if one.get("dashed") else ":" if number >= len(BARS) else "-"
         axes.plot(
             one["x"],
             one["y"],
             style,
-            color=BARS[number % len(BARS)],
+            color=INK if place < 0 else BARS[place % len(BARS)],
             linewidth=1.6,
             label=printable(one["name"]),
             alpha=0.45 if one.get("faint") else 1,
@@ -179,11 +193,13 @@ def draw_lines(axes: "Axes", block: Block) -> None:
 
 
 def picture_of_lines(blocks: Sequence[Block]) -> "Figure":
-    """One above the other."""
+    """One above the other, more than four in two columns."""
     count = len(blocks)
-    figure = blank(8.4, 3.4 * count)
+    columns = 1 if count <= 4 else 2
+    rows = -(-count // columns)
+    figure = blank(8.4 * columns, 3.4 * rows)
     for number, block in enumerate(blocks):
-        draw_lines(figure.add_subplot(count, 1, number + 1), block)
+        draw_lines(figure.add_subplot(rows, columns, number + 1), block)
     return figure
 
 

@@ -9,12 +9,17 @@ import torch
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, Pictured, Vectors, checked, table_of
+from weft.tasks.shared.inspected.pictures import places
 from weft.tasks.shared.inspected.written import written
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs, pad
 from weft.text.vocabulary import EOS, UNK
 
 if TYPE_CHECKING:
     from weft.tasks.draw.task import Draw
+
+
+BEYOND = "(not drawn)"
+"""A tile after the last place of the picture."""
 
 
 def inspected(
@@ -42,6 +47,7 @@ def inspected(
     side = painter.tiles.patterns.shape[1]
     grid = painter.shape[0] // side, painter.shape[1] // side
     pieces = painter.vocabulary.pieces(words)
+    where = places(grid)  # a step is named by the place that it draws
     looks = []
     if said.hypotheses[0].looks:
         weights = said.hypotheses[0].looks[0].weights[: painter.places]
@@ -54,15 +60,23 @@ def inspected(
         text=text,
         answer=f"{grid[0]} x {grid[1]} tiles, log-probability {said.hypotheses[0].logp:.2f}",
         source=pieces,
-        target=said.target,
+        target=[*said.target[:1], *_placed(said.target[1:], where)],
         batch=said.batch,
-        hypotheses=said.hypotheses,
+        hypotheses=[one._replace(pieces=_placed(one.pieces, where)) for one in said.hypotheses],
         searched=said.searched,
-        choices=said.choices,
+        choices=[
+            one._replace(given=where[n] if n < len(where) else BEYOND) for n, one in enumerate(said.choices)
+        ],
         chosen_what="each tile in the order of reading, given those before it",
         vectors=None if table is None else Vectors(names, table, words, pieces, None),
-        picture=Pictured(picture, looks, "the tiles that looked at each word"),
+        picture=Pictured(picture, looks, "the tiles that looked at each word", drawn=True),
     )
+
+
+def _placed(pieces: list[str], where: list[str]) -> list[str]:
+    """Pieces of a drawing named by the places where they stand, the end symbol as it is."""
+    named = [*where, *[BEYOND] * (len(pieces) - len(where))]
+    return [piece if piece == "</s>" else place for piece, place in zip(pieces, named, strict=False)]
 
 
 class _Numbers:

@@ -36,16 +36,21 @@ def listened(heard: Heard, *, title: str) -> Figure:
     figure = Figure(figsize=(min(16, max(6, 2.2 * seconds)), 3 + 0.16 * count), facecolor="white")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, max(1.0, 0.16 * count)])
     bands = heard.frames.shape[1]
-    above.imshow(heard.frames.T, origin="lower", aspect="auto", extent=(0, seconds, 0, bands), cmap="Greys")
+    extent = (0, seconds, 0, bands)
+    loud = heard.frames.T - heard.frames.min()
+    drawn = above.imshow(loud, origin="lower", aspect="auto", extent=extent, cmap=weight_colours())
+    figure.colorbar(drawn, ax=above, pad=0.01).ax.tick_params(labelsize=7)
     width = heard.weights.shape[1] * heard.stride * heard.hop
     middle = (np.arange(heard.weights.shape[1]) + 0.5) * heard.stride * heard.hop
     for place, piece in enumerate(heard.pieces[:-1]):
         at = float(heard.weights[place] @ middle / max(heard.weights[place].sum(), 1e-9))
         above.axvline(at, color=GRID, linewidth=0.5)
         above.text(at, bands * 1.02, piece, ha="center", va="bottom", color=INK, fontsize=8)
-    below.imshow(
-        heard.weights, aspect="auto", extent=(0, width, count, 0), cmap=weight_colours(), vmin=0, vmax=1
+    top = max(float(heard.weights.max(initial=0.0)), 1e-6)
+    drawn = below.imshow(
+        heard.weights, aspect="auto", extent=(0, width, count, 0), cmap=weight_colours(), vmin=0, vmax=top
     )
+    figure.colorbar(drawn, ax=below, pad=0.01).ax.tick_params(labelsize=7)
     below.set_yticks(np.arange(count) + 0.5, heard.pieces, fontsize=7)
     below.set(xlim=(0, seconds), xlabel="seconds")
     above.set(ylabel="mel bands")

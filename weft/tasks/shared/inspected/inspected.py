@@ -31,7 +31,7 @@ ALTERNATIVES = 6
 class Looks(NamedTuple):
     """One picture of attention."""
 
-    name: str  # such as "layer 2, head 3"
+    name: str  # such as "decoder, layer 2, head 3"
     weights: np.ndarray  # [T, S]
 
 
@@ -80,6 +80,7 @@ class Pictured(NamedTuple):
     pixels: np.ndarray  # [height, width, 3] uint8, or the frames of a clip [time, height, width, 3]
     looks: list[tuple[str, np.ndarray]]  # a name and weights [rows, columns], of a clip [time, rows, columns]
     what: str  # the weights are, a sentence
+    drawn: bool = False  # by the model, whose steps are places of the picture
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,5 +204,5 @@ def self_attention(model: nn.Module, batch: Any) -> list[Looks]:
         part = name.split(".")[0]
         layers[part] += 1
         for head, each in enumerate(weights[0].float().cpu().numpy(), 1):
-            found.append(Looks(f"{part} layer {layers[part]}, head {head}", each))
+            found.append(Looks(f"{part}, layer {layers[part]}, head {head}", each))
     return found

@@ -140,14 +140,16 @@ def looked(model: Generator, batch: Any, width: int) -> tuple[list[Looks], Tenso
         weights = torch.cat(parts, 1)[0].float().cpu().numpy()
         steps = batch.target_out.shape[1]
         for layer in range(len(weights) // steps):
-            name = "attention" if len(weights) == steps else f"layer {layer + 1}"
+            name = "attention" if len(weights) == steps else f"decoder, layer {layer + 1}"
             looks.append(Looks(name, weights[layer * steps : (layer + 1) * steps]))
     for layer, heads in enumerate(seen["cross_attention"], 1):
         each = heads[0].float().cpu().numpy()
-        looks.append(Looks(f"layer {layer}, mean of {len(each)} heads", each.mean(0)))
-        looks += [Looks(f"layer {layer}, head {n}", one) for n, one in enumerate(each, 1)]
+        looks.append(Looks(f"decoder, layer {layer}, mean of {len(each)} heads", each.mean(0)))
+        looks += [Looks(f"decoder, layer {layer}, head {n}", one) for n, one in enumerate(each, 1)]
     count = len(seen["cross_attention"])
     if count > 1:  # Garg et al. 2019: the last layer but one aligns best, so it comes first
-        best = next(n for n, one in enumerate(looks) if one.name.startswith(f"layer {count - 1}, mean"))
+        best = next(
+            n for n, one in enumerate(looks) if one.name.startswith(f"decoder, layer {count - 1}, mean")
+        )
         looks.insert(0, looks.pop(best))
     return looks, logp

@@ -138,7 +138,7 @@ class Translator:
             layers = seen["cross_attention"]
             layer = max(0, len(layers) - 2)  # Garg et al. 2019: the last layer but one aligns best
             weights = layers[layer].mean(1)
-            shown = f"layer {layer + 1} of {len(layers)}, mean of {layers[layer].shape[1]} heads"
+            shown = f"decoder, layer {layer + 1} of {len(layers)}, mean of {layers[layer].shape[1]} heads"
         else:
             raise ConfigError(
                 "this model has no attention, so there is no alignment to show; "
