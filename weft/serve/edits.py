@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.diagnose.ablate import silenced
-from weft.diagnose.recorded import places, title_of
+from weft.diagnose.recorded import places, titles_of
 from weft.diagnose.steer import steered
 from weft.models import Generator
 from weft.serve.limits import Refusal, kind_of
@@ -36,8 +36,8 @@ NOTHING = Edits()
 def cells_of(run: Served) -> list[dict[str, Any]]:
     """The recurrent layers of a run, in the order in which `drop` counts them."""
     found = places(run.opened.model)
-    both = any(place.backward for place in found)
-    return [{"name": title_of(place, both), "size": place.cell.size} for place in found]
+    titles = titles_of(found)
+    return [{"name": titles[place.name], "size": place.cell.size} for place in found]
 
 
 def edits_of(run: Served, given: dict[str, Any]) -> Edits:
