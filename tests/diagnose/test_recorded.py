@@ -1,0 +1,17 @@
+"""What readers see for the name of a layer: one name each, and no two layers with the same."""
+
+from torch import nn
+
+from weft.diagnose.recorded import places, titles_of
+from weft.nn.cells.gru import GRU
+
+
+def test_layers_of_one_title_are_told_apart_by_their_modules() -> None:
+    model = nn.ModuleDict(
+        {"encoder": nn.ModuleDict({"past": GRU(3, 5), "other": GRU(3, 5)}), "decoder": GRU(3, 5)}
+    )
+    assert titles_of(places(model)) == {
+        "encoder.past": "encoder, layer 1 (GRU), encoder.past",
+        "encoder.other": "encoder, layer 1 (GRU), encoder.other",
+        "decoder": "decoder, layer 1 (GRU)",
+    }
