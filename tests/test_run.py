@@ -97,6 +97,15 @@ def test_what_a_run_keeps_may_change_until_a_checkpoint_stands(
     assert (run / "recipe.yaml").read_bytes() == before
 
 
+def test_a_setting_that_came_later_has_its_default_in_an_older_run(recipe: Path, tmp_path: Path) -> None:
+    run = trained(recipe, tmp_path / "run")
+    path = run / "recipe.yaml"
+    kept = [line for line in path.read_text().splitlines() if "validate_rows:" not in line]
+    path.write_text("\n".join(kept) + "\n")
+    begin(run, read_recipe(recipe))
+    assert "validate_rows:" not in "".join(kept) and "validate_rows: 0" in path.read_text()
+
+
 def test_what_shows_only_in_the_data_makes_no_run(recipe: Path, tmp_path: Path) -> None:
     (recipe.parent / "valid.yy").unlink()
     with pytest.raises(DataError, match=r"valid\.yy: no such file"):

@@ -23,6 +23,7 @@ from torch import nn
 
 from weft import __version__, jsonfile
 from weft.config import Table, build, dump, named, read_recipe, resolved
+from weft.config.compared import at, difference
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task
 from weft.train import blueprint, devices, files, weights
@@ -121,7 +122,7 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
         with files.claim(path):
             if (path / "recipe.yaml").exists():
                 _check_format(path)
-                _go_on(path, begun)
+                _go_on(path, begun, _begun_with(path, plugins))
             else:
                 versions = {"format": FORMAT, "weft": __version__, "torch": torch.__version__}
                 about = {**versions, "python": platform.python_version(), "threads": torch.get_num_threads()}
@@ -252,45 +253,37 @@ def _check_format(path: Path) -> None:
         )
 
 
-def _go_on(path: Path, begun: Begun) -> None:
+def _begun_with(path: Path, plugins: Collection[str]) -> dict[str, Any]:
+    """The recipe of a run; a setting that came with a later version of Weft has its default."""
+    recipe = read_recipe(path / "recipe.yaml")
+    try:
+        return check(recipe, plugins=plugins).plain
+    except ConfigError:  # a setting that is gone, or damaged by hand
+        return recipe.plain()  # type: ignore[no-any-return]
+
+
+def _go_on(path: Path, begun: Begun, old: dict[str, Any]) -> None:
     """See that a recipe fits the run; one that has no checkpoint yet fits any."""
     plain = begun.plain
-    old = read_recipe(path / "recipe.yaml").plain()
     if isinstance(old.get(WHERE[0]), dict) and Checkpoints(path, print).updates():
-        old[WHERE[0]][WHERE[1]] = _at(plain, WHERE)
-    if _at(old, ("training", "start")) and not Checkpoints(path, print).updates():
+        old[WHERE[0]][WHERE[1]] = at(plain, WHERE)
+    if at(old, ("training", "start")) and not Checkpoints(path, print).updates():
         for taken_over in [path / weights.START, *_kept(path, begun.task)]:
             taken_over.unlink(missing_ok=True)
     fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
     fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
     for keys, reason in fixed:
-        difference = _difference(_at(old, keys), _at(plain, keys), ".".join(keys))
-        if difference and Checkpoints(path, print).updates():
+        changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
+        if changed and Checkpoints(path, print).updates():
             raise ConfigError(
-                f"{path}: this run was begun with {difference}; {reason}, "
+                f"{path}: this run was begun with {changed}; {reason}, "
                 "so train the new recipe with another --run"
             )
-        if difference and (path / weights.START).exists():
+        if changed and (path / weights.START).exists():
             if keys == ("model",):
                 raise ConfigError(
-                    f"{path}: this run was imported with {difference}; train another model with another --run"
+                    f"{path}: this run was imported with {changed}; train another model with another --run"
                 )
-        elif difference:
+        elif changed:
             for made in _kept(path, begun.task):
                 made.unlink()
-
-
-def _at(plain: Any, keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        plain = plain.get(key) if isinstance(plain, dict) else None
-    return plain
-
-
-def _difference(old: Any, new: Any, name: str) -> str:
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in {**old, **new}:
-            found = _difference(old.get(key), new.get(key), f"{name}.{key}")
-            if found:
-                return found
-        return ""
-    return "" if old == new else f"{name}: {old}, the recipe says {new}"

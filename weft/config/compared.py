@@ -1,0 +1,21 @@
+"""Two recipes compared, setting by setting. Read next: ../run.py."""
+
+from typing import Any
+
+
+def at(plain: Any, keys: tuple[str, ...]) -> Any:
+    """The setting at keys of a recipe as plain tables; None where there is none."""
+    for key in keys:
+        plain = plain.get(key) if isinstance(plain, dict) else None
+    return plain
+
+
+def difference(old: Any, new: Any, name: str) -> str:
+    """The first setting that differs: its name, what was, what the recipe says; empty where none does."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            found = difference(old.get(key), new.get(key), f"{name}.{key}")
+            if found:
+                return found
+        return ""
+    return "" if old == new else f"{name}: {old}, the recipe says {new}"
