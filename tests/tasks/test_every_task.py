@@ -128,6 +128,7 @@ def test_every_evaluation_says_beforehand_what_it_shows_and_gives_its_main_score
         assert trained[0] in ("multilingual", "embeddings")  # a mean of corpora; a correlation
     else:
         assert float(items.metric.value(items.statistics.sum(0))) == pytest.approx(main.value, rel=1e-12)
+        assert items.fingerprint
         kept = evidence(items)
         assert kept is not None
         again = Evidence(**json.loads(json.dumps(kept._asdict())))

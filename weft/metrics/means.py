@@ -50,6 +50,11 @@ def ratio(name: str, signature: str, *, higher_is_better: bool, form: Form = "me
     return _Ratio(name, signature, higher_is_better=higher_is_better, form=form)
 
 
+def form_of(metric: Metric) -> Form | None:
+    """The form of a metric of `ratio`; None of any other."""
+    return metric.form if isinstance(metric, _Ratio) else None
+
+
 def mean_of(
     metric: Metric,
     sums: np.ndarray,

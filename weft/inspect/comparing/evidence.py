@@ -9,7 +9,7 @@ import numpy as np
 
 import weft.metrics
 from weft import rooms
-from weft.metrics.means import Form, ratio
+from weft.metrics.means import Form, form_of, ratio
 from weft.metrics.metric import Metric
 from weft.tasks.evaluation import Items
 
@@ -42,7 +42,7 @@ def evidence(items: Items | None) -> Evidence | None:
     if items is None:
         return None
     metric, rows = items.metric, items.statistics.tolist()
-    form: Form | None = getattr(metric, "form", None)
+    form = form_of(metric)
     kind = type(metric).__module__.removeprefix("weft.metrics.")
     if form is None and rooms.get(weft.metrics, Metric, kind) is not type(metric):
         return None

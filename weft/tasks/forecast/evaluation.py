@@ -11,7 +11,7 @@ from weft.data.windows import Windows
 from weft.errors import ConfigError
 from weft.metrics.forecasts import blocks_of, gathered
 from weft.metrics.means import mean_of, ratio
-from weft.metrics.scored import Scored
+from weft.metrics.scored import Scored, fingerprint
 from weft.metrics.series import Baselines, Errors, Parts, Ridge, Sums, pinball, repeated, seasonal
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.calibration import Calibrated
@@ -106,7 +106,7 @@ def evaluate(
     chosen, device = windows.of(part), next(model.parameters()).device
     shown = chosen if series is None else chosen[chosen[:, 0] == windows.names.index(series)]
     levels, sure = torch.tensor(LEVELS, device=device), model.has_quantiles
-    sums, rows = Sums(windows.horizon), []
+    sums, rows, truth = Sums(windows.horizon), [], []
     for at in range(0, len(chosen), ROWS):
         past, future = tensors(windows, chosen[at : at + ROWS], device)
         with torch.no_grad():
@@ -114,6 +114,7 @@ def evaluate(
             q = model.quantiles(past, levels).double().cpu().numpy() if sure else None
         sums.add(best, future)
         rows.append(_each(best, q, future))
+        truth.append(np.nan_to_num(future).sum(1))
     plain = without_model(windows, season)
     errors, lowest = sums.errors(), baselines(windows, chosen, plain)
     each = np.concatenate(rows)  # [N, 5] squared, absolute, pinball, inside, values
@@ -121,6 +122,7 @@ def evaluate(
     summed = gathered(each, blocks.numbers)
     signature = f"scaled by the training part|windows:{len(chosen)}|values:{errors.values}|none dropped"
     signature += f"|{blocks.about}"
+    items = fingerprint([blocks.about, *(f"{value:.6g}" for value in np.concatenate(truth))])
     scores = []
     for column, (name, own) in enumerate((("MSE", "squared"), ("MAE", "absolute"), ("pinball", ""))):
         if own or sure:
@@ -128,7 +130,7 @@ def evaluate(
             metric = ratio(name, said, higher_is_better=False)
             # a forecast without quantiles has the absolute error as its pinball loss at every level
             beside = {key: float(getattr(one, own or "absolute")) for key, one in lowest.items()}
-            scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside))
+            scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside, items=items))
     units = in_units(model, windows, chosen, blocks=blocks, season=season, baselines=plain, levels=LEVELS)
     return ForecastEvaluation(
         f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
