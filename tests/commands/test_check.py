@@ -24,7 +24,7 @@ def test_columns_text_and_label_are_a_classifiers(tmp_path: Path, name: str, fir
 def test_a_table_of_other_columns_is_of_series_and_the_answer_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("review,stars\nfine,five\nbad,one\n")
     answer = weft("data", "check", tmp_path / "x.csv")
-    said = "checked as files for forecast; for another task name it, such as --task classify"
+    said = "checked as files for forecast; if they are for another task, name it with --task"
     assert answer.code == 1 and said in answer.lines
     assert said not in weft("data", "check", tmp_path / "x.csv", "--task", "forecast").out
 

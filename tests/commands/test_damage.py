@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import content, refused, untouched, weft
-from weft.tasks.task import Validation
 from weft.tasks.translate.task import Translate
+from weft.tasks.validation import Validation
 
 Harm = Callable[[Path], None]
 CHANGES = "training.max_updates=4", "training.validate_every=2"

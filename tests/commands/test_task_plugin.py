@@ -24,7 +24,8 @@ from weft.data.lines import read_lines
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.scored import as_json, report, scored
 from weft.nn.heads.head import Loss
-from weft.tasks.task import Answer, Sample, Task, Validation
+from weft.tasks.task import Answer, Task
+from weft.tasks.validation import Sample, Validation
 
 LETTERS = "abcdefg"
 

@@ -22,7 +22,7 @@ from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.model import Embedding, PairModel
-from weft.tasks.task import Validation
+from weft.tasks.validation import Validation
 from weft.train.loop import train
 
 

@@ -131,7 +131,7 @@ def _measured(
                 f"{one.path}: is a run of {one.name}, {opened[0].path} one of {opened[0].name}; "
                 "runs of one task can be compared"
             )
-    if text is None and opened[0].name not in ("forecast", "memory"):
+    if text is None and opened[0].task.samples_readable:
         text = next(reversed(examples(opened[0].path).texts), None)
     found = []
     groups: dict[str, str] = {}  # a recipe without its seed: the first run of it

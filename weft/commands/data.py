@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,17 +18,16 @@ def command() -> None:
 
 @command.command("check", short_help="Report everything that is wrong, with file and line.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--task", help="The task that the files are for; told by endings and first lines, else translate."
-)
-@click.option("--text", help="Of a table for classify: the column with the texts.")
-@click.option("--label", help="Of a table for classify: the column with the classes.")
+@click.option("--task", help="Task that the files are for. Default: told by their endings and first lines.")
+@click.option("--text", help="Column of a table of labelled texts that holds the text. Default: guessed.")
+@click.option("--label", help="Column of a table of labelled texts that holds the class. Default: guessed.")
 @click.option(
     "--labels",
     type=click.Choice(["marked", "first", "coarse"]),
-    help="Of lines: __label__x (marked), the first word is the class, or that word up to its colon (coarse).",
+    help="How a line names its class: __label__CLASS (marked), its first word (first), or its first word "
+    "up to the colon (coarse).",
 )
-@click.option("--encoding", help="Of the files, such as latin-1.")
+@click.option("--encoding", help="Encoding of the files, such as latin-1.")
 @click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
 def check(files: tuple[Path, ...], task: str | None, everything: bool, **form: str | None) -> int:
     """Report everything that is wrong with FILES (train.en train.de, .tsv, ...), with file and line.
@@ -45,15 +45,19 @@ def check(files: tuple[Path, ...], task: str | None, everything: bool, **form: s
     from weft.tasks.task import Task
 
     columns = {name: value for name, value in form.items() if value is not None}
-    named = task or ("classify" if columns else _told(files, rooms.parts(weft.tasks, Task)))
-    if columns and named != "classify":
-        told = " and ".join(f"--{name}" for name in columns)
-        raise ConfigError(f"{told}: for classify alone, and these files are for {named}; leave it out")
-    report = rooms.find(weft.tasks, Task, named).check(files, **columns)  # type: ignore[attr-defined]
+    kinds: dict[str, Any] = {} if task else rooms.parts(weft.tasks, Task)
+    takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.options.get("check", ()))]
+    named = task or (takers[0] if columns and takers else _told(files, kinds))
+    kind: Any = rooms.find(weft.tasks, Task, named)
+    if unknown := [f"--{name}" for name in columns if name not in kind.options.get("check", ())]:
+        raise ConfigError(
+            f"{' and '.join(unknown)}: expected files of a task that has this option, got files for {named}; "
+            "leave it out"
+        )
+    report = kind.check(files, **columns)
     click.echo(report.summary)
     if task is None and report.num_errors:
-        other = "classify" if named != "classify" else "translate"
-        click.echo(f"checked as files for {named}; for another task name it, such as --task {other}")
+        click.echo(f"checked as files for {named}; if they are for another task, name it with --task")
     findings = report.ordered()
     shown = findings if everything else findings[:SHOWN]
     for place, finding in enumerate(shown):
@@ -96,5 +100,6 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
         for name, kind in tasks.items():
             if kind.knows(file):
                 return name
-    by_ending = (name for name, kind in tasks.items() if ending in kind.suffixes)
-    return next(by_columns, next(by_ending, "translate"))
+    by_ending = [name for name, kind in tasks.items() if ending in kind.suffixes]
+    others = [name for name, kind in tasks.items() if "*" in kind.suffixes]
+    return next(by_columns, [*by_ending, *others][0])

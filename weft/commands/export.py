@@ -15,7 +15,7 @@ import click
 )
 @click.option("--device", default="auto", help="cpu, cuda or auto.")
 def command(run: Path, vectors: Path, device: str) -> None:
-    """Write what RUN has learnt to files that other programs read: the word vectors of the task embeddings.
+    """Write what RUN has learnt to files that other programs read: its word vectors.
 
     \b
     weft export runs/words --vectors words.txt
@@ -24,14 +24,17 @@ def command(run: Path, vectors: Path, device: str) -> None:
     from weft.commands import outputs
     from weft.errors import ConfigError
     from weft.run import open_run
-    from weft.tasks.embeddings.predictor import WordVectors
+    from weft.tasks.vectors import HasVectors
 
     if vectors.suffix not in (".txt", ".vec", ".bin", ".glove"):
         raise ConfigError(f"--vectors {vectors}: name a file that ends in .txt, .vec, .bin or .glove")
     outputs.check(vectors)
     opened = open_run(run, device=device)
     found = opened.task.predictor(opened.model)
-    if not isinstance(found, WordVectors):
-        raise ConfigError(f"{run}: is a run of the task {opened.name}, and only embeddings have word vectors")
+    if not isinstance(found, HasVectors):
+        raise ConfigError(
+            f"{run}: expected a run with word vectors, got one of the task {opened.name}; train one with "
+            "weft init embeddings"
+        )
     found.save(vectors)
     click.echo(f"{len(found.words):,} vectors of {found.matrix.shape[1]} numbers: {vectors}")

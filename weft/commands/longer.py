@@ -24,7 +24,7 @@ def degenerate(samples: Sequence[Any]) -> str:
     """What is wrong with at least half of the outputs: empty, or the same words again and again; else "".
 
     Example:
-        >>> from weft.tasks.task import Sample
+        >>> from weft.tasks.validation import Sample
         >>> degenerate([Sample("Insert a row.", "Zeile einfügen.", "Row Row Row")])
         'the model repeats itself (Row Row Row)'
         >>> degenerate([Sample("tick tick tick tock", "tack tack tack tock", "tack tack tack tock")])

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
-import torch
 from torch import nn
 
 from weft import rooms
@@ -20,6 +19,7 @@ from weft.errors import ConfigError
 from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
+from weft.tasks.validation import Validation
 from weft.text.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -30,38 +30,6 @@ Progress = Callable[[str, float, float | None], None]
 
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
-
-
-class Sample(NamedTuple):
-    """An example of the validation data and what the model makes of it, as text."""
-
-    source: str
-    reference: str
-    output: str
-
-
-class Validation(NamedTuple):
-    """How good the model is now."""
-
-    scores: dict[str, float]
-    samples: Sequence[Sample]
-
-
-def samples_of(count: int, shown: int = 3) -> list[int]:
-    """Which of `count` validation examples are shown as samples: other ones at each validation.
-
-    Training seeds torch's generator before each validation, so one that is done again shows the same. No
-    random number of that generator is used up.
-
-    Args:
-        count: examples to choose from.
-        shown: samples wanted.
-
-    Returns:
-        At most `shown` different numbers below `count`, in ascending order.
-    """
-    chance = np.random.default_rng(torch.initial_seed() % 2**63)
-    return sorted(chance.choice(count, min(count, shown), replace=False).tolist())
 
 
 class Answer(NamedTuple):
@@ -100,8 +68,8 @@ class Task(ABC):
             changed when a run is used: `weft predict RUN --set KEY=VALUE`.
         better: for each score of a validation, whether a higher or a lower one is better.
         evaluation: the class of what `evaluate` gives; says before it is computed what it can show.
-        options: for the commands `predict`, `evaluate` and `inspect`, names of their options that this
-            task understands; they arrive as a mapping with what the user gave.
+        options: for the commands `predict`, `evaluate`, `inspect` and (data) `check`, names of their options
+            that this task understands; they arrive as a mapping with what the user gave.
         note: how the validation scores are computed, a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one; the model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
@@ -111,7 +79,8 @@ class Task(ABC):
         keeps: patterns of the files that `prepare` leaves in a run; another run that begins with its weights
             (`training.start`) takes them over; a recipe changed before the first checkpoint makes them anew.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
-            knows the task by them.
+            knows the task by them. "*" takes the files that no other task claims.
+        samples_readable: whether the source of a validation sample is a text that `inspected` takes.
         columns: names in the first line of a table, .csv or .tsv, that it knows this task by.
     """
 
@@ -127,6 +96,7 @@ class Task(ABC):
     trained: Callable[[Path], Other]
     untrained: Callable[[Path], Other]
     linewise: ClassVar[bool] = False
+    samples_readable: ClassVar[bool] = True
 
     @classmethod
     def knows(cls, table: Path) -> bool:
@@ -268,8 +238,8 @@ class Task(ABC):
             ConfigError: it has none.
         """
         raise ConfigError(
-            f"model: embedding.contextual names a run of {self.about()}, which gives no words in context; "
-            "name one of the task elmo or masked"
+            f"model: embedding.contextual: expected a run that gives words in context, got {self.about()}; "
+            "name a run of a task that is trained on running text, such as elmo"
         )
 
     @classmethod

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from weft.tasks.task import Validation
+from weft.tasks.validation import Validation
 from weft.train import seeds, sharding
 from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.processes import Processes

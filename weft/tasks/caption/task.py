@@ -36,7 +36,8 @@ from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.shared.writing.members import Member, joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
 from weft.tasks.shared.writing.translator import written
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
 

@@ -39,7 +39,8 @@ from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.labels.splits import small_validation
 from weft.tasks.shared.writing.batch import pad
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 
 
 class Classify(Task):
@@ -54,11 +55,9 @@ class Classify(Task):
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": ("scores", "plot", "ensemble"),
         "evaluate": ("ensemble",),
+        "check": ("text", "label", "labels", "encoding"),
     }
-    note: ClassVar[str] = (
-        "accuracy is the share of texts with the right class, f1 the mean F1 of the "
-        "classes, loss is nats a text."
-    )
+    note: ClassVar[str] = "Accuracy: share of right classes; f1: mean F1 of the classes; loss: nats a text."
     columns: ClassVar[Sequence[str]] = ("text", "label")
     linewise: ClassVar[bool] = True
     evaluation: ClassVar = LabelEvaluation

@@ -25,7 +25,8 @@ from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.model import WordsModel
 from weft.tasks.embeddings.predictor import WordVectors
-from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 
 VALIDATION = 200
 """Pieces of the training text, the same ones always, whose loss is the validation score; cells: 128 times."""

@@ -32,7 +32,8 @@ from weft.tasks.forecast.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.forecast.plan import WindowPlan
 from weft.tasks.forecast.predictor import Horizon, SeriesForecaster, check_columns
 from weft.tasks.forecast.tensors import tensors
-from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
 
@@ -48,6 +49,7 @@ class ForecastTask(Task):
 
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
     evaluation: ClassVar = ForecastEvaluation
+    samples_readable: ClassVar[bool] = False
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"mse": "lower", "mae": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": ("scores", "plot", "ensemble", "future", "series"),

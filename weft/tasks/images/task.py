@@ -30,7 +30,8 @@ from weft.tasks.shared.pictures.check import check_classes
 from weft.tasks.shared.pictures.data import asked
 from weft.tasks.shared.pictures.model import ImageModel
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 
 
 class Images(Task):

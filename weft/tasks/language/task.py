@@ -32,7 +32,8 @@ from weft.tasks.language.step import Mixed
 from weft.tasks.language.stream import Pieces, Stream, Windows, encode, line_batches, lines_of, rarity
 from weft.tasks.language.writing import Writing
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
 VALIDATION_ROWS = 8

@@ -30,7 +30,8 @@ from weft.tasks.masked.predictor import MASK, Filler
 from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation, Side, perplexity
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"

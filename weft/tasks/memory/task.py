@@ -22,7 +22,8 @@ from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
 from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.task import Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 
 
 class MemoryTask(Task):
@@ -36,6 +37,7 @@ class MemoryTask(Task):
     sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
     linewise: ClassVar[bool] = True
     evaluation: ClassVar = MemoryEvaluation
+    samples_readable: ClassVar[bool] = False
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (
         "Of the adding problem loss is the mean squared error (1/6 without remembering) and accuracy the "

@@ -36,8 +36,9 @@ from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import answers
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
 from weft.tasks.translate.task import Translate
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
 

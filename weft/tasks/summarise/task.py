@@ -24,8 +24,9 @@ from weft.tasks.shared.writing.reading import SourceReader
 from weft.tasks.shared.writing.scoring import GivenScores
 from weft.tasks.shared.writing.translator import Translator
 from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation, evaluate
-from weft.tasks.task import Answer, Progress, Split, Task, Validation
+from weft.tasks.task import Answer, Progress, Split, Task
 from weft.tasks.translate.task import Translate
+from weft.tasks.validation import Validation
 from weft.text.vocabulary import Vocabulary
 
 

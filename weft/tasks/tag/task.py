@@ -30,7 +30,8 @@ from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.model import TagModel
 from weft.tasks.tag.predictor import Tagger
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 
 
 class Tag(Task):

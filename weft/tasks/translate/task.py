@@ -35,7 +35,8 @@ from weft.tasks.shared.writing.prepared import learn, stored, vocabulary_paths
 from weft.tasks.shared.writing.reading import SourceReader, encode_pairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator, answers
-from weft.tasks.task import SPLITS, Answer, Progress, Sample, Split, Task, Validation, samples_of
+from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
 
 
@@ -58,6 +59,7 @@ class Translate(Task):
     )
     linewise: ClassVar[bool] = True
     evaluation: ClassVar = PairEvaluation
+    suffixes: ClassVar[Sequence[str]] = ("*",)
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
         "loss": "lower",
         "perplexity": "lower",

@@ -1,0 +1,96 @@
+"""No file outside weft/tasks/<task>/ names that task, as a string or in an import; the exceptions are listed.
+
+Read next: test_house.py, the other rules of the house.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = sorted((ROOT / "weft").rglob("*.py"))
+TASKS = {path.parent.name for path in (ROOT / "weft" / "tasks").glob("*/task.py")}
+NAMES_A_TASK = {
+    # Words of a file's format or of a table's header that are also the name of a task.
+    "weft/data/captions.py",
+    "weft/data/guess.py",
+    "weft/tasks/shared/pictures/check.py",
+    # The demo is a translator, an n-gram model is of the language model's text, an imported checkpoint is
+    # for one task.
+    "weft/commands/demo.py",
+    "weft/commands/ngram.py",
+    "weft/importing/runs.py",
+    # To be freed: what these ask by name, the contract of a task should answer.
+    "weft/inspect/views/forecast.py",
+    "weft/inspect/views/heard.py",
+    "weft/inspect/views/quality.py",
+    "weft/serve/answers.py",
+    "weft/serve/completions.py",
+    "weft/serve/continuing.py",
+    "weft/serve/files.py",
+    "weft/serve/inside.py",
+    "weft/serve/pages.py",
+    "weft/serve/predicting.py",
+    "weft/serve/served.py",
+    "weft/serve/translation.py",
+    "weft/serve/watching.py",
+    "weft/tasks/multilingual/inspected.py",
+    "weft/tasks/multilingual/task.py",
+    "weft/tasks/shared/inspected/inspected.py",
+    "weft/tasks/summarise/answer_figure.py",
+    "weft/tasks/summarise/inspected.py",
+    "weft/tasks/summarise/task.py",
+}
+"""Files that may name a task outside its folder; take one away when it no longer does, add none."""
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def named_tasks(source: str, own: str = "") -> list[str]:
+    """Where a file names a task other than its own, as a string or in an import."""
+    wrong = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and node.value in TASKS - {own}:
+            wrong.append(f"line {node.lineno}: {node.value!r}")
+        for name in _imported(node):
+            if name.startswith("weft.tasks.") and name.split(".")[2] in TASKS - {own}:
+                wrong.append(f"line {getattr(node, 'lineno', 0)}: {name}")
+    return wrong
+
+
+def _imported(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [name.name for name in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [f"{node.module}.{name.name}" for name in node.names]
+    return []
+
+
+def task_of(path: Path) -> str:
+    """The task whose folder holds a file; "" outside of them."""
+    parts = path.relative_to(ROOT).parts
+    return parts[2] if parts[:2] == ("weft", "tasks") and parts[2] in TASKS else ""
+
+
+@pytest.mark.parametrize("path", PACKAGE, ids=name_of)
+def test_a_task_is_named_in_its_own_folder_only(path: Path) -> None:
+    found = named_tasks(path.read_text("utf-8"), task_of(path))
+    assert found == [] or name_of(path) in NAMES_A_TASK
+
+
+@pytest.mark.parametrize(
+    ("source", "own", "count"),
+    [
+        ('if opened.name == "forecast": pass', "", 1),
+        ('if opened.name in ("forecast", "memory"): pass', "memory", 1),
+        ("from weft.tasks.translate.model import PairModel", "classify", 1),
+        ("import weft.tasks.tag.task", "", 1),
+        ("from weft.tasks.shared.planned import planned", "", 0),
+        ('"""The forecast."""\nkind = "forecasts"', "", 0),
+    ],
+)
+def test_a_task_named_elsewhere_is_seen(source: str, own: str, count: int) -> None:
+    assert len(named_tasks(source, own)) == count
