@@ -11,7 +11,6 @@ from tests.commands.shell import refused, weft
 TASK = '''
 """Echo: learn to say each letter again."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -22,8 +21,9 @@ from torch import nn
 
 from weft.data.lines import read_lines
 from weft.metrics.accuracy import Accuracy
-from weft.metrics.scored import as_json, report, scored
+from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
+from weft.tasks.evaluation import Evaluation
 from weft.tasks.task import Answer, Task
 from weft.tasks.validation import Sample, Validation
 
@@ -82,15 +82,11 @@ class Plan:
         return [np.arange(self.count)]
 
 
-class Evaluated(NamedTuple):
-    scored: list
+@dataclass(frozen=True)
+class Evaluated(Evaluation):
+    title: str
     outputs: list
-
-    def text(self):
-        return "\\n".join(report(self.scored))
-
-    def json(self):
-        return json.dumps({"scores": as_json(self.scored)})
+    scores: list
 
 
 class Speaker:
@@ -110,6 +106,7 @@ class Echo(Task):
     sections = {"data": Files, "model": Parts}
     better = {"loss": "lower", "accuracy": "higher"}
     linewise = True
+    evaluation = Evaluated
 
     def __init__(self, *, data: Files, model: Parts) -> None:
         self.data, self.parts = data, model
@@ -147,7 +144,7 @@ class Echo(Task):
     def validate(self, model):
         found = self.evaluate(model, split="valid")
         letters = torch.tensor([LETTERS.index(x) for word in self.words(self.data.valid) for x in word])
-        scores = {"loss": float(model.loss(Batch(letters)).mean), "accuracy": found.scored[0].value}
+        scores = {"loss": float(model.loss(Batch(letters)).mean), "accuracy": found.scores[0].value}
         return Validation(scores, [Sample(self.words(self.data.valid)[0], "", found.outputs[0])])
 
     def predictor(self, model):
@@ -161,7 +158,8 @@ class Echo(Task):
         words = self.words(data or self.data.valid)
         outputs = [Speaker(model).predict(word) for word in words]
         baselines = {"always a": ["a" * len(word) for word in words]}
-        return Evaluated([scored(Accuracy(), outputs, words, baselines=baselines)], outputs)
+        scores = [scored(Accuracy(), outputs, words, baselines=baselines)]
+        return Evaluated("words", outputs, scores)
 '''
 RECIPE = """task: mine_of_weft.tasks.Echo
 data: {train: words.txt, valid: words.txt}
