@@ -11,7 +11,7 @@ ROOMS = sorted({path.parent.relative_to(ROOT) for path in (ROOT / "weft").rglob(
 OUTSIDE = {"ruamel.yaml", "RUN/recipe.yaml", "RUN/README.md", "darts.h"}
 """Named in docstrings, and no files of ours."""
 
-FILES = re.compile(r"(?<![<\w./-])[\w./-]+\.(?:py|js|cpp|h|yaml|md)\b")
+FILES = re.compile(r"(?<![<>\w./-])[\w./-]+\.(?:py|js|cpp|h|yaml|md)\b")
 
 
 @pytest.mark.parametrize("room", ROOMS, ids=str)
