@@ -78,8 +78,8 @@ check: $(VENV)/ready-dev
 	@$(RUN) -m ruff check .
 	@echo "make check: types (mypy)"
 	@$(RUN) -m mypy
-	@echo "make check: import direction and the other rules of the house (tests/test_house.py)"
-	@$(QUIET) $(RUN) -m pytest -q tests/test_house.py
+	@echo "make check: import direction and the other rules of the house (tests/test_house*.py)"
+	@$(QUIET) $(RUN) -m pytest -q tests/test_house.py tests/test_house_words.py
 	@$(MAKE) --no-print-directory audit
 	@echo "All in order. Next: make test."
 

@@ -74,7 +74,7 @@ def test_an_unknown_command_names_the_nearest(capsys) -> None:
     code, said = call(["trian"], capsys)
     assert (code, said) == (
         2,
-        "weft: no command is called 'trian'; did you mean 'train'? (see weft --help)\n",
+        "weft: unknown command 'trian'; did you mean 'train'? (see weft --help)\n",
     )
 
 

@@ -80,11 +80,9 @@ def test_a_part_is_found_by_the_name_of_its_file() -> None:
 
 
 def test_a_wrong_name_is_answered_with_the_nearest_or_with_all() -> None:
-    with pytest.raises(ConfigError, match=r"^no cell is called 'lsmt'; did you mean 'lstm'\?$"):
+    with pytest.raises(ConfigError, match=r"^unknown cell 'lsmt'; did you mean 'lstm'\?$"):
         rooms.find(cells, Cell, "lsmt")
-    with pytest.raises(
-        ConfigError, match=r"^no score is called 'zzz'; there is additive, bilinear, cosine, dot"
-    ):
+    with pytest.raises(ConfigError, match=r"^unknown score 'zzz'; there is additive, bilinear, cosine, dot"):
         rooms.find(scores, Score, "zzz")
 
 

@@ -61,5 +61,5 @@ print(weft.load({json.dumps(str(run), ensure_ascii=False)}).predict("..."))
     except OSError as error:
         raise CheckpointError(
             f"{run / 'README.md'}: could not be written ({error.strerror or error}), the model is complete; "
-            "make room and run the same command again"
+            "free some space and run the same command again"
         ) from error

@@ -22,7 +22,7 @@ COMMANDS = {
     "demo": "Train a small translator in minutes, score it, use it, look into it.",
     "init": "Look at your files and write a commented recipe for them.",
     "recipes": "List the recipes that come with Weft, or print one.",
-    "train": "Train what a recipe describes, or go on where a run stopped.",
+    "train": "Train what a recipe describes, or resume a run.",
     "evaluate": "Score a run on held-out data, beside trivial translators.",
     "predict": "Answer each line of a file or of standard input.",
     "export": "Write a run's word vectors for other programs.",
@@ -38,7 +38,7 @@ COMMANDS = {
 """Name and help of every command; commands/<name>.py holds it as `command`."""
 
 NO_MEMORY = (
-    "there is not enough memory for this; make the model or the batches smaller, or see that the recipe and "
+    "out of memory; make the model or the batches smaller, or check that the recipe and "
     "the files are what you think they are"
 )
 
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    # WEFT_TRACEBACK=1 shows where a sentence came from.
+    # WEFT_TRACEBACK=1 shows where a message was raised.
     try:
         code = group.main(args=arguments, prog_name="weft", standalone_mode=False)
         sys.stdout.flush()

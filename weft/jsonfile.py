@@ -136,7 +136,7 @@ def load(
     try:
         return decode(read_bytes(path, largest), form)
     except FileNotFoundError:
-        raise error(f"{path}: is missing or damaged (there is no such file); {remedy}") from None
+        raise error(f"{path}: is missing or damaged (no such file); {remedy}") from None
     except OSError as trouble:
         raise error(f"{path}: is missing or damaged ({trouble.strerror or trouble}); {remedy}") from trouble
     except ValueError as trouble:

@@ -3,7 +3,7 @@
 torch takes every core that the machine has, also where a container may use two of sixty-four; its idle
 threads spin unless told not to, which slows a shared machine up to tenfold; and the C library hands large
 blocks back to the system after every operation, to get them again zeroed page by page (training was 8 to
-10 % slower so). Read next: cli.py, which calls it first; commands/doctor.py, which says what came of it.
+10 % slower so). Read next: cli.py, which calls it first; commands/doctor.py, which reports it.
 """
 
 import ctypes

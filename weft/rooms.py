@@ -63,7 +63,7 @@ def find(room: ModuleType, contract: type, name: str) -> type:
         kind = contract.__name__.lower()
         near = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(sorted(known))
-        raise ConfigError(f"no {kind} is called {name!r}; {hint}")
+        raise ConfigError(f"unknown {kind} {name!r}; {hint}")
     return found
 
 

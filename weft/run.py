@@ -32,7 +32,7 @@ from weft.train.settings import Settings
 
 FORMAT = 1
 FREE = ("training", "decoding")
-"""Sections that may change when a run goes on; data and model may not."""
+"""Sections that may change when a run is resumed; data and model may not."""
 
 KEPT = (("seed",), ("optimiser", "use"))
 """What of `training` may not change all the same: the checkpoints depend on it."""
@@ -88,7 +88,7 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
         plain["training"]["metric"] = settings.metric
     if settings.metric not in kind.better:
         metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
-        raise metric.refuse(f"{settings.metric!r} came, this task is scored by {', '.join(kind.better)}")
+        raise metric.refuse(f"expected one of {', '.join(kind.better)}, got {settings.metric!r}")
     task = kind(**parts)
     task.trained = lambda run: open_run(run, device="cpu", plugins=plugins)
     task.untrained = lambda run: _untrained(run, plugins)
@@ -145,7 +145,9 @@ def _start_from(old: Path, path: Path, task: Task) -> None:
     """
     model = old / "model.safetensors"
     if not (old / "recipe.yaml").is_file() or not model.is_file():
-        raise CheckpointError(f"training.start: {old} is no trained run; train it first, or leave start out")
+        raise CheckpointError(
+            f"training.start: expected a trained run, got {old}; train it first, or leave start out"
+        )
     files.alone(old)
     for kept in _kept(old, task):
         files.replace(path / kept.name, kept.read_bytes())
@@ -201,7 +203,7 @@ def open_run(
             f"{path}: cannot be read ({error.strerror or error}); check its permissions"
         ) from error
     if not is_run:
-        raise CheckpointError(f"{path}: is no run directory (there is no recipe.yaml in it); train one first")
+        raise CheckpointError(f"{path}: not a run directory (it has no recipe.yaml); train one first")
     files.alone(path)
     _check_format(path)
     recipe = read_recipe(path / "recipe.yaml", changes)

@@ -38,7 +38,7 @@ def check_choice(name: str, value: str, choices: Any) -> None:
 
     Args:
         name: of the setting.
-        value: what came.
+        value: what was given.
         choices: a Literal type.
 
     Raises:

@@ -67,12 +67,12 @@ def trained(jail: Jail, folder: Path, recipe: Path, sentence: str, *changes: str
 
 
 WAVS = {
-    "4 GB of samples": (bombs.wav(2**32 - 2, 2**32 - 1), r"its header says 2,147,483,647 samples"),
-    "a chunk beyond the file": (bombs.wav(2**31, 2**31), r"its header says 1,073,741,824 samples"),
-    "no channel": (bombs.wav(8, 44, channels=0), r"is no wav file of PCM"),
-    "a rate of zero": (bombs.wav(8, 44, rate=0), r"at 0 Hz came"),
-    "a rate of one": (bombs.wav(8, 44, rate=1) + b"\0" * 2**20, r"PCM of 1000 Hz or more is needed"),
-    "a rate without a divisor": (bombs.wav(8, 44, rate=2**32 // 8 - 5), r"cannot be made 8000 Hz"),
+    "4 GB of samples": (bombs.wav(2**32 - 2, 2**32 - 1), r"2,147,483,647 samples"),
+    "a chunk beyond the file": (bombs.wav(2**31, 2**31), r"1,073,741,824 samples"),
+    "no channel": (bombs.wav(8, 44, channels=0), r"not a PCM wav file"),
+    "a rate of zero": (bombs.wav(8, 44, rate=0), r"at 0 Hz"),
+    "a rate of one": (bombs.wav(8, 44, rate=1) + b"\0" * 2**20, r"PCM of at least 1000 Hz"),
+    "a rate without a divisor": (bombs.wav(8, 44, rate=2**32 // 8 - 5), r"to 8000 Hz"),
 }
 
 
@@ -92,11 +92,11 @@ PICTURES = {
         r"no picture",
     ),
     "a GIF of endless frames": ("gif", bombs.gif(2000, 2000, 9000), r"more than 256 MiB of frames"),
-    "an array of 10^12 numbers": ("npy", bombs.npy((HUGE,)), r"damaged, or no array"),
-    "an array whose size overflows": ("npy", bombs.npy((2**40, 2**40)), r"damaged, or no array"),
-    "an array of objects": ("npy", bombs.pickled_npy(), r"damaged, or no array"),
-    "an array of nothing, hugely": ("npy", bombs.npy((0, HUGE, HUGE)), r"no array"),
-    "a zip by the name of an array": ("npy", bombs.archive("zip"), r"no array"),
+    "an array of 10^12 numbers": ("npy", bombs.npy((HUGE,)), r"array of numbers|damaged"),
+    "an array whose size overflows": ("npy", bombs.npy((2**40, 2**40)), r"array of numbers|damaged"),
+    "an array of objects": ("npy", bombs.pickled_npy(), r"array of numbers|damaged"),
+    "an array of nothing, hugely": ("npy", bombs.npy((0, HUGE, HUGE)), r"array of numbers|no array"),
+    "a zip by the name of an array": ("npy", bombs.archive("zip"), r"array of numbers|no array"),
 }
 
 
@@ -122,10 +122,14 @@ def test_a_caption_of_a_bomb(jail: Jail, tmp_path: Path) -> None:
 
 VECTORS = {
     "a head of 10^15 words": ("bin", b"%d 300\nword " % 10**15, r"ends in word 1 of"),
-    "a head of 10^15 numbers": ("bin", b"1 %d\nword " % 10**15, r"must come first"),
-    "a head of 5,000 digits": ("bin", b"1" * 5000 + b" 3\n", r"must come first"),
-    "a line of 5 million numbers": ("txt", bombs.glove(5_000_000), r"more than 1,000,000 numbers came"),
-    "a text head that lies": ("txt", b"%d 3\nword 1 2\nmore 1 2 3\n" % HUGE, r"3 numbers came, 2 are needed"),
+    "a head of 10^15 numbers": ("bin", b"1 %d\nword " % 10**15, r"expected a first line"),
+    "a head of 5,000 digits": ("bin", b"1" * 5000 + b" 3\n", r"expected a first line"),
+    "a line of 5 million numbers": ("txt", bombs.glove(5_000_000), r"more than 1,000,000 numbers"),
+    "a text head that lies": (
+        "txt",
+        b"%d 3\nword 1 2\nmore 1 2 3\n" % HUGE,
+        r"a word and 2 numbers, got 3",
+    ),
 }
 
 
@@ -169,10 +173,10 @@ TABLES = {
     ),
     "a quote that never ends": (
         b'date,y\n"2024' + b"\n1" * 200_000,
-        r"field larger|unexpected end|cells, need",
+        r"field larger|unexpected end|expected [0-9]+ cells",
     ),
-    "times that are none": (b"date,y\nnow,1\ntoday,2\n", r"is no time"),
-    "a year of a million digits": (b"date,y\n" + b"9" * 100_000 + b"-01-01,1\n", r"is no time"),
+    "times that are none": (b"date,y\nnow,1\ntoday,2\n", r"is not a time"),
+    "a year of a million digits": (b"date,y\n" + b"9" * 100_000 + b"-01-01,1\n", r"is not a time"),
     "infinity": (b"date,y\n2024-01-01,1e999\n", r"is infinite"),
 }
 
@@ -196,7 +200,7 @@ def test_a_parquet_file_of_thirty_million_equal_rows(jail: Jail, tmp_path: Path)
         jail,
         tmp_path,
         recipe,
-        r"more than any table of its size",
+        r"cells in a file too small",
         "training.max_updates=1",
         f"data.file={tmp_path / 'toy' / 'x.parquet'}",
     )
@@ -207,7 +211,7 @@ def test_sentences_with_numbers_of_5000_digits(jail: Jail, tmp_path: Path) -> No
     train = next(path for path in (tmp_path / "toy").iterdir() if "train" in path.name)
     word = "9" * 5000
     train.write_text("\t".join([word, "a", *"_" * 8]) + "\n\n")
-    trained(jail, tmp_path, recipe, r"is no word number")
+    trained(jail, tmp_path, recipe, r"expected a word number")
 
 
 ARCHIVES: dict[str, Callable[[Path], object]] = {

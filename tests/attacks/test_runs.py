@@ -165,7 +165,7 @@ def test_a_recipe_that_searches_without_end(jail: Jail, run: Path, setting: str)
     lines = [line for line in recipe.read_text().split("\n") if not line.startswith(f"  {name}:")]
     recipe.write_text("\n".join(lines).replace("\ndecoding:\n", f"\ndecoding:\n  {setting}\n"))
     (run.parent / "in.txt").write_text("alpha beta\n")
-    refused(jail, run.parent, rf"{name}: .*(at most|needed)", "predict", run, run.parent / "in.txt")
+    refused(jail, run.parent, rf"{name}: .*(at most|expected)", "predict", run, run.parent / "in.txt")
 
 
 def test_weights_of_a_terabyte(jail: Jail, run: Path) -> None:

@@ -19,9 +19,9 @@ def train(recipe: Path, *options: object) -> str:
     ("wrong", "sentence"),
     [
         ("  batch_tokns: 300", r"toy\.yaml:9: data\.batch_tokns: .*did you mean 'batch_tokens'"),
-        ("  batch_tokens: many", r"toy\.yaml:9: data\.batch_tokens: 'many' \(text\) came, .*number"),
+        ("  batch_tokens: many", r"toy\.yaml:9: data\.batch_tokens: .*number, got 'many'"),
         ("  batch_tokens: -1", r"toy\.yaml:9: data\.batch_tokens: .*-1"),
-        ("  max_length: 0", r"toy\.yaml:9: data\.max_length: 0 came, at least 1 is needed"),
+        ("  max_length: 0", r"toy\.yaml:9: data\.max_length: .*got 0"),
         ("  batch_tokens: [300", r"toy\.yaml:\d+: this is not YAML"),
     ],
 )
@@ -35,30 +35,30 @@ def test_a_wrong_line_is_named(toy: Path, wrong: str, sentence: str) -> None:
     [
         ("modle.encoder.use=transformer", r"override modle\.encoder.*did you mean 'model'"),
         ("model.encoder.cell=lstn", r"override model\.encoder\.cell=lstn: .*did you mean 'lstm'"),
-        ("training.metric=blue", r"override training\.metric=blue: .*'blue' came, .* loss, perplexity, bleu"),
+        ("training.metric=blue", r"override training\.metric=blue: .*'blue'"),
         ("training.max_updates=0", r"training: expected an end, got none; set one of max_updates"),
         (
             "decoding.nbest=4",
             r"decoding\.nbest: 4 translations of a beam of 3 were asked for; raise beam to 4",
         ),
-        ("decoding.top_p=1.5", r"decoding\.top_p: 1\.5 came, .* at most 1 is needed"),
+        ("decoding.top_p=1.5", r"decoding\.top_p: .*got 1\.5"),
         (
             "model.decoder.score=dot",
             r"toy\.yaml:10: model: score dot: the query has 17 .* the key 26; make them",
         ),
         ("model.encoder.sizes=[]", r"toy\.yaml:10: model: .* needs a size for each layer, .* \[256, 256\]"),
         ("model.encoder.dropout=1.5", r"model\.encoder\.dropout: .*1\.5"),
-        ("model.smoothing=2", r"override model\.smoothing=2: model\.smoothing: 2\.0 came, a share from 0 to"),
-        ("model.embedding.size=0", r"model\.embedding\.size: 0 came, at least 1 is needed"),
+        ("model.smoothing=2", r"override model\.smoothing=2: model\.smoothing: .*got 2\.0"),
+        ("model.embedding.size=0", r"model\.embedding\.size: .*got 0"),
         (
             "model.embedding.shared=true",
-            r"model: embedding\.shared: true came, .* data\.vocabulary\.shared: true",
+            r"model: embedding\.shared: .* data\.vocabulary\.shared: true",
         ),
         ("training.device=cuda:99", r"training\.device: "),
         ("data.target=xx", r"data\.target: 'xx' is the source too; name two languages"),
         ("data.corpus=libreoffice-help", "give either corpus .* or train .*, and only one of them"),
-        ("task=translat", "task: no task is called 'translat'; did you mean 'translate'"),
-        ("seed", "override seed: section.key=value is needed, such as training.seed=2"),
+        ("task=translat", "task: unknown task 'translat'; did you mean 'translate'"),
+        ("seed", "override seed: expected section.key=value"),
     ],
 )
 def test_a_wrong_override_is_named(toy: Path, override: str, sentence: str) -> None:
@@ -67,8 +67,8 @@ def test_a_wrong_override_is_named(toy: Path, override: str, sentence: str) -> N
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
     said = untouched(tmp_path, lambda: weft("train", tmp_path / "no.yaml"))
-    assert said.startswith(f"weft: {tmp_path}/no.yaml: there is no such file") and "weft recipes" in said
-    assert "a directory; name a recipe" in untouched(tmp_path, lambda: weft("train", tmp_path))
+    assert said.startswith(f"weft: {tmp_path}/no.yaml: no such file") and "weft recipes" in said
+    assert "got a directory" in untouched(tmp_path, lambda: weft("train", tmp_path))
 
 
 def test_a_run_in_place_of_a_recipe_is_told_how_to_go_on(trained: Path) -> None:
@@ -79,9 +79,9 @@ def test_a_run_in_place_of_a_recipe_is_told_how_to_go_on(trained: Path) -> None:
 
 def test_a_recipe_that_is_binary_or_empty(toy: Path) -> None:
     toy.write_bytes(b"\x80\x04K\x01.")
-    assert "toy.yaml:1: this is not UTF-8 text; is it a recipe?" in train(toy)
+    assert "toy.yaml:1: not UTF-8 text" in train(toy)
     toy.write_bytes(b"")
-    assert "toy.yaml:1: nothing came, a recipe is a table with sections" in train(toy)
+    assert "toy.yaml:1: expected a table with sections" in train(toy)
 
 
 def test_a_plugin_that_is_not_there(toy: Path, trained: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_plugin_that_is_not_there(toy: Path, trained: Path) -> None:
 def test_code_from_outside_needs_leave(toy: Path) -> None:
     said = train(toy, "model.encoder.cell=somebody.cells.Cell")
     assert (
-        "'somebody.cells.Cell' is code from outside Weft; if you trust it, allow it: --plugin somebody"
+        "'somebody.cells.Cell' is code from outside Weft; if you trust it, allow it with --plugin somebody"
         in said
     )
 
@@ -103,16 +103,16 @@ def test_code_from_outside_needs_leave(toy: Path) -> None:
     ("options", "sentence"),
     [
         (("--beam", 2, "--nbest", 3), "nbest: 3 translations of a beam of 2 were asked for; raise beam to 3"),
-        (("--beam", 0), "beam: 0 came, at least 1 is needed"),
-        (("--nbest", 0), "nbest: 0 came, at least 1 is needed"),
+        (("--beam", 0), "beam: expected at least 1, got 0"),
+        (("--nbest", 0), "nbest: expected at least 1, got 0"),
         (("--temperature", 2), "temperature: is a setting of sampling, and beam was asked for; add --sample"),
         (("--sample", "--beam", 2), "beam: sampling keeps no beam; leave out --beam or --sample"),
-        (("--sample", "--temperature", 0), "temperature: 0.0 came, a number above 0 is needed"),
-        (("--sample", "--top-p", 2), "top_p: 2.0 came, a number above 0 and at most 1 is needed"),
-        (("--length-penalty", "nan"), "length_penalty: nan came, at least 0 is needed"),
-        (("--device", "abacus"), "device: 'abacus' came, auto, cpu or cuda is needed"),
+        (("--sample", "--temperature", 0), "temperature: expected a number above 0"),
+        (("--sample", "--top-p", 2), "top_p: expected a number above 0"),
+        (("--length-penalty", "nan"), "length_penalty: expected at least 0"),
+        (("--device", "abacus"), "device: expected auto, cpu or cuda"),
         (("--beam", "wide"), r"'wide' is not a valid integer"),
-        (("--plot", "where.png"), "--plot where.png: a directory is needed"),
+        (("--plot", "where.png"), "--plot where.png: expected a directory"),
     ],
 )
 def test_wrong_options_of_predict(trained: Path, options: tuple[object, ...], sentence: str) -> None:
@@ -125,17 +125,17 @@ def test_where_a_model_without_attention_looked(blind: Path, tmp_path: Path, ask
     if asked == "--alignments":
         place.write_text("older\n")
     said = untouched(tmp_path, lambda: weft("predict", blind, asked, place, stdin=b"alpha\n"))
-    assert "this model has no attention, so there is no alignment to show; leave that out" in said
+    assert "this model has no attention, so it has no alignment to show" in said
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--output", "{}/no/out"), r"/no/out: there is no directory .*/no; make it"),
+        (("--output", "{}/no/out"), r"/no/out: no such directory .*/no"),
         (("--json", "{}"), r"is a directory; name a file in it"),
         (("--plot", "{}/x.bmp"), r"x\.bmp: pictures are written as \.png or \.svg"),
         (("--data", "{}/nothing"), r"nothing\.xx: no such file.*give the part of the name before"),
-        (("--beam", "-1"), r"beam: -1 came, at least 1 is needed"),
+        (("--beam", "-1"), r"beam: .*got -1"),
     ],
 )
 def test_wrong_options_of_evaluate(

@@ -100,7 +100,7 @@ def test_what_cannot_go_together_is_refused(
         said = several.err + capfd.readouterr().err  # of the children, too
         assert several.code == 2 and "line by line" in said and "Traceback" not in said
         assert [path.name for path in tmp_path.iterdir()] == ["x.tsv"]
-    assert "no directory" in refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out / "a"))
+    assert "no such directory" in refused(weft("predict", trained, tmp_path / "x.tsv", "--output", out / "a"))
 
 
 def test_what_is_not_read_line_by_line_is_written_whole(trained: Path, large: Path, tmp_path: Path) -> None:

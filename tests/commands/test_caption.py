@@ -135,7 +135,7 @@ def test_a_corrupt_picture_a_missing_one_and_another_size_are_one_sentence_each(
     broken.write_bytes(kept[:50])
     assert "05.png: damaged, or no picture" in refused(train(recipe))
     broken.unlink()
-    assert "train.tsv:6: there is no picture" in untouched(tmp_path / "toy", lambda: train(recipe))
+    assert "train.tsv:6: no such picture" in untouched(tmp_path / "toy", lambda: train(recipe))
     Image.fromarray(np.zeros((9, 12, 3), np.uint8)).save(broken)
     assert "9 x 12 x 3, but" in refused(train(recipe))
 
@@ -144,9 +144,9 @@ def test_a_damaged_picture_of_predict_is_named(run: Path, tmp_path: Path) -> Non
     (tmp_path / "x.png").write_bytes(b"no")
     assert "x.png: damaged, or no picture" in refused(weft("predict", run, tmp_path / "x.png"))
     Image.fromarray(np.zeros((9, 12, 3), np.uint8)).save(tmp_path / "x.png")
-    assert "the model was trained on 12 x 12 x 3" in refused(weft("predict", run, tmp_path / "x.png"))
+    assert "expected 12 x 12 x 3" in refused(weft("predict", run, tmp_path / "x.png"))
     (tmp_path / "empty").mkdir()
-    assert "there is no picture in it" in refused(weft("predict", run, tmp_path / "empty"))
+    assert "expected a folder with pictures" in refused(weft("predict", run, tmp_path / "empty"))
 
 
 def test_data_check_names_everything_at_once(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_data_check_names_everything_at_once(tmp_path: Path) -> None:
         file.write("01.png\n")
     found = weft("data", "check", recipe.parent / "train.tsv", "--task", "caption")
     assert found.code == 1
-    for said in ("02.png: damaged", "train.tsv:5: there is no picture", "train.tsv:14: 1 columns"):
+    for said in ("02.png: damaged", "train.tsv:5: no such picture", "train.tsv:14: expected 2 columns"):
         assert said in found.out
 
 

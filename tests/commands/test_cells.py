@@ -50,13 +50,13 @@ def test_masks_are_drawn_anew_to_the_bit_after_a_stop(workers: int, toy: Path, t
 @pytest.mark.parametrize(
     ("cell", "sentence"),
     [
-        ("peepole", "no cell is called 'peepole'; did you mean 'peephole'?"),
+        ("peepole", "unknown cell 'peepole'; did you mean 'peephole'?"),
         ("{use: elman, activation: tahn}", "did you mean 'tanh'?"),
-        ("{use: zoneout, cell: ltsm}", "no cell is called 'ltsm'; did you mean 'lstm'?"),
-        ("{use: zoneout, rate: 2.0}", "2.0 came, a share from 0 to below 1 is needed"),
+        ("{use: zoneout, cell: ltsm}", "unknown cell 'ltsm'; did you mean 'lstm'?"),
+        ("{use: zoneout, rate: 2.0}", "a share from 0 to below 1, got 2.0"),
         ("{use: zoneout, cell: {use: gru, rest: before}}", "did you mean 'reset'?"),
         ("{use: variational, cell: mingru}", "MinGRU has no product with its h"),
-        ("{use: peephole, gates: [cell]}", "one of 'input', 'forget', 'output' is needed"),
+        ("{use: peephole, gates: [cell]}", "one of 'input', 'forget', 'output'"),
     ],
 )
 def test_a_cell_that_cannot_be_is_one_sentence(cell: str, sentence: str, toy: Path, tmp_path: Path) -> None:

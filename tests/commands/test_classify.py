@@ -163,16 +163,16 @@ def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) 
     ("name", "text", "sentence"),
     [
         ("train.txt", "__label__a x\nno label\n", r"train.txt:2: 'no label' has no label; begin the line"),
-        ("train.txt", "__label__a x\n__label__a __label__b x\n", "train.txt:2: two labels came"),
+        ("train.txt", "__label__a x\n__label__a __label__b x\n", "train.txt:2: expected one label, got two"),
         ("train.txt", "__label__a x\n__label__a y\n", "expected two classes or more, got 2 examples"),
         (
             "valid.tsv",
             "a\tb\tc\nx\ty\tz\n",
-            "valid.tsv:1: no column is called 'text', the first line has a, b, c",
+            "valid.tsv:1: expected a column 'text', got a, b, c",
         ),
-        ("valid.tsv", "text\tlabel\nx\n", "valid.tsv:2: 1 column, need 2"),
+        ("valid.tsv", "text\tlabel\nx\n", "valid.tsv:2: expected 2 columns, got 1"),
         ("valid.tsv", "text\tlabel\nx\t \n", "valid.tsv:2: the label is empty"),
-        ("valid.tsv", "text\tlabel\n", "valid.tsv: there is no text for valid in it"),
+        ("valid.tsv", "text\tlabel\n", "valid.tsv: expected at least one text for valid"),
         ("test.csv", 'text,label\n"x,y\n', "test.csv:2: unexpected end of data"),
     ],
 )
@@ -225,7 +225,7 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
         "train.txt:2: the same text as train.txt:1",
         "train.txt:3: the text is empty",
         "train.txt:4: 'no label' has no label",
-        "train.txt:5: two labels came",
+        "train.txt:5: expected one label, got two",
         "train.txt: the class 'b' has 2 texts",
         "dev.txt:1: the label 'c' never stands in train.txt",
         "dev.txt:1: the same text as train.txt:1, there labelled 'a', here 'c'",
@@ -269,5 +269,5 @@ def test_init_names_its_own_options_for_columns(tmp_path: Path) -> None:
     labelled.make_texts(tmp_path)
     options = "--train", tmp_path / "test.csv", "--output", tmp_path / "x.yaml", "--label", "stars"
     said = untouched(tmp_path, lambda: weft("init", "classify", *options))
-    assert "no column is called 'stars', the first line has id, text, label" in said
+    assert "expected a column 'stars', got id, text, label" in said
     assert said.endswith("; name the columns with --text and --label, or in the first line")

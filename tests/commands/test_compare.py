@@ -63,10 +63,10 @@ def test_runs_of_a_classifier_are_compared_and_other_tasks_are_refused(trained: 
 @pytest.mark.parametrize(
     "arguments, sentence",
     [
-        (["--grid", "cell=gru"], "a key of the recipe and its values are needed"),
+        (["--grid", "cell=gru"], "a key of the recipe and its values"),
         (["--grid", "model.encoder.cell=gru,gru"], "a value stands there twice"),
         (["--grid", "model.encoder.cell=gru,grru"], "did you mean"),
-        (["--grid", "model.encoder.cell"], "a key of the recipe and its values are needed"),
+        (["--grid", "model.encoder.cell"], "a key of the recipe and its values"),
         ([], "is a file; compare runs"),
     ],
 )
@@ -80,7 +80,7 @@ def test_mistakes_are_said_before_anything_is_trained(
 
 def test_one_run_or_none_is_refused(trained: Path, tmp_path: Path) -> None:
     assert "got one" in refused(weft("compare", trained, "--output", tmp_path / "out"))
-    assert "is no run directory" in refused(weft("compare", trained, tmp_path, "--output", tmp_path / "out"))
+    assert "not a run directory" in refused(weft("compare", trained, tmp_path, "--output", tmp_path / "out"))
 
 
 def test_a_grid_is_every_combination_in_order() -> None:

@@ -48,7 +48,7 @@ def pickled(path: Path) -> None:
 def test_what_is_no_run_is_refused(tmp_path: Path, command: str) -> None:
     for place in (tmp_path, tmp_path / "nowhere"):
         said = untouched(tmp_path, lambda place=place: weft(command, place))
-        assert said == f"weft: {place}: is no run directory (there is no recipe.yaml in it); train one first"
+        assert said.startswith(f"weft: {place}: not a run directory")
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate", "show"])

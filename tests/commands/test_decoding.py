@@ -80,7 +80,7 @@ def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Pat
         assert text == one.text and int(tokens) == len(one.tokens) + 1
         assert float(logp) == pytest.approx(one.logp, abs=1e-4)
     given.write_text("uno\n")
-    assert "1 lines came for 17 sources" in refused(weft("evaluate", trained, "--score", given))
+    assert "expected 17 lines" in refused(weft("evaluate", trained, "--score", given))
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_given_translations_are_scored_as_the_search_scores_its_own(trained: Pat
         (("--require", " ".join([*WORDS.values()] * 2)), "require: the words and the end take 19 tokens"),
         (("--diverse", 3, "--beam", 4), "3 groups do not divide a beam of 4; set beam to 6"),
         (("--diverse", 2, "--require", "uno"), "diverse and require: do not go together"),
-        (("--sample", "--coverage", 1), "coverage: needs a beam search, sample came"),
-        (("--min-length", -1), "min_length: -1 came, at least 0"),
+        (("--sample", "--coverage", 1), "coverage: needs search: beam"),
+        (("--min-length", -1), "min_length: expected at least 0"),
     ],
     ids=str,
 )

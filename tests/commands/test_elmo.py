@@ -75,7 +75,7 @@ def test_one_word_has_two_vectors_in_two_contexts(run: Path) -> None:
 
 def test_wrong_lines_are_named(run: Path) -> None:
     columns, word = unanswered(weft("predict", run, stdin=b"bank\nbank\ta\tthe bank\n"))
-    assert "standard input:1: 1 column came, need 3" in columns and "'bank' is no word of 'a'" in word
+    assert "standard input:1: expected 3 columns" in columns and "'bank' is no word of 'a'" in word
 
 
 def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
     (tmp_path / "tagger" / "recipe.yaml").write_text(kept_recipe.replace(str(run), str(tmp_path / "gone")))
     assert weft("predict", tmp_path / "tagger", stdin=b"telo beding .\n").out == said != ""
     wrong = weft("train", recipe, "--run", tmp_path / "other", f"model.embedding.contextual={tmp_path}")
-    assert "is no run of the task elmo or masked" in refused(wrong)
+    assert "not a run of the task elmo or masked" in refused(wrong)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
     [
         ("data.batches=stream", "set batches: lines"),
         ("data.vocabulary.kind=bpe", "ELMo predicts whole words"),
-        ("model.size=0", "size: 0 came"),
+        ("model.size=0", "size: expected at least 1"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(tmp_path: Path, change: str, sentence: str) -> None:

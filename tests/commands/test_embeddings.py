@@ -125,19 +125,19 @@ def test_every_way_to_learn_tells_fruit_from_tools(tmp_path: Path, change: str) 
 def test_words_without_a_vector_and_wrong_lines_are_named(run: Path, tmp_path: Path) -> None:
     unknown, several = unanswered(weft("predict", run, stdin=b"apple\nzebra\napple pear\n"))
     assert "standard input:2: 'zebra' is none of the 14 words" in unknown
-    assert "standard input:3: 2 words came" in several
+    assert "standard input:3: expected one word" in several
     assert "ends in .txt" in refused(weft("export", run, "--vectors", tmp_path / "v.csv"))
     (tmp_path / "q.tsv").write_text("zebra\tgnu\t3\n")
-    assert "0 of 1 pairs have vectors" in refused(weft("evaluate", run, "--data", tmp_path / "q.tsv"))
+    assert "at least 2 pairs with vectors" in refused(weft("evaluate", run, "--data", tmp_path / "q.tsv"))
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ("model.size=0", "size: 0 came"),
-        ("data.min_count=10000", "and 0 of them at least 10000 times"),
+        ("model.size=0", "size: expected at least 1, got 0"),
+        ("data.min_count=10000", "occur 10000 times, got 0"),
         ("data.test=no.tsv", "no.tsv"),
-        ("data.subsample=7", "subsample: 7.0 came"),
+        ("data.subsample=7", "got 7.0"),
     ],
 )
 def test_bad_settings_are_refused(tmp_path: Path, change: str, sentence: str) -> None:

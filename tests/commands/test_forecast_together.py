@@ -85,7 +85,7 @@ def test_what_cannot_join_is_told(run: Path, short: Path, folder: Path) -> None:
     said = refused(weft("evaluate", short, "--ensemble", run))
     assert f"--ensemble {run}: it reads 30 rows, here 12; name the one that reads most first" in said
     far = trained(folder / "far", "data.lookback=12", "data.horizon=7")
-    assert "it forecasts 7 steps, this run 6" in refused(weft("evaluate", run, "--ensemble", far))
+    assert "expected a horizon of 6 steps" in refused(weft("evaluate", run, "--ensemble", far))
     more = trained(folder / "more", "data.lookback=30", "data.split=[0.9, 0.05, 0.05]")
     assert "it has other training rows" in refused(weft("evaluate", run, "--ensemble", more))
     calendar = trained(folder / "calendar", "data.lookback=30", "data.calendar=true")

@@ -41,13 +41,13 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="file
         ("run/.writing-run.json", "No space left on device); choose another directory with --run"),
         ("run/.writing-recipe.yaml", "No space left on device); choose another directory with --run"),
         ("run/.*tokenizer", "No space left on device"),
-        ("stores/", "cannot be written (No space left on device); make room"),
+        ("stores/", "cannot be written (No space left on device); free some space"),
         (
             "step-00000002/",
-            "could not be saved (No space left on device) and there is no older one; make room",
+            "could not be saved (No space left on device) and no older one exists; free some space",
         ),
-        ("run/.writing-model", "No space left on device) and is as it was; make room and run the same"),
-        ("run/.writing-README", "No space left on device), the model is complete; make room"),
+        ("run/.writing-model", "No space left on device) and is as it was; free some space and run the same"),
+        ("run/.writing-README", "No space left on device), the model is complete; free some space"),
     ],
 )
 def test_training_on_a_full_disk_can_be_taken_up(
@@ -68,7 +68,7 @@ def test_a_full_disk_keeps_the_older_checkpoint_and_the_model(toy: Path, tmp_pat
     before = content(run)
     with full("step-00000004/"):
         said = refused(weft("train", toy, "--run", run, *changes))
-    assert "(No space left on device) and the checkpoint of update 2 is kept; make room" in said
+    assert "(No space left on device) and the checkpoint of update 2 is kept; free some space" in said
     after = content(run)
     changed = {name for name in {**before, **after} if before.get(name) != after.get(name)}
     assert changed <= {"recipe.yaml", "metrics.jsonl"}  # the longer training, and its lines
@@ -82,7 +82,7 @@ def test_what_is_written_for_the_user_replaces_nothing(trained: Path, tmp_path: 
     with full("out.txt"):
         answer = weft("evaluate", trained, "--output", tmp_path / "out.txt")
     assert (answer.code, answer.err.count("\n")) == (2, 1)
-    sentence = "cannot be written (No space left on device); make room or choose another place"
+    sentence = "cannot be written (No space left on device); free some space or choose another place"
     assert f"weft: {tmp_path / 'out.txt'}: {sentence}\n" == answer.err
     with full("all.json"):
         assert sentence in weft("evaluate", trained, "--json", tmp_path / "all.json").err
@@ -99,6 +99,6 @@ def test_alignments_on_a_full_disk(trained: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "replace", no_room)
     answer = weft("predict", trained, "--alignments", tmp_path / "out.pharaoh", stdin=b"alpha\n")
     assert (answer.code, answer.out) == (2, "uno\n")
-    assert "out.pharaoh: cannot be written (No space left on device); make room" in answer.err
+    assert "out.pharaoh: cannot be written (No space left on device); free some space" in answer.err
     assert answer.err.count("\n") == 1
     assert content(tmp_path) == before

@@ -103,5 +103,5 @@ def test_what_is_wrong_is_one_sentence_each(tmp_path: Path) -> None:
     assert "set data.size" in weft("data", "check", recipe.parent / "train", "--task", "images").out
     first.write_bytes(kept)
     (recipe.parent / "train" / "empty").mkdir()
-    assert "empty: no picture or clip is in it" in untouched(recipe.parent, lambda: train(recipe))
+    assert "empty: expected pictures or clips" in untouched(recipe.parent, lambda: train(recipe))
     assert "no such folder" in refused(train(recipe, "data.train=gone"))

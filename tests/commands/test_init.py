@@ -142,9 +142,9 @@ def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch:
     ("options", "sentence"),
     [
         (["--output", "train.xx"], "train.xx: is there already; remove it or choose another name"),
-        (["--output", "no/my.yaml"], "no/my.yaml: there is no directory no; make it"),
-        (["--hold-out", "7"], "train: 7 pairs cannot be held out of 60; hold out a tenth at most"),
-        (["--hold-out", "0"], "train: 0 pairs cannot be held out of 60; hold out a tenth at most"),
+        (["--output", "no/my.yaml"], "no/my.yaml: no such directory no"),
+        (["--hold-out", "7"], "train: cannot hold out 7 of 60 pairs"),
+        (["--hold-out", "0"], "train: cannot hold out 0 of 60 pairs"),
         (
             ["--hold-out", "6", "--valid", "train"],
             "--hold-out and --valid: expected one of them, got both",
@@ -168,7 +168,7 @@ def test_missing_files_are_named(tmp_path: Path) -> None:
 def test_one_file_in_place_of_the_prefix_is_told(tmp_path: Path) -> None:
     write(tmp_path, "train", 60, 1)
     said = refused(weft(*pairs(tmp_path / "train.xx", "--output", tmp_path / "x")))
-    assert "train.xx: is one file of two; give the part of its name before the language" in said
+    assert "train.xx: one file of a pair; give the part of its name before the language" in said
 
 
 def test_every_task_with_an_init_file_has_its_command() -> None:

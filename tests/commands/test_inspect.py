@@ -175,7 +175,7 @@ def test_texts_that_cannot_be_shown_are_refused(
 
 
 def test_what_is_no_run_or_no_place_is_refused(trained: Path, tmp_path: Path) -> None:
-    assert "is no run directory" in refused(weft("inspect", tmp_path, "alpha"))
+    assert "not a run directory" in refused(weft("inspect", tmp_path, "alpha"))
     assert "is a directory" in refused(weft("inspect", trained, "alpha", "--output", tmp_path))
     assert "give --views DIR too" in refused(weft("inspect", trained, "alpha", "--format", "svg"))
 

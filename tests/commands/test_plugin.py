@@ -68,7 +68,7 @@ def test_a_run_that_names_it_does_not_load_it_unasked(toy: Path, home: Path) -> 
     for name in [name for name in sys.modules if name.startswith("my_parts_of_weft")]:
         del sys.modules[name]
     said = refused(weft("predict", "run", stdin=b"alpha\n"))
-    assert "run/recipe.yaml:" in said and "if you trust it, allow it: --plugin my_parts_of_weft" in said
+    assert "run/recipe.yaml:" in said and "if you trust it, allow it with --plugin my_parts_of_weft" in said
     assert not any(name.startswith("my_parts_of_weft") for name in sys.modules)
 
 

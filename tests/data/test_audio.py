@@ -67,9 +67,9 @@ def test_a_long_sound_is_resampled_as_its_pieces_are() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "is no wav file of PCM"),
-        (b"RIFF\x00\x00", "is no wav file of PCM"),
-        (b"ID3 this is an mp3", "is no wav file of PCM"),
+        (b"", "not a PCM wav file"),
+        (b"RIFF\x00\x00", "not a PCM wav file"),
+        (b"ID3 this is an mp3", "not a PCM wav file"),
         (None, "cannot be read"),
     ],
 )
@@ -84,9 +84,9 @@ def test_a_corrupt_file_is_named(tmp_path: Path, content: bytes | None, sentence
 def test_a_file_that_was_cut_off_and_one_without_samples(tmp_path: Path) -> None:
     path = write(tmp_path / "x.wav", bytes(200))
     path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(DataError, match="says 100 samples, 75 are there"):
+    with pytest.raises(DataError, match=r"100 samples.*got 75"):
         read_wav(path)
-    with pytest.raises(DataError, match="there is no sample in it"):
+    with pytest.raises(DataError, match="recording is empty"):
         read_wav(write(tmp_path / "y.wav", b""))
 
 
@@ -107,7 +107,7 @@ def test_lists_name_files_beside_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
-    [("b.wav", "1 column came"), ("b.wav\tx\ty", "3 columns came"), ("b.wav\t ", "no transcript of b.wav")],
+    [("b.wav", "got 1"), ("b.wav\tx\ty", "got 3"), ("b.wav\t ", "no transcript of b.wav")],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, sentence: str) -> None:
     (tmp_path / "x.tsv").write_text(f"a.wav\tx\n{line}\n")

@@ -152,9 +152,9 @@ def test_an_epoch_of_two_million_examples_holds_one_block_and_starts_fast() -> N
 @pytest.mark.parametrize(
     ("lengths", "settings", "message"),
     [
-        (LENGTHS, {"max_tokens": 0}, "max_tokens 0, max_rows None: a batch must hold 1 or more"),
-        (LENGTHS, {"max_tokens": 9, "max_rows": 0}, "max_rows 0: a batch must hold 1 or more"),
-        (LENGTHS[:0], {"max_tokens": 9}, "no examples to make batches of"),
+        (LENGTHS, {"max_tokens": 0}, "max_tokens.*got 0"),
+        (LENGTHS, {"max_tokens": 9, "max_rows": 0}, "max_rows"),
+        (LENGTHS[:0], {"max_tokens": 9}, "at least one example"),
     ],
 )
 def test_a_budget_or_a_set_that_holds_nothing_is_refused(

@@ -37,12 +37,12 @@ def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:
     write(tmp_path / "train.de", *gut, *bad, "Katze", "Katze", "lang " * 20)
     write(tmp_path / "test.en", "new", "cat", "one cat")
     write(tmp_path / "test.de", "neu", "Katze", "Katze")
-    convert = "other lines are UTF-8, so mend or remove the line"
+    convert = "other lines are UTF-8, so correct or remove the line"
     assert told(tmp_path, tmp_path / "test", tmp_path / "train") == [
         f"train.de:10: not UTF-8 (byte 0xe9, the 4. of the line); {convert}",
         "train.en:11: a NUL byte, so this is no UTF-8 text; convert the file (iconv -f "
         "ENCODING -t UTF-8) or remove the line",
-        "train.en:12: U+FFFD, a character that an earlier conversion lost; mend or remove the line",
+        "train.en:12: U+FFFD, a character that an earlier conversion lost; correct or remove the line",
         "train.en:13: U+0007 inside the line; remove it, or split the line there on every side",
         "train.en:14: U+2028 inside the line; remove it, or split the line there on every side",
         "train.en:15: en is empty; training leaves the pair out",
@@ -58,7 +58,7 @@ def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:
 def test_a_table_is_checked_by_its_columns(tmp_path: Path) -> None:
     write(tmp_path / "x.tsv", "id\ten\tde", "1\ta cat\tKatze", "2\tno more", "3\t\tleer", "4\tone\tone")
     assert told(tmp_path, tmp_path / "x.tsv") == [
-        "x.tsv:3: 2 columns, need 3; mend or remove the line",
+        "x.tsv:3: expected 3 columns, got 2; correct or remove the line",
         "x.tsv:4: en is empty; training leaves the pair out",
         "x.tsv:5: de equals en: 'one'; is it translated?",
     ]
@@ -84,7 +84,7 @@ def test_files_that_cannot_be_read_are_findings_too(tmp_path: Path) -> None:
     assert found == [
         "none: no such file, nor one with a language after the name, such as none.en",
         found[1],
-        "bad.tsv.xz: not compressed as its name says; rename it or compress it again",
+        "bad.tsv.xz: not compressed, although its name says so; rename it or compress it again",
         "empty.en: the file is empty; give one with at least one line",
         found[4],
     ]

@@ -62,14 +62,14 @@ def test_words_with_tags_words_alone_and_sentences_on_a_line() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("1\ta\tb\n", r"in:1: 3 columns, CoNLL-U has 10"),
-        (CONLLU.replace("3\ta\ta", "4\ta\ta"), r"in:7: word 4 came, 3 follows"),
-        (CONLLU.replace("1-2\t", "2-1\t"), r"in:3: token 2-1 came before word 1"),
-        (CONLLU.replace("5.1\t", "x\t"), r"in:10: 'x' is no word number"),
+        ("1\ta\tb\n", r"in:1: .*got 3"),
+        (CONLLU.replace("3\ta\ta", "4\ta\ta"), "in:7: .*word 4"),
+        (CONLLU.replace("1-2\t", "2-1\t"), "in:3: .*word 1"),
+        (CONLLU.replace("5.1\t", "x\t"), "in:10: .*word number"),
         (CONLLU.replace("\tVERB\tvm", "\t\tvm"), r"in:4: column 4 is empty; write _"),
         (CONLLU.replace("1\t#\t#", "1-2\t#\t#"), r"in:13: the sentence ends before word 2"),
-        ("the\tDET\ncat\n", r"in:2: 1 column, word TAB tag is needed"),
-        ("the\tDET\n\tNOUN\n", r"in:2: no word, word TAB tag is needed"),
+        ("the\tDET\ncat\n", "in:2: .*word TAB tag"),
+        ("the\tDET\n\tNOUN\n", "in:2: .*word TAB tag"),
     ],
 )
 def test_what_is_wrong_is_named(text, sentence) -> None:

@@ -57,7 +57,7 @@ def test_numbers_have_points(cells: list[str], mark: str, numbers: list[float]) 
 
 def test_two_decimal_marks_are_left_to_be_named(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("day;a\n2023-01-02;1,55\n2023-01-03;1.5\n")
-    with pytest.raises(DataError, match=r"x.csv:2: '1,55' in column a is no number"):
+    with pytest.raises(DataError, match=r"x\.csv:2: .*'1,55' in column a is"):
         read_series(tmp_path / "x.csv")
 
 

@@ -62,18 +62,18 @@ def test_clips_are_arrays_or_gifs(tmp_path):
 @pytest.mark.parametrize(
     ("array", "said"),
     [
-        (np.zeros((4, 5)), "4 x 5 came, frames x height x width"),
+        (np.zeros((4, 5)), "frames x height x width"),
         (np.full((2, 5, 7), 3.0), "values from 3 to 3"),
-        (np.full((2, 5, 7), 999), "0 to 255 is needed"),
-        (np.full((2, 5, 7), np.nan), "values that are not finite"),
-        (np.array(["a"]), "no array of numbers"),
+        (np.full((2, 5, 7), 999), "0 to 255"),
+        (np.full((2, 5, 7), np.nan), "finite"),
+        (np.array(["a"]), "array of numbers"),
     ],
 )
 def test_a_clip_that_is_none_is_named(tmp_path, array, said):
     np.save(tmp_path / "a.npy", array)
     with pytest.raises(DataError, match=rf"a\.npy: .*{said}"):
         images.read_clip(tmp_path / "a.npy")
-    with pytest.raises(DataError, match="frames, need 9"):
+    with pytest.raises(DataError, match="at least 9 frames"):
         np.save(tmp_path / "b.npy", np.zeros((2, 5, 7)))
         images.read_clip(tmp_path / "b.npy", frames=9)
 
@@ -116,14 +116,14 @@ def test_records_may_say_their_split_and_language(tmp_path):
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("c.tsv", "a.png\tone\ngone.png\ttwo\n", r"c\.tsv:2: there is no picture .*gone\.png"),
-        ("c.tsv", "a.png\n", r"c\.tsv:1: 1 column, need 2"),
+        ("c.tsv", "a.png\tone\ngone.png\ttwo\n", r"c\.tsv:2: .*gone\.png"),
+        ("c.tsv", "a.png\n", r"c\.tsv:1: .*got 1"),
         ("c.tsv", "a.png\t \n", r"c\.tsv:1: the caption is empty"),
         ("c.jsonl", "{\n", r"c\.jsonl:1: not JSON"),
-        ("c.jsonl", '{"image": 3}\n', r'c\.jsonl:1: no record with "image"'),
-        ("c.jsonl", '{"image": "a.png"}\n', r'c\.jsonl:1: no "captions" in'),
+        ("c.jsonl", '{"image": 3}\n', 'c\\.jsonl:1: .*record with "image"'),
+        ("c.jsonl", '{"image": "a.png"}\n', 'c\\.jsonl:1: .*"captions" in'),
         ("c.json", "[]\n", r"c\.json: not COCO"),
-        ("c.json", '{"images": [], "annotations": []}\n', r"c\.json: there is no caption in it"),
+        ("c.json", '{"images": [], "annotations": []}\n', r"c\.json: .*captions"),
         (
             "c.json",
             '{"images": [], "annotations": [{"image_id": 3, "caption": "x"}]}\n',
@@ -192,9 +192,7 @@ def test_pictures_are_read_from_within_a_zip(tmp_path, top, given):
     path = zipped(tmp_path, ["a.png", "b.png", "c.png"], top)
     images_ = None if given is None else tmp_path / given
     if given == "images.zip/all" and not top:
-        with pytest.raises(
-            DataError, match=r"captions\.jsonl:1: there is no picture .*images\.zip/all/a\.png"
-        ):
+        with pytest.raises(DataError, match=r"captions\.jsonl:1: .*images\.zip/all/a\.png"):
             captions.read_captions(path, images_, split="train")
         return
     found = captions.read_captions(path, images_, split="valid")
@@ -230,5 +228,5 @@ def test_what_is_wrong_with_a_zip_is_one_sentence(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"images\.zip/a\.png: damaged"):
         images.read_picture(tmp_path / "images.zip" / "a.png")
     (tmp_path / "images.zip").write_bytes(kept[:40])
-    with pytest.raises(DataError, match=r"images\.zip: damaged, or no \.zip"):
+    with pytest.raises(DataError, match=r"images\.zip: .*damaged"):
         captions.read_captions(path, split="train")

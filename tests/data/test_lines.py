@@ -123,7 +123,7 @@ def test_missing_empty_and_directory_are_refused_before_the_first_line(tmp_path:
     with pytest.raises(DataError, match="a directory; name a file in it"):
         read_lines(tmp_path)
     (tmp_path / "plain.gz").write_text("not packed")
-    with pytest.raises(DataError, match=r"plain.gz: not compressed as its name says"):
+    with pytest.raises(DataError, match=r"plain\.gz: .*not compressed"):
         read_lines(tmp_path / "plain.gz")
 
 

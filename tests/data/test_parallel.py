@@ -70,13 +70,13 @@ def test_a_bad_line_is_named_with_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tb\nno tab\n", r"x.tsv:2: 1 column, need 2 \(en TAB de\); mend or remove it"),
-        ("en\tde\na\tb\tc\n", r"x.tsv:2: 3 columns, need 2 \(en TAB de\)"),
-        ("id\ten\tde\n1\ta\n", "x.tsv:2: 2 columns, need 3; mend or remove it"),
-        ("id\ten\tfr\n1\ta\tb\n", "x.tsv:1: no column is called 'de', the first line has id, en, fr"),
-        ("en\tfr\na\tb\n", "x.tsv:1: no column is called 'de'"),
-        ("one\ttwo\tthree\n", "x.tsv:1: no column is called 'en'.*or give two columns"),
-        ("only one\n", "x.tsv:1: no column is called 'en'"),
+        ("a\tb\nno tab\n", r"x\.tsv:2: .*en TAB de"),
+        ("en\tde\na\tb\tc\n", r"x\.tsv:2: .*got 3"),
+        ("id\ten\tde\n1\ta\n", r"x\.tsv:2: .*3 columns, got 2"),
+        ("id\ten\tfr\n1\ta\tb\n", r"x\.tsv:1: .*'de', got id, en, fr"),
+        ("en\tfr\na\tb\n", r"x\.tsv:1: .*'de'"),
+        ("one\ttwo\tthree\n", r"x\.tsv:1: .*'en'.*two columns"),
+        ("only one\n", r"x\.tsv:1: .*'en'"),
     ],
 )
 def test_wrong_columns_are_named(text: str, message: str, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_missing_and_ambiguous_sides_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"train.de: "):
         ParallelText(tmp_path / "train", "en", "de")
     write(tmp_path, train__de="a\n", train__de__gz="x")
-    with pytest.raises(DataError, match=r"train.de and .*train.de.gz are both there; remove or rename one"):
+    with pytest.raises(DataError, match=r"train.de and .*train.de.gz"):
         ParallelText(tmp_path / "train", "en", "de")
     with pytest.raises(DataError, match=r"none.tsv: no such file"):
         ParallelText(tmp_path / "none.tsv", "en", "de")
@@ -146,10 +146,10 @@ def test_the_embedded_corpus_carries_its_licence() -> None:
     [
         (
             ("libreoffice-halp", "en", "es", "train"),
-            "no corpus is called 'libreoffice-halp'; did you mean 'libreoffice-help'",
+            "corpus 'libreoffice-halp'.* 'libreoffice-help'",
         ),
-        (("xyz", "en", "es", "train"), "no corpus is called 'xyz'; there is libreoffice-help"),
-        (("../corpora", "en", "es", "train"), "no corpus is called"),
+        (("xyz", "en", "es", "train"), "'xyz'.*libreoffice-help"),
+        (("../corpora", "en", "es", "train"), "unknown corpus"),
         (
             ("libreoffice-help", "en", "hr", "train"),
             "has no language 'hr'; choose two of en, de, es, fr, pl, ru",

@@ -26,10 +26,10 @@ def test_analogies_have_sections(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a b 1\na b\n", "q:2: 2 columns came"),
-        ("a b nan\n", "q:1: 3 columns came"),
-        ("a b c d\na b 1\n", "q:2: 3 columns came .*four words are needed"),
-        (": head\n", "q: there is no question in it"),
+        ("a b 1\na b\n", "q:2: .*2 columns"),
+        ("a b nan\n", "q:1: .*3 columns"),
+        ("a b c d\na b 1\n", "q:2: .*3 columns"),
+        (": head\n", "q: .*analogies"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, text: str, sentence: str) -> None:

@@ -81,7 +81,7 @@ def test_any_pairs_in_any_batches_come_out_in_order(
         patch.setattr(building, "BATCH", batch)
         numbered = [(number, *pair) for number, pair in enumerate(pairs, 1)]
         if not kept:
-            with pytest.raises(DataError, match="none is left"):
+            with pytest.raises(DataError, match="no pair is left"):
                 build(directory, numbered, max_length=3)
             return
         store = build(directory, numbered, max_length=3)
@@ -147,7 +147,7 @@ def test_no_space_left_is_one_sentence_and_leaves_what_was_there(tmp_path: Path)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, hard))
     try:
-        with pytest.raises(DataError, match=r"store: .* cannot be written \(File too large\); make room"):
+        with pytest.raises(DataError, match=r"store: .*cannot be written \(File too large"):
             build(tmp_path / "store", many, key="new")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -175,7 +175,7 @@ def test_a_build_killed_midway_leaves_nothing_that_counts(tmp_path: Path) -> Non
 
 def test_nothing_left_is_refused_with_the_reasons(tmp_path: Path) -> None:
     pairs = [(1, "a b c", "x"), (2, "", "x"), (3, "a b c", "y")]
-    message = "of 3 pairs none is left: 1 have an empty side, 2 more than 2 tokens; raise max_length"
+    message = "of 3: 1 have an empty side, 2 have more than 2 tokens"
     with pytest.raises(DataError, match=message):
         build(tmp_path / "store", pairs, max_length=2)
     assert os.listdir(tmp_path) == []
@@ -186,16 +186,16 @@ def test_nothing_left_is_refused_with_the_reasons(tmp_path: Path) -> None:
     [
         (
             lambda path: (path / "source.ids").write_bytes(b"123"),
-            "has 3 bytes, need 28; delete the directory",
+            "28 bytes, got 3",
         ),
         (lambda path: (path / "lengths").unlink(), "no token store .No such file"),
-        (lambda path: (path / "store.json").write_text("{"), "store.json is damaged"),
+        (lambda path: (path / "store.json").write_text("{"), r"store\.json is damaged"),
         (lambda path: (path / "store.json").write_text("[]"), "store.json is damaged"),
         (
             lambda path: (path / "store.json").write_text(
                 (path / "store.json").read_text().replace('"version": 2', '"version": 0')
             ),
-            "version 0, need 2",
+            "version 2, got 0",
         ),
     ],
 )

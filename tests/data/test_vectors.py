@@ -26,9 +26,9 @@ def test_both_forms_give_the_same(tmp_path: Path, head: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        (LINES + "cow 1 2\n", "v.txt:3: a word and 2 numbers came, 3 are needed"),
-        (LINES + "cow 1 2 x\n", "v.txt:3: a vector needs finite numbers"),
-        ("cow 1 nan 2\n", "v.txt:1: a vector needs finite numbers"),
+        (LINES + "cow 1 2\n", r"v\.txt:3: .*3 numbers, got 2"),
+        (LINES + "cow 1 2 x\n", r"v\.txt:3: .*finite numbers"),
+        ("cow 1 nan 2\n", r"v\.txt:1: .*finite numbers"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, text: str, sentence: str) -> None:
@@ -67,7 +67,7 @@ def test_gensim_reads_what_is_written_and_its_files_are_read(tmp_path: Path, nam
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [
-        (b"cat\n", "a line with the number of words"),
+        (b"cat\n", "line with the number of words"),
         (b"2 3\ncat " + bytes(12) + b"\ndog " + bytes(4), "ends in word 2 of 2"),
         (b"1 1\ncat " + np.float32("nan").tobytes(), "word 1 .'cat'. has a number that is not finite"),
     ],
@@ -79,6 +79,6 @@ def test_a_damaged_binary_file_is_named(tmp_path: Path, data: bytes, sentence: s
 
 
 def test_a_word_with_white_space_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="'a b' is empty or has white space"):
+    with pytest.raises(DataError, match="white space"):
         write_vectors(tmp_path / "v.txt", ["a b"], MATRIX[:1])
     assert list(tmp_path.iterdir()) == []

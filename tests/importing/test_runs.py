@@ -210,7 +210,7 @@ def test_what_becomes_no_run_is_said(tmp_path: Path, capsys: pytest.CaptureFixtu
         return capsys.readouterr().err
 
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "vit"}), "utf-8")
-    assert "model.safetensors: is missing" in refused(str(tmp_path), "--run", str(tmp_path / "run"))
+    assert "model.safetensors: no such file" in refused(str(tmp_path), "--run", str(tmp_path / "run"))
     (tmp_path / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
     said = refused(str(tmp_path), "--run", str(tmp_path / "run"))
     assert "model_type: " in said and "got vit" in said

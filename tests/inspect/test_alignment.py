@@ -139,10 +139,10 @@ def test_other_suffixes_and_places_that_cannot_be_written_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        (np.ones((2, 3)), r"weights of shape \[2, 3\] came with 3 target and 2 source pieces"),
-        (np.ones(3), r"weights of shape \[3\]"),
-        (np.full((3, 2), np.nan), "finite weights that are not negative are needed"),
-        (np.full((3, 2), -0.5), "weights from -0.5 to -0.5 with top 1.0 came"),
+        (np.ones((2, 3)), r"weights of shape .*got \[2, 3\]"),
+        (np.ones(3), "weights of shape"),
+        (np.full((3, 2), np.nan), "finite weights that are not negative"),
+        (np.full((3, 2), -0.5), r"weights from -0\.5 to -0\.5 with top 1\.0"),
     ],
 )
 def test_weights_that_do_not_fit_are_refused(weights, said):

@@ -44,7 +44,7 @@ def test_a_confusion_map_has_every_class_and_its_counts() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ShapeError, match="2 words and 1 weights"):
         coloured_text(["a", "b"], np.ones(1), title="t")
-    with pytest.raises(ShapeError, match="0 or more is needed"):
+    with pytest.raises(ShapeError, match="at least 0"):
         coloured_text(["a"], np.array([-1.0]), title="t")
-    with pytest.raises(ShapeError, match="2 labels"):
+    with pytest.raises(ShapeError, match=r"confusion: .*got \[3, 3\]"):
         confusion_map(np.eye(3), ["a", "b"], title="t")

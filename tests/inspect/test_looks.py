@@ -104,7 +104,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> 
     (tmp_path / "file").write_text("")
     for options in ({"alignments": tmp_path / place}, {"plot": tmp_path / "file"}):
         with (
-            pytest.raises(DataError, match=r": cannot be written \(.+\); make room or choose"),
+            pytest.raises(DataError, match=r": cannot be written \(.+\); free some space or choose"),
             looks(**options),
         ):
             pytest.fail("it was entered")

@@ -31,9 +31,9 @@ def test_one_word_of_one_piece_stays():
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [
-        ([[0, 2]], [[0]], r"source word 0: pieces \[0, 2\] came, one or more from 0 to 1"),
-        ([[0]], [[0], []], r"target word 1: pieces \[\] came"),
-        ([[-1]], [[0]], r"source word 0: pieces \[-1\] came"),
+        ([[0, 2]], [[0]], r"source word 0: .*from 0 to 1, got \[0, 2\]"),
+        ([[0]], [[0], []], r"target word 1: .*got \[\]"),
+        ([[-1]], [[0]], r"source word 0: .*got \[-1\]"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(source, target, said):

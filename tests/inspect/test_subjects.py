@@ -229,7 +229,7 @@ def test_a_forecast_is_that_of_predict(runs: Callable[[str], Opened]) -> None:
         best = opened.model.best(subject.batch.past if hasattr(subject.batch, "past") else subject.batch[0])  # type: ignore[operator]
     scale: Any = subject.forecast.best
     assert len(scale) == opened.task.data.horizon == best.shape[1]
-    assert "there is no such file" in refused(weft("inspect", opened.path, "none.csv"))
+    assert "no such file" in refused(weft("inspect", opened.path, "none.csv"))
     assert "the text is empty" in refused(weft("inspect", opened.path, ""))
 
 

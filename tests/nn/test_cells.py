@@ -168,7 +168,7 @@ def test_inputs_that_do_not_fit_are_refused(make: Make, why: str) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Elman(2, 0), "a cell of 2 inputs and size 0"),
+        (lambda: Elman(2, 0), "got 2 and 0"),
         (lambda: Elman(2, 3, activation="tahn"), "activation: .*'tahn'"),
         (lambda: Elman(2, 3, weights="zeros"), "weights: .*'zeros'"),
         (lambda: Jordan(2, 3, output="relux"), "output: .*'relux'"),

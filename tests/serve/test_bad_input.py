@@ -17,18 +17,18 @@ from weft.serve import forms
     ("fields", "sentence"),
     [
         ({}, "q: the text to translate is missing"),
-        ({"q": 7}, "q: a text is needed, a number came"),
-        ({"q": []}, "q: an empty list came"),
-        ({"q": "a" * 2001}, "2,001 characters came, at most 2,000"),
-        ({"q": "a" * 100_000}, "100,000 characters came"),
-        ({"q": ["a"] * 71}, "71 texts came, at most 70"),
-        ({"q": "a\n" * 71}, "71 lines came, at most 70"),
+        ({"q": 7}, "q: expected text, got a number"),
+        ({"q": []}, "got an empty list"),
+        ({"q": "a" * 2001}, "at most 2,000 characters, got 2,001"),
+        ({"q": "a" * 100_000}, "got 100,000"),
+        ({"q": ["a"] * 71}, "at most 70 texts, got 71"),
+        ({"q": "a\n" * 71}, "at most 70 lines, got 71"),
         ({"q": "alpha \ud800"}, r"half of a surrogate pair \(U\+D800\) stands at character 7"),
         ({"q": "alpha", "target": "zz"}, "there are: xx to yy"),
         ({"q": "alpha", "source": "zz"}, "there are: xx to yy"),
-        ({"q": "alpha", "target": None}, "target: a language code is needed"),
-        ({"q": "alpha", "format": "pdf"}, "format: text or html is needed"),
-        ({"q": "alpha", "alternatives": 99}, "alternatives: a number from 0 to 15"),
+        ({"q": "alpha", "target": None}, "target: expected a language code"),
+        ({"q": "alpha", "format": "pdf"}, "format: expected text or html"),
+        ({"q": "alpha", "alternatives": 99}, "alternatives: expected a number from 0 to 15"),
     ],
 )
 def test_a_translation_is_refused_in_one_sentence(
@@ -107,8 +107,8 @@ def test_predictions_are_given_or_refused(address: str) -> None:
     (tags,) = post(where, {"run": "tags", "inputs": "the dog"}).body["outputs"]
     assert [one["word"] for one in tags] == ["the", "dog"]
     for fields, sentence in (
-        ({"run": "label"}, "inputs: a text"),
-        ({"run": "label", "inputs": ""}, "inputs: an empty text came"),
+        ({"run": "label"}, "inputs: expected a text"),
+        ({"run": "label", "inputs": ""}, "got an empty text"),
         ({"run": "toy", "inputs": "alpha"}, "ask /translate"),
         ({"run": "none", "inputs": "alpha"}, "there are: toy, prose, label, tags, young"),
     ):

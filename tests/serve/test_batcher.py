@@ -24,7 +24,7 @@ class Held:
         assert self.go.wait(20)
         self.batches.append(list(items))
         if "bad" in items:
-            raise ConfigError("bad: came, good is needed")
+            raise ConfigError("bad: expected good")
         if "broken" in items:
             raise ZeroDivisionError
         return [f"{item}!" for item in items]
@@ -63,7 +63,7 @@ def test_one_at_fault_spoils_nobodys_answer(capsys: pytest.CaptureFixture[str]) 
         found = await asyncio.gather(*jobs, return_exceptions=True)
         assert [found[0], found[2]] == [["a!"], ["b!"]]
         assert isinstance(found[1], Refusal)
-        assert (found[1].status, found[1].sentence) == (400, "bad: came, good is needed")
+        assert (found[1].status, found[1].sentence) == (400, "bad: expected good")
         with pytest.raises(Refusal, match="the model failed"):
             await batcher.ask(Job("k", work, ["broken"], 20))
         assert await batcher.ask(Job("k", work, ["c"], 20)) == ["c!"]

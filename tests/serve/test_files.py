@@ -122,7 +122,7 @@ def test_what_a_file_looks_like_inside_is_a_click_away(page: Browser, folder: Pa
 def test_a_file_of_another_kind_is_refused_and_the_page_lives_on(page: Browser, folder: Path) -> None:
     choose(page, "images")
     page.upload("#file", folder / "song.wav")
-    page.wait("document.querySelector('.panel .error')?.textContent.includes('a file of another kind came')")
+    page.wait("document.querySelector('.panel .error')?.textContent.includes('another kind of file')")
     page.upload("#file", folder / "shape.png")
     settled(page)
     assert page.run("Boolean(document.querySelector('.panel img'))")
@@ -160,10 +160,10 @@ def test_a_file_is_looked_into_and_what_is_none_is_refused(address: str, folder:
         assert reply.status == 200 and '"Training"' in reply.body, reply
     for given, sentence in (
         ({"run": "pointer", "inputs": coded(folder / "shape.png")}, "reads no file; send a text"),
-        ({"run": "images", "inputs": "***"}, "is no base64"),
-        ({"run": "images", "inputs": [coded(folder / "shape.png")] * 2}, "2 files came, one is looked into"),
-        ({"run": "speech", "inputs": coded(folder / "shape.png")}, "wav files are read"),
-        ({"run": "images", "inputs": coded(folder / "song.wav")[:80]}, "another kind came"),
+        ({"run": "images", "inputs": "***"}, "as base64"),
+        ({"run": "images", "inputs": [coded(folder / "shape.png")] * 2}, "one file, got 2"),
+        ({"run": "speech", "inputs": coded(folder / "shape.png")}, "expected wav files"),
+        ({"run": "images", "inputs": coded(folder / "song.wav")[:80]}, "another kind of file"),
     ):
         reply = post(where, given)
         assert reply.status == 400 and sentence in reply.body["error"], reply
@@ -191,9 +191,9 @@ def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None
     row = ",".join(["1"] * 400)
     large = "\n".join([lines[0], *(f"{line}e30" for line in lines[1:])])
     for table, sentence in (
-        ("date,north\n" + "2024-01-01,\n", "a series without any number came"),
+        ("date,north\n" + "2024-01-01,\n", "got one without any"),
         (large, "below 1e30"),
-        (f"date,{header}\n2024-01-01,{row}\n", "400 series came, at most"),
+        (f"date,{header}\n2024-01-01,{row}\n", "got 400"),
     ):
         asked["inputs"] = table
         reply = post(f"{address}/predict", asked)

@@ -49,7 +49,7 @@ def test_where_it_cannot_start_it_says_why(library: None, runs: Path, tmp_path: 
         port = taken.getsockname()[1]
         said = refused(weft("serve", runs / "toy", "--port", port))
     assert f"--port {port}: cannot listen there (Address already in use); choose another" in said
-    assert "is no run directory" in refused(weft("serve", tmp_path, "--port", 0))
+    assert "not a run directory" in refused(weft("serve", tmp_path, "--port", 0))
     assert "RUN" in refused(weft("serve"))
     assert "cannot listen there" in refused(weft("serve", runs / "toy", "--host", "256.1.1.1"))
 

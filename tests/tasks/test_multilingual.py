@@ -113,7 +113,7 @@ def test_given_translations_are_scored_pair_by_pair_and_runs_translate_together(
     given = tmp_path / "given.txt"
     given.write_text(given.read_text().replace("bb-aa\t", "bb-cc\t", 1))
     said = refused(weft("evaluate", run, "--split", "valid", "--score", given))
-    assert "given.txt:13: 'bb-cc" in said and "bb-aa TAB TEXT is needed" in said
+    assert "given.txt:13: " in said and "bb-cc" in said and "bb-aa TAB TEXT" in said
 
 
 def test_pairs_with_an_empty_side_are_in_no_score(run: Path, tmp_path: Path) -> None:
@@ -140,10 +140,13 @@ def test_a_prediction_without_a_language_is_refused(run: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"pairs": ()}, "an empty list came"),
-        ({"pairs": ("en-de", "ende")}, "'ende' came, a direction such as en-de"),
+        ({"pairs": ()}, "an empty list"),
+        ({"pairs": ("en-de", "ende")}, "got 'ende'"),
         ({"pairs": ("en-de", "en-de")}, "en-de stands there twice"),
-        ({"pairs": ("en-de",), "zero_shot": ("de-fr",)}, "no trained pair is written in that language"),
+        (
+            {"pairs": ("en-de",), "zero_shot": ("de-fr",)},
+            "no trained pair is written in the target language of de-fr",
+        ),
         ({"pairs": ("en-de",), "prompt": "to {target}"}, "{text} is missing"),
     ],
 )

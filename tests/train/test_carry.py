@@ -150,8 +150,8 @@ def test_a_damaged_state_is_damage_of_the_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"accumulate": 2}, "training.accumulate: 2 came, but each batch begins with the state of the one"),
-        ({"feeding": Linear(updates=6, floor=0.3)}, "training.feeding: a probability below 1 came"),
+        ({"accumulate": 2}, "training.accumulate: .*got 2"),
+        ({"feeding": Linear(updates=6, floor=0.3)}, "training.feeding: .*carried state"),
     ],
 )
 def test_what_does_not_go_with_a_carried_state_is_refused(

@@ -109,11 +109,11 @@ def test_longer_training_keeps_the_mean_until_something_scores_better(tmp_path: 
     ("changes", "sentence"),
     [
         ({"max_epochs": 0}, "expected an end, got none; set one of max_updates"),
-        ({"accumulate": 0}, r"training\.accumulate: 0 came, at least 1"),
-        ({"clip_norm": -1.0}, r"training\.clip_norm: -1\.0 came, at least 0"),
-        ({"precision": "float16"}, r"training\.precision: 'float16' came, one of auto, float32, bfloat16"),
+        ({"accumulate": 0}, r"training\.accumulate: .*got 0"),
+        ({"clip_norm": -1.0}, r"training\.clip_norm: .*got -1\.0"),
+        ({"precision": "float16"}, r"training\.precision: .*got 'float16'"),
         ({"average": 5}, "the 5 best checkpoints are to be averaged, but keep_best is 3"),
-        ({"non_finite": "ignore"}, "one of raise, skip, roll_back is needed"),
+        ({"non_finite": "ignore"}, "one of raise, skip, roll_back"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(changes: dict[str, Any], sentence: str) -> None:
@@ -129,7 +129,7 @@ def test_a_device_that_is_not_there_is_refused() -> None:
     with pytest.raises(ConfigError, match="toaster"):
         devices.choose("toaster")
     if not torch.cuda.is_available():
-        with pytest.raises(ConfigError, match="torch sees no GPU here"):
+        with pytest.raises(ConfigError, match="torch sees no GPU"):
             devices.choose("cuda")
         assert devices.choose("auto") == torch.device("cpu")
 
@@ -154,5 +154,5 @@ def test_data_without_an_example_is_refused(tmp_path: Path) -> None:
             made.epoch = lambda number: []
             return made
 
-    with pytest.raises(DataError, match="no example is left"):
+    with pytest.raises(DataError, match="at least one example"):
         train(Empty(), tmp_path, settings(), quiet(tmp_path))

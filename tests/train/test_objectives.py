@@ -90,22 +90,22 @@ def test_a_mirror_follows_and_is_never_trained() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: MinimumRisk(candidates=0), "candidates: 0 came, at least 1"),
+        (lambda: MinimumRisk(candidates=0), "candidates: .*got 0"),
         (lambda: MinimumRisk(candidates=1), "the risk of one candidate has no gradient"),
-        (lambda: MinimumRisk(sharpness=0.0), "sharpness: 0.0 came, a number above 0"),
-        (lambda: ProfessorForcing(size=0), "size: 0 came, at least 1"),
-        (lambda: ProfessorForcing(fools_above=1.5), "fools_above: 1.5 came, a share"),
+        (lambda: MinimumRisk(sharpness=0.0), "sharpness: .*got 0.0"),
+        (lambda: ProfessorForcing(size=0), "size: .*got 0"),
+        (lambda: ProfessorForcing(fools_above=1.5), "fools_above: .*got 1.5"),
         (
             lambda: MinimumRisk().build(Writes(None), model("recurrent")),
-            "minimum_risk came, and this task",
+            "minimum_risk needs a task",
         ),
         (
             lambda: ProfessorForcing().build(Writes(None), model("recurrent")),
-            "professor_forcing came, and this",
+            "professor_forcing needs a model",
         ),
         (
             lambda: Settings(max_updates=1, objective=MinimumRisk(), feeding=Constant(p=0.5)),
-            "training.feeding: a probability below 1 came, but training.objective: MinimumRisk",
+            "training.feeding: .*MinimumRisk",
         ),
     ],
 )

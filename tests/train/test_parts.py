@@ -180,13 +180,13 @@ def test_a_schedule_never_gives_a_negative_rate(part: type) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Always(p=1.5), "p is 1.5, a probability"),
-        (lambda: Falling(updates=0), "updates is 0, more than 0"),
-        (lambda: InverseSigmoid(k=0.5), "k is 0.5, at least 1"),
-        (lambda: Plateau(decay=1.0), "decay is 1.0, a number between 0 and 1"),
-        (lambda: Noam(width=0), "width is 0"),
-        (lambda: Constant(warmup=-1), "warmup is -1, at least 0"),
-        (lambda: AdamW(lr=-1.0), "lr is -1.0, at least 0"),
+        (lambda: Always(p=1.5), "p to be a probability .*got 1.5"),
+        (lambda: Falling(updates=0), "updates to be more than 0, got 0"),
+        (lambda: InverseSigmoid(k=0.5), "k of at least 1, got 0.5"),
+        (lambda: Plateau(decay=1.0), "decay between 0 and 1, got 1.0"),
+        (lambda: Noam(width=0), "width of the model, got 0"),
+        (lambda: Constant(warmup=-1), "warmup of at least 0 updates, got -1"),
+        (lambda: AdamW(lr=-1.0), "lr of at least 0, got -1.0"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused(make: object, sentence: str) -> None:

@@ -16,8 +16,8 @@ from weft.train.optimisers.sgd import SGD
 @pytest.mark.parametrize(
     ("changes", "task", "sentence"),
     [
-        ({"seed": 2}, {}, "trained with seed 1, now 2 came"),
-        ({"optimiser": SGD()}, {}, "trained with optimiser Adam, now SGD came"),
+        ({"seed": 2}, {}, "seed 1, .*got 2"),
+        ({"optimiser": SGD()}, {}, "optimiser Adam, .*got SGD"),
         ({}, {"size": 5}, "epoch 1 had 7 batches, now it has 6"),
     ],
 )

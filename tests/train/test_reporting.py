@@ -147,7 +147,7 @@ def test_metrics_of_later_updates_and_half_lines_are_dropped(tmp_path: Path) -> 
 
 def test_metrics_that_cannot_be_written_are_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").mkdir()
-    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: could not be written .*; make room"):
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl: could not be written"):
         MetricsFile(tmp_path / "metrics.jsonl").logged(LINE)
 
 

@@ -25,7 +25,7 @@ def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[
     for key in found:
         if key not in known and key not in common:
             takes = ", ".join(_flag(one) for one in known) or "no options of its own"
-            raise ConfigError(f"{_flag(key)} is no option of the task {opened.name}, which takes {takes}")
+            raise ConfigError(f"{_flag(key)} is not an option of the task {opened.name}, which takes {takes}")
     return {key: value for key, value in found.items() if key in known}
 
 

@@ -88,7 +88,7 @@ def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Pa
     """Where the answered chunks go; see `predict`."""
     if not linewise(opened, file):
         raise ConfigError(
-            f"--processes: a text answered line by line is needed, which the task {opened.name} does not do "
+            f"--processes: expected a task that answers line by line, which {opened.name} does not do "
             f"with {file.name}; leave --processes and --ray out"
         )
     _begin(parts_of(output), _about(opened, file, given))
@@ -168,7 +168,7 @@ def join(file: Path, output: Path) -> Joined:
             for part in chunks(file):
                 place = parts / f"{part.number:09}"
                 if not place.exists():
-                    raise DataError(f"{place}: is missing; run the same command again, it goes on from there")
+                    raise DataError(f"{place}: is missing; run the same command again to resume")
                 with open(place, "rb") as one:
                     shutil.copyfileobj(one, joined)
                 lines += len(part.lines)
@@ -247,4 +247,4 @@ def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unwritable(path: Path, error: OSError) -> DataError:
     why = error.strerror or error
-    return DataError(f"{path}: cannot be written ({why}); make room and run the same command again")
+    return DataError(f"{path}: cannot be written ({why}); free some space and run the same command again")

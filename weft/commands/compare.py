@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from weft.run import Opened
 
 Named = tuple[str, Path, str]
-"""What a run is called, where it is, and of which variant it is a repetition ("" if it is not known)."""
+"""The name of a run, where it is, and of which variant it is a repetition ("" if it is not known)."""
 
 
 @click.command(short_help="Several runs, or the variants of a recipe, side by side.")

@@ -46,7 +46,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     from weft.train.loop import train
 
     if minutes is not None and not minutes > 0:
-        raise ConfigError(f"--minutes: {minutes:g} came, a number above 0 is needed")
+        raise ConfigError(f"--minutes: expected a number above 0, got {minutes:g}")
     started = time.perf_counter()
     run = run or Path("runs") / f"demo-{source}-{target}"
     changes = [f"data.source={source}", f"data.target={target}"]

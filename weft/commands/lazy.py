@@ -29,5 +29,5 @@ class Lazy(click.Group):
         if name not in names and not name.startswith("-"):
             near = difflib.get_close_matches(name, names, 1)
             hint = f"did you mean {near[0]!r}?" if near else "there is " + ", ".join(names)
-            context.fail(f"no command is called {name!r}; {hint}")
+            context.fail(f"unknown command {name!r}; {hint}")
         return super().resolve_command(context, arguments)

@@ -25,9 +25,7 @@ def check(*paths: Path | None) -> None:
             if path.is_dir():
                 raise DataError(f"{path}: is a directory; name a file in it")
             if not path.absolute().parent.is_dir():
-                raise DataError(
-                    f"{path}: there is no directory {path.parent}; make it, or choose another name"
-                )
+                raise DataError(f"{path}: no such directory {path.parent}; create it, or choose another name")
         except OSError as error:
             raise DataError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
 
@@ -49,7 +47,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         files.replace(path, content)
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be written ({error.strerror or error}); make room or choose another place"
+            f"{path}: cannot be written ({error.strerror or error}); free some space or choose another place"
         ) from error
 
 

@@ -72,8 +72,8 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
-    help="Write the answers there, whole or not at all; where lines are answered one by one, the same "
-    "command goes on after a kill. Forecasts become Parquet where PATH ends in .parquet.",
+    help="Write the answers to this file, atomically. Where lines are answered one by one, the same "
+    "command resumes after an interruption. Forecasts are written as Parquet if PATH ends in .parquet.",
 )
 @click.option(
     "--processes",
@@ -109,7 +109,7 @@ def command(**given: Any) -> int:
 
     file, plot = given["file"], given["plot"]
     if plot and plot.suffix.lower() in (".png", ".svg", ".pdf", ".jpg", ".jpeg"):
-        raise ConfigError(f"--plot {plot}: a directory is needed, one picture a line goes into it; name one")
+        raise ConfigError(f"--plot {plot}: expected a directory for one picture per line")
     if given["output"] or given["processes"] or given["ray"]:
         _check_bulk(given)
     if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ and not given["ray"]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--deterministic",
     is_flag=True,
-    help="The same bits each time, on a GPU too: training.deterministic=true.",
+    help="For bit-identical repeats, on a GPU too: training.deterministic=true.",
 )
 def command(
     recipe: Path,

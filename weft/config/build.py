@@ -34,7 +34,7 @@ def build(table: Entry, target: Callable[..., T], /, *, plugins: Collection[str]
         given: arguments that the model sets itself; a recipe that names one is refused.
 
     Raises:
-        ConfigError: naming file, line, key, what came, what was needed and the nearest known name.
+        ConfigError: naming file, line, key, what was expected and found, and the nearest known name.
     """
     made: T = _Builder(plugins).made(table, target, given).value
     return made
@@ -63,7 +63,7 @@ def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> typ
     """
     name = entry.value
     if not isinstance(name, str):
-        raise entry.refuse(f"{entry.came()} came, the name of {words(contract)} is needed")
+        raise entry.refuse(f"expected the name of {words(contract)}, got {entry.shown()}")
     if "." in name:
         return _plugged(entry, name, contract, plugins)
     try:
@@ -75,21 +75,23 @@ def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> typ
 def _plugged(entry: Entry, name: str, contract: type, plugins: Collection[str]) -> type:
     package = name.split(".")[0]
     if not all(word.isidentifier() for word in name.split(".")):
-        raise entry.refuse(f"{name[:80]!r} is no name of {words(contract)}, nor package.module.Class")
+        raise entry.refuse(
+            f"expected the name of {words(contract)} or package.module.Class, got {name[:80]!r}"
+        )
     if package not in plugins:
         raise entry.refuse(
             f"{name[:80]!r} is code from outside Weft; if you trust it, "
-            f"allow it: --plugin {package[:80]} (in Python plugins=[{package[:80]!r}])"
+            f"allow it with --plugin {package[:80]} (in Python plugins=[{package[:80]!r}])"
         )
     module, _, last = name.rpartition(".")
     try:
         part = getattr(importlib.import_module(module), last)
     except (ImportError, AttributeError, ValueError) as error:
         why = " ".join(str(error).split())
-        raise entry.refuse(f"{name!r} cannot be imported: {why}; package.file.Class is needed") from error
+        raise entry.refuse(f"{name!r} cannot be imported: {why}; expected package.module.Class") from error
     if not (inspect.isclass(part) and issubclass(part, contract)):
         need = f"{contract.__module__}.{contract.__name__}"
-        raise entry.refuse(f"{name!r} is no {contract.__name__}; it must extend {need}")
+        raise entry.refuse(f"{name!r} is not a {contract.__name__}; it must extend {need}")
     return part
 
 
@@ -117,7 +119,7 @@ class _Builder:
         if is_contract(target):
             assert isinstance(target, type)
             return self.part(entry, target, given)
-        table = self._as_table(entry, "a table of settings is needed")
+        table = self._as_table(entry, "a table of settings")
         arguments, plain = self._arguments(table, target, given)
         return Settled(functools.partial(target, **arguments), plain)
 
@@ -127,7 +129,7 @@ class _Builder:
         if isinstance(entry.value, str):
             name, table = entry, Table(entry.name, entry.place, {})
         else:
-            table = self._as_table(entry, f"the name of {words(contract)} is needed, or a table with use:")
+            table = self._as_table(entry, f"the name of {words(contract)}, or a table with use:")
             if "use" not in table:
                 names = ", ".join(sorted(rooms.parts(_room(contract), contract)))
                 raise entry.refuse(f"the table does not say which {noun}; add use: and one of {names}")
@@ -139,7 +141,7 @@ class _Builder:
 
     def _as_table(self, entry: Entry, need: str) -> Table:
         if not isinstance(entry, Table):
-            raise entry.refuse(f"{entry.came()} came, {need}")
+            raise entry.refuse(f"expected {need}, got {entry.shown()}")
         return entry
 
     def _arguments(
@@ -154,7 +156,7 @@ class _Builder:
         for key, entry in table.value.items():
             if key not in known:
                 if key in own or key in given:
-                    raise entry.refuse("the model sets this itself; remove the line")
+                    raise entry.refuse("set by the model itself; remove the line")
                 inside = _inside(key, known)
                 if inside:
                     raise entry.refuse(f"{owner} has no such setting; did you mean {inside!r}?")
@@ -165,7 +167,7 @@ class _Builder:
                 try:
                     settled = convert(table.value[name], kind, self._make_part)
                 except Foreign:
-                    raise table.value[name].refuse("the model sets this itself; remove the line") from None
+                    raise table.value[name].refuse("set by the model itself; remove the line") from None
                 if target.__module__.startswith("weft."):
                     check_range(table.value[name], kind)
                 arguments[name], plain[name] = settled

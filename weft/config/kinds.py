@@ -100,7 +100,7 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     """The value of an entry as the annotation wants it.
 
     Raises:
-        ConfigError: what came, and what is needed.
+        ConfigError: what was expected and what was found.
         Foreign: no recipe can give such an argument.
     """
     origin, inner = get_origin(kind), get_args(kind)
@@ -121,7 +121,7 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
         return _table(entry, kind, make_part)
     if kind in _WORDS:
         return _scalar(entry, kind)
-    raise Foreign(f"{entry.name}: {kind} cannot come from a recipe")
+    raise Foreign(f"{entry.name}: {kind} cannot be given in a recipe")
 
 
 def check_range(entry: Entry, kind: Any) -> None:
@@ -154,19 +154,19 @@ def _is_union(kind: Any) -> bool:
 def _scalar(entry: Entry, kind: Any) -> Settled:
     counts = entry.name.rpartition(".")[2].startswith("num_")
     if counts and isinstance(entry.value, int) and entry.value > MOST:
-        raise entry.refuse(f"{entry.came()} came, at most {MOST:,} are built, one after the other")
+        raise entry.refuse(f"expected at most {MOST:,}, got {entry.shown()}")
     value = entry.value
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
         if not math.isfinite(number):
-            raise entry.refuse(f"{entry.came()} came, a finite number is needed")
+            raise entry.refuse(f"expected a finite number, got {entry.shown()}")
         return Settled(number, number)
     if kind is Path and isinstance(value, str):
         # absolute in the resolved recipe: a run is also used from other directories
         return Settled(Path(value), str(Path(value).expanduser().absolute()))
     if type(value) is not kind:
         quotes = " (in quotes)" if kind in (str, Path) and isinstance(value, int | float) else ""
-        raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed{quotes}")
+        raise entry.refuse(f"expected {words(kind)}{quotes}, got {entry.shown()}")
     return Settled(value, value)
 
 
@@ -177,7 +177,7 @@ def _choice(entry: Entry, choices: Sequence[Any]) -> Settled:
     named = [choice for choice in choices if isinstance(choice, str)]
     near = difflib.get_close_matches(str(entry.value)[:80], named, 1) if isinstance(entry.value, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise entry.refuse(f"{entry.came()} came, {words(Literal[tuple(choices)])} is needed{hint}")
+    raise entry.refuse(f"expected {words(Literal[tuple(choices)])}, got {entry.shown()}{hint}")
 
 
 def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
@@ -195,7 +195,7 @@ def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
             foreign.append(error)
     if len(foreign) == len(choices):
         raise foreign[0]
-    raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed")
+    raise entry.refuse(f"expected {words(kind)}, got {entry.shown()}")
 
 
 def _is_fixed(kind: Any) -> bool:
@@ -205,12 +205,12 @@ def _is_fixed(kind: Any) -> bool:
 def _list(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     if not isinstance(entry.value, list):
         short = isinstance(entry.value, str | int | float | bool)
-        hint = f", such as [{_bare(entry.value)}]" if short else ""
-        raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed{hint}")
+        hint = f" such as [{_bare(entry.value)}]" if short else ""
+        raise entry.refuse(f"expected {words(kind)}{hint}, got {entry.shown()}")
     inner = get_args(kind) or (Any,)
     if _is_fixed(kind):
         if len(entry.value) != len(inner):
-            raise entry.refuse(f"a list of {len(entry.value)} came, {words(kind)} is needed")
+            raise entry.refuse(f"expected {words(kind)}, got a list of {len(entry.value)}")
         kinds: Sequence[Any] = inner
     else:
         kinds = [inner[0]] * len(entry.value)
@@ -222,7 +222,7 @@ def _list(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
 
 def _table(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
     if not isinstance(entry, Table):
-        raise entry.refuse(f"{entry.came()} came, {words(kind)} is needed")
+        raise entry.refuse(f"expected {words(kind)}, got {entry.shown()}")
     want = (get_args(kind) or (str, Any))[1]
     made: Mapping[str, Settled] = {key: convert(one, want, make_part) for key, one in entry.value.items()}
     return Settled(

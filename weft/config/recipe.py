@@ -26,9 +26,9 @@ def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Table:
     path = find(path)
     entry = parse(_text(path), str(path))
     if not isinstance(entry, Table):
-        came = "nothing" if entry.value is None else entry.came()
+        found = "nothing" if entry.value is None else entry.shown()
         raise ConfigError(
-            f"{entry.place}: {came} came, a recipe is a table with sections such as data: and model:"
+            f"{entry.place}: expected a table with sections such as data: and model:, got {found}"
         )
     for override in overrides:
         entry = _changed(entry, override)
@@ -41,22 +41,20 @@ def _text(path: str | Path) -> str:
             raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(
-            f"{path}: there is no such file; name a recipe (.yaml), or one that `weft recipes` lists"
+            f"{path}: no such file; name a recipe (.yaml) or one that `weft recipes` lists"
         ) from None
     except IsADirectoryError:
-        raise ConfigError(f"{path}: this is a directory; name a recipe (.yaml) in it") from None
+        raise ConfigError(f"{path}: expected a recipe (.yaml), got a directory; name a file in it") from None
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path}: cannot be read: {why}") from error
     if len(raw) > MAX_BYTES:
-        raise ConfigError(
-            f"{path}: more than {MAX_BYTES // 1024} KiB came, a recipe has a few; is it the right file?"
-        )
+        raise ConfigError(f"{path}: expected at most {MAX_BYTES // 1024} KiB, got more; is this a recipe?")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line}: this is not UTF-8 text; is it a recipe?") from None
+        raise ConfigError(f"{path}:{line}: not UTF-8 text; is this a recipe?") from None
 
 
 def _changed(recipe: Table, override: str) -> Table:
@@ -66,7 +64,7 @@ def _changed(recipe: Table, override: str) -> Table:
     place = f"override {shown}"
     keys = name.strip().split(".")
     if not equals or not all(re.fullmatch(r"[\w-]+", key) for key in keys):
-        raise PlacedError(f"{place}: section.key=value is needed, such as training.seed=2")
+        raise PlacedError(f"{place}: expected section.key=value, such as training.seed=2")
     new = parse(text.strip(), "", name=_joined(keys), place=place)
     return _set(recipe, keys, new, place)
 
@@ -79,7 +77,9 @@ def _set(table: Table, keys: list[str], new: Entry, place: str) -> Table:
             # `cell: lstm` is short for `cell: {use: lstm}`, and an override may add to it.
             old = Table(old.name, old.place, {"use": Entry(inner(old.name, "use"), old.place, old.value)})
         if not isinstance(old, Table):
-            raise PlacedError(f"{place}: {old.name} is {old.came()} at {old.place}, not a table with keys")
+            raise PlacedError(
+                f"{place}: expected {old.name} to be a table with keys, got {old.shown()} at {old.place}"
+            )
         new = _set(old, rest, new, place)
     return replace(table, value={**table.value, first: new})
 

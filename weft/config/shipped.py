@@ -42,11 +42,11 @@ def find(recipe: str | Path) -> Path:
     if len(meant) == 1:
         return next(iter(meant.values()))
     if meant:
-        raise ConfigError(f"{recipe}: there are several such recipes; name one of {', '.join(meant)}")
+        raise ConfigError(f"{recipe}: the name is ambiguous; choose one of {', '.join(meant)}")
     names = [one.stem for one in known.values()]
     near = difflib.get_close_matches(named.rpartition("/")[2], names, 1)
     hint = f"did you mean {near[0]}?" if near else "`weft recipes` lists those that come with Weft"
-    raise ConfigError(f"{recipe}: there is no such file and no such recipe; {hint}")
+    raise ConfigError(f"{recipe}: no such file and no such recipe; {hint}")
 
 
 def _folder() -> Path:

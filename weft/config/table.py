@@ -37,7 +37,7 @@ class Entry:
         """The error that says what is wrong with this value, with its place and name before."""
         return PlacedError(": ".join(part for part in (self.place, self.name, sentence) if part))
 
-    def came(self) -> str:
+    def shown(self) -> str:
         """What this value is, for a sentence: 'abc' (text)."""
         match self.value:
             case None:
@@ -95,7 +95,7 @@ class Table(Entry):
             near = nearest(key, self.value)
             raise self.refuse(f"the section {key!r} is missing{near and f'; is it {near!r}?'}")
         if not isinstance(entry, Table):
-            raise entry.refuse(f"{entry.came()} came, a table with keys is needed")
+            raise entry.refuse(f"expected a table with keys, got {entry.shown()}")
         return entry
 
     def check_keys(self, known: Iterable[str], *, owner: str = "a recipe") -> None:

@@ -113,13 +113,13 @@ class _Reader:
             line = event.start_mark.line + 1
             if isinstance(event, ev.DocumentStartEvent):
                 if whole is not None:
-                    raise self._refuse(line, "a second document begins; a recipe is one, so remove the ---")
+                    raise self._refuse(line, "expected one document, got a second; remove the ---")
                 if event.tags or event.version not in (None, (1, 2)):
-                    raise self._refuse(
-                        line, "a % directive came; a recipe is plain YAML 1.2, remove the line"
-                    )
+                    raise self._refuse(line, "% directives are not allowed; remove the line")
             elif isinstance(event, ev.AliasEvent):
-                raise self._refuse(line, f"the alias *{event.anchor} came; write the value out instead")
+                raise self._refuse(
+                    line, f"aliases such as *{event.anchor} are not allowed; write the value out"
+                )
             elif isinstance(event, ev.CollectionEndEvent):
                 done = open_parts.pop()
                 keys.pop()
@@ -137,14 +137,14 @@ class _Reader:
     def _check(self, event: Any, line: int, depth: int) -> None:
         if event.anchor is not None:
             raise self._refuse(
-                line, f"the anchor &{event.anchor} came; a recipe writes each value where it belongs"
+                line, f"anchors such as &{event.anchor} are not allowed; write the value where it belongs"
             )
         if event.tag is not None:
             raise self._refuse(
-                line, f"the tag {str(event.tag)[:60]!r} came; a recipe holds plain values only"
+                line, f"tags such as {str(event.tag)[:60]!r} are not allowed; write a plain value"
             )
         if depth >= MAX_DEPTH:
-            raise self._refuse(line, f"more than {MAX_DEPTH} levels inside each other")
+            raise self._refuse(line, f"expected at most {MAX_DEPTH} levels of nesting, got more")
 
     def _entry(
         self, event: Any, line: int, name: str, open_parts: list[Entry], keys: list[Entry | None]
@@ -180,16 +180,16 @@ class _Reader:
         try:
             return Entry(name, place, event.value if quoted else scalar(event.value))
         except ValueError as error:
-            raise Entry(name, place, None).refuse(f"{error} came; no setting needs so many") from error
+            raise Entry(name, place, None).refuse(f"expected a shorter number, got {error}") from error
 
     def _key(self, event: Any, line: int, table: Table) -> Entry:
         entry = self._value(event, table.name, self._place(line))
         if not isinstance(entry.value, str):
-            raise entry.refuse(f"{entry.came()} came as a key, text is needed; put it in quotes")
+            raise entry.refuse(f"expected text as a key, got {entry.shown()}; put it in quotes")
         if entry.value in table.value:
             first = table.value[entry.value].place
             raise Entry(table.inner(entry.value), entry.place, None).refuse(
-                f"the key stands twice, first at {first}; remove one"
+                f"duplicate key, first given at {first}; remove one"
             )
         return entry
 

@@ -49,7 +49,7 @@ def read(archive: Path, member: str) -> bytes:
         with _open(archive).open(member) as file:
             content = file.read(LARGEST + 1)  # what the head says of the size may be a lie
     except _BROKEN:
-        raise DataError(f"{path}: damaged, or locked; write the archive again without a password") from None
+        raise DataError(f"{path}: damaged or encrypted; write the archive again without a password") from None
     if len(content) > LARGEST:
         raise DataError(f"{path}: larger than {LARGEST // 2**20} MiB; unpack the archive if you trust it")
     return content
@@ -81,7 +81,7 @@ def _open(archive: Path) -> zipfile.ZipFile:
     try:
         return _opened(archive, archive.stat().st_mtime_ns)
     except _BROKEN:
-        raise DataError(f"{archive}: damaged, or no .zip; copy or download it again") from None
+        raise DataError(f"{archive}: not a .zip, or damaged; copy or download it again") from None
 
 
 @lru_cache(maxsize=4)

@@ -57,7 +57,7 @@ def read_wav(path: str | Path) -> Sound:
     try:
         there = os.stat(path)
         if not stat.S_ISREG(there.st_mode):
-            raise DataError(f"{path}: is no file with a recording; name one")
+            raise DataError(f"{path}: no such recording; check the name")
         with wave.open(str(path), "rb") as file:
             channels, width, rate, count = file.getparams()[:4]
             # Never more than there is: a header may promise terabytes, and they would be reserved.
@@ -65,22 +65,23 @@ def read_wav(path: str | Path) -> Sound:
     except (wave.Error, EOFError, ValueError, RuntimeError, ZeroDivisionError) as error:
         why = str(error) or "it ends too early"
         raise DataError(
-            f"{path}: is no wav file of PCM ({why}); convert it: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
+            f"{path}: not a PCM wav file ({why}); convert it: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
         ) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
     if rate < LOWEST_RATE or channels < 1 or width not in (1, 2, 3, 4):
         raise DataError(
-            f"{path}: {channels} channels of {8 * width} bit at {rate} Hz came; PCM of {LOWEST_RATE} Hz or "
-            "more is needed"
+            f"{path}: expected PCM of at least {LOWEST_RATE} Hz, "
+            f"got {channels} channels of {8 * width} bit at {rate} Hz"
         )
     if len(data) != count * channels * width:
         raise DataError(
-            f"{path}: its header says {count:,} samples, {len(data) // (channels * width):,} are there; the "
+            f"{path}: expected {count:,} samples as its header says, got "
+            f"{len(data) // (channels * width):,}; the "
             "file was cut off, so fetch it again"
         )
     if not count:
-        raise DataError(f"{path}: there is no sample in it; leave it out")
+        raise DataError(f"{path}: the recording is empty; remove it")
     return Sound(_numbers(data, width).reshape(-1, channels).mean(1, dtype=np.float32), rate)
 
 
@@ -122,7 +123,7 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
     divisor = math.gcd(rate, wanted)
     step, phases = rate // divisor, wanted // divisor
     if phases > MOST_PHASES:
-        raise DataError(f"{rate} Hz cannot be made {wanted} Hz; convert the file to a usual rate first")
+        raise DataError(f"cannot resample {rate} Hz to {wanted} Hz; convert the file to a common rate first")
     cut = 0.97 * min(1.0, wanted / rate)
     reach = math.ceil(ZEROS / cut)
     place = np.arange(-reach, reach + 2)[None] - (np.arange(phases) * step % phases / phases)[:, None]
@@ -151,14 +152,9 @@ def read_spoken(path: str | Path) -> Iterator[Spoken]:
         place = f"{path}:{number}"
         columns = line.split("\t")
         if len(columns) != 2:
-            raise DataError(
-                f"{place}: {len(columns)} column{'s' if len(columns) > 1 else ''} came, 2 are needed "
-                "(FILE TAB TRANSCRIPT)"
-            )
+            raise DataError(f"{place}: expected 2 columns (FILE TAB TRANSCRIPT), got {len(columns)}")
         if not columns[1].strip():
-            raise DataError(
-                f"{place}: there is no transcript of {columns[0]}; write what is said, or leave it out"
-            )
+            raise DataError(f"{place}: no transcript of {columns[0]}; write what is said, or remove the line")
         yield Spoken(folder / columns[0].strip(), " ".join(columns[1].split()), place)
 
 

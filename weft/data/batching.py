@@ -66,9 +66,11 @@ class Batches:
         shuffle: bool = True,
     ) -> None:
         if max_tokens < 1 or (max_rows is not None and max_rows < 1):
-            raise ConfigError(f"max_tokens {max_tokens}, max_rows {max_rows}: a batch must hold 1 or more")
+            raise ConfigError(
+                f"expected max_tokens and max_rows of at least 1, got {max_tokens} and {max_rows}"
+            )
         if len(lengths) == 0:
-            raise ConfigError("there are no examples to make batches of")
+            raise ConfigError("expected at least one example to batch, got none")
         self.lengths = lengths
         self.max_tokens = max_tokens
         self.max_rows = max_rows

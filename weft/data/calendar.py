@@ -198,7 +198,7 @@ def offset_of(name: str) -> Any:
         offset = None
     if offset is None or offset.n < 1:
         raise ConfigError(
-            f"frequency: {name!r} is no frequency; write one of pandas' aliases, such as h, 15min, D, B, "
+            f"frequency: unknown frequency {name!r}; use a pandas alias such as h, 15min, D, B, "
             "W-SUN, MS, ME, QS, QE or YS"
         )
     return offset

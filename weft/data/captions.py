@@ -52,13 +52,13 @@ def read_captions(
         file = located(name, where)
         if file is None:
             missing = str(where[0] / name)[:300]
-            raise DataError(f"{place}: there is no picture {missing}; mend the name or remove the caption")
+            raise DataError(f"{place}: no such picture {missing}; correct the name or remove the caption")
         if not all(caption.strip() for caption in captions):
             raise DataError(f"{place}: the caption is empty; write one or remove it")
         found.setdefault(name, Captioned(file, [], place, number)).captions.extend(captions)
     whole = [one for one in found.values() if one.captions]
     if not whole:
-        raise DataError(f"{path}: there is no caption in it{f' for {split}' if split else ''}; give some")
+        raise DataError(f"{path}: expected captions{f' for {split}' if split else ''}, got none")
     return whole
 
 
@@ -83,8 +83,10 @@ def _table(path: Path, split: str | None, language: str) -> Iterator[_Row]:
         if number == 1 and [cell.strip().lower() for cell in cells] == ["image", "caption"]:
             continue
         if len(cells) != 2:
-            count = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
-            raise DataError(f"{place}: {count}, need 2 (IMAGE TAB CAPTION); mend or remove the line")
+            raise DataError(
+                f"{place}: expected 2 columns (IMAGE TAB CAPTION), got {len(cells)}; correct or "
+                "remove the line"
+            )
         yield cells[0].strip(), [cells[1].strip()], place, Path(cells[0].strip()).stem
 
 
@@ -93,7 +95,7 @@ def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
         place = f"{path}:{number}"
         record = _parsed(line, place)
         if not isinstance(record, dict) or not isinstance(record.get("image"), str):
-            raise DataError(f'{place}: no record with "image": a name; mend or remove the line')
+            raise DataError(f'{place}: expected a record with "image": a name; correct or remove the line')
         said = record.get("split")
         if split is not None and said is not None and SAID.get(str(said), said) != split:
             continue
@@ -102,7 +104,7 @@ def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
             captions = captions.get(language)
         captions = [captions] if isinstance(captions, str) else captions
         if not isinstance(captions, list) or not all(isinstance(each, str) for each in captions):
-            raise DataError(f'{place}: no "captions" in {language!r} (a list of texts); give some')
+            raise DataError(f'{place}: expected "captions" in {language!r} (a list of texts)')
         yield record["image"], captions, place, Path(record["image"]).stem
 
 
@@ -127,4 +129,4 @@ def _parsed(text: str, place: str) -> Any:
     try:
         return jsonfile.parse(text)
     except ValueError as error:
-        raise DataError(f"{place}: not JSON ({str(error).partition(':')[0]}); mend it") from None
+        raise DataError(f"{place}: not JSON ({str(error).partition(':')[0]}); correct it") from None

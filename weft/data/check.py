@@ -131,7 +131,7 @@ class _Look:
             self.add(Finding(file, number, "bytes", wrong))
         elif "\ufffd" in line:
             what = "U+FFFD, a character that an earlier conversion lost"
-            self.add(Finding(file, number, "damaged", f"{what}; mend or remove the line"))
+            self.add(Finding(file, number, "damaged", f"{what}; correct or remove the line"))
         if found:
             what = f"U+{ord(found.group()):04X} inside the line"
             self.add(

@@ -88,7 +88,7 @@ def read_times(path: object, rows: Sequence[tuple[int, Any]], order: Order = "da
             clocks.append(parse(iso(str(cell), order)))
         except ValueError:
             raise DataError(
-                f"{path}:{line}: {str(cell)[:40]!r} is no time; write 2024-01-31, 2024-01-31 13:00, "
+                f"{path}:{line}: {str(cell)[:40]!r} is not a time; write 2024-01-31, 2024-01-31 13:00, "
                 "31.01.2024, 2024-01 or 2024-Q1"
             ) from None
     try:

@@ -100,24 +100,25 @@ def faults(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
             continue
         cells = line.split("\t")
         if len(cells) != WIDTH:
-            yield number, f"{_columns(cells)}, CoNLL-U has {WIDTH}; mend or remove the line"
+            yield number, f"expected {WIDTH} columns (CoNLL-U), got {len(cells)}; correct or remove the line"
             continue
         if "" in cells:
             yield number, f"column {cells.index('') + 1} is empty; write _ where there is nothing"
         if _WORD.fullmatch(cells[0]):
             if int(cells[0]) != expected:
-                yield number, f"word {cells[0]} came, {expected} follows; number the words 1, 2, 3, ..."
+                yield number, f"expected word {expected}, got word {cells[0]}; number the words 1, 2, 3, ..."
             expected = int(cells[0]) + 1
         elif found := _RANGE.fullmatch(cells[0]):
             start, end = int(found[1]), int(found[2])
             if start != expected or end <= start or start <= covered:
                 yield (
                     number,
-                    f"token {cells[0]} came before word {expected}; a range begins at its first word",
+                    f"expected range {cells[0]} to begin at word {expected}; put a range before "
+                    "its first word",
                 )
             covered = end
         elif not _EMPTY.fullmatch(cells[0]):
-            yield number, f"{cells[0][:20]!r} is no word number; 7, 7-8 or 7.1 is needed"
+            yield number, f"expected a word number such as 7, 7-8 or 7.1, got {cells[0][:20]!r}"
     if expected <= covered:
         yield first + len(lines) - 1, f"the sentence ends before word {covered} of its last range"
 
@@ -141,8 +142,8 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
     for row, each in enumerate(split):
         if len(each) != width or not each[0].strip():
             need = "word TAB tag" if width == 2 else "a word"
-            came = _columns(each) if each[0].strip() else "no word"
-            raise DataError(f"{name}:{first + row}: {came}, {need} is needed on each line; mend the line")
+            found = _columns(each) if each[0].strip() else "no word"
+            raise DataError(f"{name}:{first + row}: expected {need}, got {found}; correct the line")
     forms = [each[0].strip() for each in split]
     tags_ = [each[1].strip() for each in split] if width == 2 else None
     return Sentence(lines, first, rows, forms, tags_), width

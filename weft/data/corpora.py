@@ -60,6 +60,6 @@ def corpus(name: str, source: str, target: str, split: str) -> ParallelText:
 def _folder(name: str) -> Path:
     if name not in names():
         near = difflib.get_close_matches(name, names(), 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(names())}"
-        raise ConfigError(f"no corpus is called {name!r}; {hint}")
+        hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(names())}"
+        raise ConfigError(f"unknown corpus {name!r}; {hint}")
     return FOLDER / name

@@ -42,25 +42,27 @@ def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
     marks = _Marks(first, second)
     offsets = np.arange(-wide, wide + 1)  # line j of the second file stands at j - i = offset
     best = np.where(offsets >= 0, SKIP * offsets, np.inf)
-    came = np.zeros((len(first) + 1, len(offsets)), dtype=np.int8)  # 0 matched, 1 first alone, 2 second alone
-    came[0, offsets > 0] = 2
+    taken = np.zeros(
+        (len(first) + 1, len(offsets)), dtype=np.int8
+    )  # 0 matched, 1 first alone, 2 second alone
+    taken[0, offsets > 0] = 2
     for i in range(1, len(first) + 1):
         matched = best + marks.costs(i - 1, i - 1 + offsets)
         skipped = np.append(best[1:], np.inf) + SKIP
-        came[i] = skipped < matched
+        taken[i] = skipped < matched
         there = np.minimum(matched, skipped)
         there[(offsets + i < 0) | (offsets + i > len(second))] = np.inf
         ladder = SKIP * np.arange(len(offsets))
         best = np.minimum.accumulate(there - ladder) + ladder
-        came[i, best < there - 1e-9] = 2
-    return _first(came, len(first), len(second), wide)
+        taken[i, best < there - 1e-9] = 2
+    return _first(taken, len(first), len(second), wide)
 
 
-def _first(came: np.ndarray, first: int, second: int, wide: int) -> int | None:
+def _first(taken: np.ndarray, first: int, second: int, wide: int) -> int | None:
     """Back along the cheapest way to the line of its first skip."""
     i, j, found = first, second, None
     while i > 0 or j > 0:
-        step = came[i, j - i + wide]
+        step = taken[i, j - i + wide]
         if step == 0:
             i, j = i - 1, j - 1
         else:

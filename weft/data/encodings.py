@@ -72,7 +72,7 @@ def advice(file: str, line: bytes) -> str:
     except (OSError, ValueError):
         plain = False
     if found == _MIXED:
-        return "other lines are UTF-8, so mend or remove the line"
+        return "other lines are UTF-8, so correct or remove the line"
     if found is None:
         return "convert the file (iconv -f ENCODING -t UTF-8) or remove the line"
     command = f"iconv -f {found} -t UTF-8"

@@ -43,7 +43,7 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
     elif start.startswith(b"\x28\xb5\x2f\xfd"):
         parts = _measured(_zstandard(path), path)
     elif path.suffix in COMPRESSED:
-        raise DataError(f"{path}: not compressed as its name says; rename it or compress it again")
+        raise DataError(f"{path}: not compressed, although its name says so; rename it or compress it again")
     else:
         parts = _parts(open, path)
     return _guarded(parts, path)

@@ -78,7 +78,9 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
     if frames is None:
         return clip
     if len(clip) < frames:
-        raise DataError(f"{path}: {len(clip)} frames, need {frames}; give longer clips or ask for fewer")
+        raise DataError(
+            f"{path}: expected at least {frames} frames, got {len(clip)}; use longer clips or fewer frames"
+        )
     return clip[np.linspace(0, len(clip) - 1, frames).round().astype(int)]
 
 
@@ -95,9 +97,9 @@ def read_array(path: Path) -> np.ndarray:
     except _BROKEN_ARRAY as error:
         raise _broken(path, error, "array") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "uif" or not found.size:
-        raise DataError(f"{path}: no array of numbers; save one with numpy.save")
+        raise DataError(f"{path}: expected an array of numbers; save one with numpy.save")
     if found.dtype.kind == "f" and not np.isfinite(found).all():
-        raise DataError(f"{path}: values that are not finite; mend or remove the file")
+        raise DataError(f"{path}: expected finite values; correct or remove the file")
     return found
 
 
@@ -126,15 +128,15 @@ def read_folders(path: Path) -> list[Labelled]:
         DataError: no folder, or classes without pictures.
     """
     if not path.is_dir():
-        raise DataError(f"{path}: no such folder; give one with a folder for each class")
+        raise DataError(f"{path}: no such folder; give one with a subfolder for each class")
     found = []
     for folder in sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != "."):
         files = [each for each in sorted(folder.iterdir()) if each.suffix.lower() in PICTURES + CLIPS]
         if not files:
-            raise DataError(f"{folder}: no picture or clip is in it; remove the folder or give some")
+            raise DataError(f"{folder}: expected pictures or clips, got none; add some or remove the folder")
         found += [Labelled(file, folder.name) for file in files]
     if not found:
-        raise DataError(f"{path}: there is no folder in it; give one for each class")
+        raise DataError(f"{path}: expected a subfolder for each class, got none")
     return found
 
 
@@ -196,7 +198,7 @@ def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
         array = np.repeat(array[..., None], 3, -1)
     if array.ndim != 4 or array.shape[-1] != 3:
         shape = " x ".join(map(str, array.shape))
-        raise DataError(f"{path}: {shape} came, frames x height x width (x 3) is needed; save it so")
+        raise DataError(f"{path}: expected frames x height x width (x 3), got {shape}")
     if array.dtype.kind == "f":
         if array.min() < 0 or array.max() > 1:
             raise DataError(
@@ -204,7 +206,7 @@ def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
             )
         array = np.round(255 * array)
     if array.min() < 0 or array.max() > 255:
-        raise DataError(f"{path}: values from {array.min()} to {array.max()} came, 0 to 255 is needed")
+        raise DataError(f"{path}: expected values from 0 to 255, got {array.min()} to {array.max()}")
     return array.astype(np.uint8)
 
 

@@ -98,7 +98,7 @@ class LabelledText:
         else:
             shown = ", ".join(name[:20] for name in names[:10])
             raise DataError(
-                f"{path}:1: no column is called {missing!r}, the first line has {shown}; name the columns "
+                f"{path}:1: expected a column {missing!r}, got {shown}; name the columns "
                 f"{named}, or in the first line"
             )
 
@@ -120,8 +120,8 @@ class LabelledText:
             if self.kind == "lines":
                 yield self._marked(number, cells[0])
             elif len(cells) != len(self._names):
-                what = f"{len(cells)} column{'s' if len(cells) != 1 else ''}, need {len(self._names)}"
-                yield self._wrong(number, "columns", f"{what}; mend or remove the line")
+                what = f"expected {len(self._names)} columns, got {len(cells)}"
+                yield self._wrong(number, "columns", f"{what}; correct or remove the line")
             else:
                 named = dict(zip(self._names, cells, strict=True))
                 label = named[self.label].strip()
@@ -174,7 +174,7 @@ class LabelledText:
                 cells = next(reader, None)
                 mistaken = None
             except csv.Error as error:
-                mistaken = self._wrong(begun, "columns", f"{error}; quote the cell or mend the line")
+                mistaken = self._wrong(begun, "columns", f"{error}; quote the cell or correct the line")
             yield from wrong  # which may be why
             wrong.clear()
             if mistaken:
@@ -216,7 +216,7 @@ class LabelledText:
                 number, "unlabelled", f"{what} file, or say that the first word is the class: {FIRST}"
             )
         if rest.lstrip().startswith(MARK):
-            what = "two labels came, one is needed; keep one or remove the line"
+            what = "expected one label, got two; keep one or remove the line"
             return self._wrong(number, "unlabelled", what)
         return Labelled(number, label, rest, {})
 

@@ -43,12 +43,14 @@ class Mixture:
         weights: Sequence[float] | None = None,
     ) -> None:
         if not lengths:
-            raise ConfigError("there is no corpus to mix; name one or more")
+            raise ConfigError("expected at least one corpus to mix, got none")
         if temperature < 1:
-            raise ConfigError(f"temperature: {temperature:g} came, at least 1 is needed (1 keeps the sizes)")
+            raise ConfigError(f"temperature: expected at least 1 (1 keeps the sizes), got {temperature:g}")
         given = np.ones(len(lengths)) if weights is None else np.array(weights, dtype=np.float64)
         if not (given > 0).all():
-            raise ConfigError(f"weights: {given.min():g} came, more than 0 is needed; leave the corpus out")
+            raise ConfigError(
+                f"weights: expected a number above 0, got {given.min():g}; to leave a corpus out, remove it"
+            )
         sizes = np.array([len(one) for one in lengths], dtype=np.float64)
         shares = (given * sizes) ** (1 / temperature)
         self.counts = _whole(sizes.sum() * shares / shares.sum())

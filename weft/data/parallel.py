@@ -95,10 +95,10 @@ class ParallelText:
                 continue
             cells = line.split("\t")
             if len(cells) != self._width:
-                came = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
-                need = f"{self._width} ({self.source} TAB {self.target})" if self._width == 2 else self._width
+                form = f" ({self.source} TAB {self.target})" if self._width == 2 else ""
                 raise DataError(
-                    f"{file}:{number}: {came}, need {need}; mend or remove it (weft data check lists all)"
+                    f"{file}:{number}: expected {self._width} columns{form}, got {len(cells)}; "
+                    "correct or remove the line (weft data check lists all)"
                 )
             yield Pair(number, cells[left], cells[right])
 
@@ -117,7 +117,7 @@ class ParallelText:
             missing = next(name for name in wanted if name not in cells)
             shown = ", ".join(cell[:20] for cell in cells[:10])
             raise DataError(
-                f"{file}:1: no column is called {missing!r}, the first line has {shown}; "
+                f"{file}:1: expected a column {missing!r}, got {shown}; "
                 "name the columns in the first line, or give two columns (source TAB target) without names"
             )
 
@@ -165,10 +165,10 @@ def find_side(prefix: str | Path, language: str) -> Path:
     except OSError as error:
         raise DataError(unreadable(forms[0], error)) from error
     if len(found) > 1:
-        raise DataError(f"{found[0]} and {found[1]} are both there; remove or rename one of them")
+        raise DataError(f"found both {found[0]} and {found[1]}; remove or rename one of them")
     if not found:
         if Path(prefix).is_file():
-            raise DataError(f"{prefix}: is one file of two; give the part of its name before the language")
+            raise DataError(f"{prefix}: one file of a pair; give the part of its name before the language")
         raise DataError(
             f"{forms[0]}: no such file, nor with {', '.join(COMPRESSED)} after it; "
             f"give the part of the name before .{language}, or a .tsv file"

@@ -52,7 +52,9 @@ def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
         about = parquet.read_metadata(path)
         cells = about.num_rows * about.num_columns
         if cells > max(FREE_CELLS, path.stat().st_size):  # equal rows take no room in the file
-            raise DataError(f"{path}: {cells:,} cells came, more than any table of its size; write it as CSV")
+            raise DataError(
+                f"{path}: expected a table, got {cells:,} cells in a file too small for them; write it as CSV"
+            )
         table = parquet.read_table(path)
     except DataError:
         raise

@@ -79,7 +79,7 @@ def resampled(
     import pandas as pd
 
     if OTHER_DAY.match(frequency):
-        raise ConfigError(f"resample: {frequency!r} has no periods; take MS or ME")
+        raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
     groups = pd.DataFrame(columns, index=pd.DatetimeIndex(times)).resample(offset_of(frequency))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of periods without a value

@@ -100,11 +100,11 @@ def check(paths: Sequence[Path]) -> Report:
                         add(path, number, "bytes", wrong)
                     elif "\ufffd" in line:
                         what = "U+FFFD, a character that an earlier conversion lost"
-                        add(path, number, "damaged", f"{what}; mend or remove the line")
+                        add(path, number, "damaged", f"{what}; correct or remove the line")
                     if found := _CONTROL.search(line):
                         add(path, number, "control", f"U+{ord(found.group()):04X} inside the line; remove it")
             if not words:
-                add(path, 0, "file", "there is no word in it, only white space; give a text")
+                add(path, 0, "file", "expected text, got only white space")
         except DataError as error:
             add(path, 0, "file", str(error).removeprefix(f"{path}: "))
         lines[str(path)] = number
@@ -113,4 +113,4 @@ def check(paths: Sequence[Path]) -> Report:
 
 def no_words(path: str | Path) -> DataError:
     """The error for a text of white space alone."""
-    return DataError(f"{path}: there is no word in it, only white space; give a text")
+    return DataError(f"{path}: expected text, got only white space")

@@ -38,7 +38,7 @@ def read_questions(path: Path) -> Questions:
     """Read pairs or analogies; empty lines and lines that begin with # are left out.
 
     Raises:
-        DataError: a line that is neither, names file and line; or there is none.
+        DataError: a line that is neither, with file and line; or an empty file.
     """
     found = Questions([], [])
     section = path.name
@@ -55,13 +55,13 @@ def read_questions(path: Path) -> Questions:
         else:
             need = "two words and a finite number" if found.pairs else "four words"
             if not found.pairs and not found.analogies:
-                need = "two words and a finite number, or four words,"
+                need = "two words and a finite number, or four words"
             raise DataError(
-                f"{path}:{number}: {len(cells)} column{'s' * (len(cells) > 1)} came ({line[:40]!r}), "
-                f"{need} are needed; mend or remove the line"
+                f"{path}:{number}: expected {need}, got {len(cells)} column{'s' * (len(cells) > 1)} "
+                f"({line[:40]!r}); correct or remove the line"
             )
     if not found.pairs and not found.analogies:
-        raise DataError(f"{path}: there is no question in it; give word pairs or analogies")
+        raise DataError(f"{path}: expected word pairs or analogies, got none")
     return found
 
 

@@ -113,10 +113,12 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
     groups: dict[str, list[tuple[int, list[Any]]]] = {}
     for line, row in rows:
         if len(row) != len(header):
-            raise DataError(f"{path}:{line}: {len(row)} cells, need {len(header)}; mend or remove the line")
+            raise DataError(
+                f"{path}:{line}: expected {len(header)} cells, got {len(row)}; correct or remove the line"
+            )
         groups.setdefault(str(row[group]) if long else "", []).append((line, row))
     if not groups:
-        raise DataError(f"{path}: no row of numbers; a header and rows are needed")
+        raise DataError(f"{path}: expected a header and rows of numbers, got no row")
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
     if place >= 0:
         which = which._replace(dates=order_of(path, [(line, row[place]) for line, row in rows], which.dates))
@@ -148,9 +150,9 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     try:
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: {error}; quote the cell or mend the line") from None
+        raise DataError(f"{path}:{reader.line_num}: {error}; quote the cell or correct the line") from None
     if not rows:
-        raise DataError(f"{path}: is empty; a header and rows are needed")
+        raise DataError(f"{path}: expected a header and rows, got an empty file")
     first = [str(cell) for cell in rows[0][1]]
     rows = list(with_points(rows, mark))
     if all(_is_number(cell) for cell in first):
@@ -187,7 +189,7 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
     folded = {name.lower(): number for number, name in reversed(list(enumerate(header)))}
     for name in names:
         if name not in exact and name.lower() not in folded:
-            raise ConfigError(f"{path}: has no column {name!r}; it has {', '.join(header[:30])[:300]}")
+            raise ConfigError(f"{path}: no such column {name!r}; the file has {', '.join(header[:30])[:300]}")
     return [exact.get(name, folded.get(name.lower(), -1)) for name in names]
 
 
@@ -197,7 +199,7 @@ def _check_apart(columns: Sequence[str], which: Columns) -> None:
     seen = set[str]()
     for name in names:
         if name in seen:
-            raise ConfigError(f"column {name!r} is named twice; it is one of: targets, known, past")
+            raise ConfigError(f"column {name!r} is named twice; name it once under targets, known or past")
         seen.add(name)
 
 
@@ -284,10 +286,12 @@ def _number(path: Path, line: int, cell: Any, column: str) -> float:
         value = float(cell)
     except (TypeError, ValueError):
         raise DataError(
-            f"{path}:{line}: {str(cell)[:40]!r} in column {column[:40]} is no number; mend or leave it empty"
+            f"{path}:{line}: {str(cell)[:40]!r} in column {column[:40]} is not a number; correct "
+            "it or leave it empty"
         ) from None
     if np.isinf(value):
         raise DataError(
-            f"{path}:{line}: {str(cell)[:40]} in column {column[:40]} is infinite; mend or leave it empty"
+            f"{path}:{line}: {str(cell)[:40]} in column {column[:40]} is infinite; correct it or "
+            "leave it empty"
         )
     return value

@@ -67,8 +67,8 @@ class Text(NamedTuple):
                 if len(cells) == self.width:
                     yield Row(number, [cells[column] for column in self.columns])
                 else:
-                    what = f"{len(cells)} column{'s' if len(cells) > 1 else ''}, need {self.width}"
-                    yield Finding(file, number, "columns", f"{what}; mend or remove the line")
+                    what = f"expected {self.width} columns, got {len(cells)}"
+                    yield Finding(file, number, "columns", f"{what}; correct or remove the line")
 
     def _lines(self) -> Iterator[Row | Finding]:
         sides = [raw_lines(file) for file in self.files]

@@ -41,9 +41,7 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     text = ParallelText(path, source, target)
     total = sum(1 for _ in text)
     if count < 1 or total < 10 * count:
-        raise ConfigError(
-            f"{path}: {count:,} pairs cannot be held out of {total:,}; hold out a tenth at most"
-        )
+        raise ConfigError(f"{path}: cannot hold out {count:,} of {total:,} pairs; hold out at most a tenth")
     stem = path.with_suffix("") if is_table(path) else path
     if (two := both(path)) is not None:
         stem = two[0].with_name(f"{source}-{target}")
@@ -54,7 +52,7 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     for file in files.values():
         if file.exists():
             raise ConfigError(
-                f"{file}: is there already; remove it, or train on the split: --train {rest} --valid {held}"
+                f"{file}: already exists; remove it, or train on the split: --train {rest} --valid {held}"
             )
     chosen = set(sorted(range(total), key=lambda number: rank(number, SEED))[:count])
     opened: dict[tuple[Path, str], TextIO] = {}

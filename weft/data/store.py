@@ -2,7 +2,7 @@
 
 Memory stays flat while building (a piece of the lines for each process) and while reading (the system loads
 the pages that are touched and drops them again). A store is a directory of plain little-endian arrays and
-store.json; it is there whole or not at all. Read next: building.py; batching.py, which needs the lengths.
+store.json; it is written atomically. Read next: building.py; batching.py, which needs the lengths.
 """
 
 import hashlib
@@ -92,7 +92,7 @@ class TokenStore:
         """A store that was built before.
 
         Raises:
-            DataError: none is there, it is damaged, or from another version.
+            DataError: it does not exist, is damaged, or from another version.
         """
         directory = Path(directory)
         remedy = "delete the directory and train again, it is built anew"
@@ -104,11 +104,15 @@ class TokenStore:
         except ValueError as error:
             raise DataError(f"{directory}: store.json is damaged ({error}); {remedy}") from error
         if meta.version != VERSION:
-            raise DataError(f"{directory}: a token store of version {meta.version}, need {VERSION}; {remedy}")
+            raise DataError(
+                f"{directory}: expected a token store of version {VERSION}, got {meta.version}; {remedy}"
+            )
         for name, size in found.items():
             if size != meta.bytes.get(name, 0):
                 needed = meta.bytes.get(name, 0)
-                raise DataError(f"{directory}: {name} has {size:,} bytes, need {needed:,}; {remedy}")
+                raise DataError(
+                    f"{directory}: expected {name} to have {needed:,} bytes, got {size:,}; {remedy}"
+                )
         return cls(directory, meta)
 
     @classmethod
@@ -165,7 +169,7 @@ class TokenStore:
                 shutil.rmtree(temporary, ignore_errors=True)
                 raise DataError(
                     f"{directory}: the token store cannot be written ({error.strerror}); "
-                    "make room or choose another directory"
+                    "free some space or choose another directory"
                 ) from error
             except DataError:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -183,7 +187,7 @@ def _workplace(directory: Path) -> Iterator[Path]:
     except OSError as error:
         raise DataError(
             f"{directory}: the token store cannot be written ({error.strerror}); "
-            "make room or choose another directory"
+            "free some space or choose another directory"
         ) from error
     with file:
         try:
@@ -198,8 +202,8 @@ def _workplace(directory: Path) -> Iterator[Path]:
 
 def _nothing_left(report: dict[str, int], max_length: int) -> str:
     return (
-        f"of {report['pairs']:,} pairs none is left: {report['empty']:,} have an empty side, "
-        f"{report['too_long']:,} more than {max_length} tokens; raise max_length or give other data"
+        f"no pair is left of {report['pairs']:,}: {report['empty']:,} have an empty side, "
+        f"{report['too_long']:,} have more than {max_length} tokens; raise max_length or give other data"
     )
 
 

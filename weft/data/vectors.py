@@ -39,7 +39,8 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     for number, line in enumerate(read_lines(path), 1):
         if line.count(" ") > _MOST:
             raise DataError(
-                f"{path}:{number}: more than {_MOST:,} numbers came; give a text file of word2vec or GloVe"
+                f"{path}:{number}: expected a word2vec or GloVe text file, got a line of more "
+                f"than {_MOST:,} numbers"
             )
         cells = line.rstrip(" ").split(" ")
         if number == 1 and len(cells) == 2 and all(cell.isdigit() for cell in cells):
@@ -47,7 +48,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
         size = size or len(cells) - 1
         if len(cells) - 1 != size or size < 1:
             raise DataError(
-                f"{path}:{number}: a word and {len(cells) - 1} numbers came, {size or 'some'} are needed; "
+                f"{path}:{number}: expected a word and {size or 'some'} numbers, got {len(cells) - 1}; "
                 "give a text file of word2vec or GloVe"
             )
         if wanted is not None and cells[0] not in wanted:
@@ -58,7 +59,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
         except ValueError:
             vector = np.full(1, np.nan, dtype=np.float32)
         if not np.isfinite(vector).all():
-            raise DataError(f"{path}:{number}: a vector needs finite numbers after its word; mend the line")
+            raise DataError(f"{path}:{number}: expected finite numbers after the word; correct the line")
         found[cells[0]] = vector
     return found, size
 
@@ -69,7 +70,7 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
     count, size = (int(number) for number in head.groups()) if head else (0, 0)
     if head is None or not 0 < size < _MOST:
         raise DataError(
-            f"{path}: a line with the number of words and of numbers a word must come first; "
+            f"{path}: expected a first line with the number of words and the size of a vector; "
             "give a binary file of word2vec, or name a text file .txt"
         )
     at, found = head.end(), {}
@@ -91,7 +92,7 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
 
 
 def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None:
-    """Write vectors, whole or not at all: .bin as word2vec's binary, .glove as GloVe's text, else word2vec's.
+    """Write vectors atomically: .bin as word2vec's binary, .glove as GloVe's text, else word2vec's.
 
     Args:
         words: [N], without white space.
@@ -103,7 +104,7 @@ def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None
     wrong = next((word for word in words if not word or _GAP.search(word)), None)
     if wrong is not None:
         raise DataError(
-            f"{path}: the word {wrong!r} is empty or has white space in it, which no reader takes"
+            f"{path}: the word {wrong!r} is empty or contains white space, which no reader accepts"
         )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -114,7 +115,7 @@ def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None
     except OSError as error:
         part.unlink(missing_ok=True)
         raise DataError(
-            f"{path}: cannot be written ({error.strerror or error}); make room or choose another place"
+            f"{path}: cannot be written ({error.strerror or error}); free some space or choose another place"
         ) from error
 
 

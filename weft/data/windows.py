@@ -84,8 +84,8 @@ class Windows:
             if ends[0] < lookback + horizon:
                 called = f"series {series.name!r}" if series.name else "the series"
                 raise DataError(
-                    f"{called}: {ends[0]} rows of training came, lookback {lookback} and horizon {horizon} "
-                    f"need {lookback + horizon}; shorten them, or give more data"
+                    f"{called}: expected at least {lookback + horizon} training rows for lookback {lookback} "
+                    f"and horizon {horizon}, got {ends[0]}; shorten them, or give more data"
                 )
             known = covariates(series.times, self.known_scale.of(series.known), calendar)
             scale = _scale(series.values[: ends[0]], table.columns)
@@ -147,7 +147,7 @@ def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
     """
     for column, name in zip(train.T, names, strict=True):
         if not np.isfinite(column).any():
-            raise DataError(f"column {name}: no value in the training rows; leave it out")
+            raise DataError(f"column {name}: no value in the training rows; remove the column")
     std = np.nanstd(train, 0)
     return Scale(np.nanmean(train, 0), np.where(std == 0, 1.0, std))
 
@@ -198,11 +198,11 @@ def covariates(times: np.ndarray, known: np.ndarray, calendar: bool) -> np.ndarr
 def _ends(series: Series, split: Sequence[float]) -> tuple[int, int, int]:
     rows = len(series.times)
     if len(split) != 3 or any(one < 0 for one in split) or not split[0]:
-        raise ConfigError(f"split: {list(split)} came, three shares or three numbers of rows are needed")
+        raise ConfigError(f"split: expected three shares or three numbers of rows, got {list(split)}")
     if sum(split) <= 1 + 1e-9:
         bounds = np.cumsum(split)
         return int(rows * bounds[0] + 0.5), int(rows * bounds[1] + 0.5), int(rows * bounds[2] + 0.5)
     counts = [int(one) for one in split]
     if sum(counts) > rows:
-        raise ConfigError(f"split: {sum(counts)} rows in all came, the data has {rows}; take fewer")
+        raise ConfigError(f"split: expected at most {rows} rows, the size of the data, got {sum(counts)}")
     return counts[0], counts[0] + counts[1], sum(counts)

@@ -46,7 +46,7 @@ def silenced(model: M, units: Mapping[str, Collection[int]]) -> M:
     cells = {place.name: place.cell for place in places(changed)}
     for name, some in units.items():
         if name not in cells:
-            raise ConfigError(f"no cell is called {name!r}; there are: {', '.join(cells) or 'none'}")
+            raise ConfigError(f"unknown cell {name!r}; this model has: {', '.join(cells) or 'none'}")
         size = cells[name].size
         for unit in some:
             if not 0 <= unit < size:

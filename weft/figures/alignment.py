@@ -78,13 +78,13 @@ def heat_map(
 def _check(weights: np.ndarray, source: Sequence[str], target: Sequence[str], top: float) -> None:
     if weights.shape != (len(target), len(source)) or weights.size == 0:
         raise ShapeError(
-            f"heat map: weights of shape {list(weights.shape)} came with {len(target)} target and "
-            f"{len(source)} source pieces; [target, source] is needed, at least one of each"
+            f"heat map: expected weights of shape [{len(target)}, {len(source)}] (target, source pieces), "
+            f"at least one of each, got {list(weights.shape)}"
         )
     if not np.isfinite(weights).all() or weights.min() < 0 or not top > 0:
         raise ShapeError(
-            f"heat map: weights from {weights.min()} to {weights.max()} with top {top} came; "
-            "finite weights that are not negative are needed, and a top above 0"
+            "heat map: expected finite weights that are not negative and a top above 0, "
+            f"got weights from {weights.min()} to {weights.max()} with top {top}"
         )
 
 

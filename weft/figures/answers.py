@@ -65,5 +65,5 @@ def refusing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise DataError(
             f"{path}: cannot be written ({error.strerror or os.strerror(error.errno or 0)}); "
-            "make room or choose another place"
+            "free some space or choose another place"
         ) from error

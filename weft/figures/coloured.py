@@ -38,11 +38,12 @@ def coloured_text(
     """
     if len(words) != len(weights) or not len(words):
         raise ShapeError(
-            f"coloured text: {len(words)} words and {len(weights)} weights came, one for each is needed"
+            f"coloured text: expected one weight for each word, got {len(words)} words and "
+            f"{len(weights)} weights"
         )
     if not np.isfinite(weights).all() or weights.min() < 0:
         raise ShapeError(
-            f"coloured text: weights from {weights.min()} to {weights.max()} came; 0 or more is needed"
+            f"coloured text: expected weights of at least 0, got {weights.min()} to {weights.max()}"
         )
     shown = [printable(word) for word in words[:MOST]]
     if len(words) > MOST:

@@ -31,8 +31,8 @@ def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> F
     """
     if matrix.shape != (len(labels), len(labels)) or not len(labels):
         raise ShapeError(
-            f"confusion: a matrix of shape {list(matrix.shape)} came with {len(labels)} labels; "
-            "[classes, classes] is needed, at least one"
+            f"confusion: expected a matrix of shape [{len(labels)}, {len(labels)}], at least one class, "
+            f"got {list(matrix.shape)}"
         )
     left_out = len(labels) - MOST
     matrix, labels = matrix[:MOST, :MOST], list(labels)[:MOST]

@@ -58,8 +58,8 @@ def _membership(words: Sequence[Sequence[int]], pieces: int, side: str) -> np.nd
     for number, positions in enumerate(words):
         if not positions or min(positions) < 0 or max(positions) >= pieces:
             raise ShapeError(
-                f"{side} word {number}: pieces {list(positions)} came, "
-                f"one or more from 0 to {pieces - 1} are needed to fit the weights"
+                f"{side} word {number}: expected one or more pieces from 0 to {pieces - 1}, "
+                f"got {list(positions)}"
             )
         member[number, list(positions)] = 1
     return member

@@ -69,15 +69,15 @@ def _check(runs: Mapping[str, Sequence[LengthRow]]) -> None:
     scores = _scores(runs)
     if not scores:
         raise DataError(
-            f"quality by length: {len(runs)} runs and no score came; give one run with scores or more"
+            f"quality by length: expected at least one run with scores, got {len(runs)} without any"
         )
     for what, kinds in (
         ("bins", {", ".join(row.label for row in rows) for rows in runs.values()}),
         ("metrics", {score.name for score in scores}),
     ):
         if len(kinds) > 1:
-            came = " and ".join(sorted(kinds))
-            raise DataError(f"quality by length: runs with different {what} came ({came}); score them alike")
+            found = " and ".join(sorted(kinds))
+            raise DataError(f"quality by length: expected runs with the same {what}, got {found}")
 
 
 def _scores(runs: Mapping[str, Sequence[LengthRow]]) -> list[Score]:

@@ -86,13 +86,13 @@ def read(path: Path) -> Foreign:
     for file in (config, weights):
         if not file.is_file():
             raise CheckpointError(
-                f"{file}: is missing; a directory with config.json and model.safetensors is needed "
+                f"{file}: no such file; give a directory with config.json and model.safetensors "
                 "(save_pretrained of the transformers library writes one)"
             )
     try:
         settings = jsonfile.read(config, LARGEST_CONFIG)
         if not isinstance(settings, dict):
-            raise ValueError("a table of settings is needed")
+            raise ValueError("expected a table of settings")
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{config}: cannot be read ({error}); fetch it again") from error
     try:

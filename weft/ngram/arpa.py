@@ -156,7 +156,7 @@ def _sections(lines: Iterable[str], name: str) -> list[tuple[int, list[Row]]]:
             # What stands before \data\ is a comment.
         except ValueError as error:
             raise DataError(
-                f"{name}:{number}: {line[:50]!r} is no line of an ARPA file ({str(error)[:60]}); mend it"
+                f"{name}:{number}: {line[:50]!r} is no line of an ARPA file ({str(error)[:60]}); correct it"
             ) from None
     if not ended or [order for order, _ in found] != list(range(1, len(found) + 1)) or not found:
         raise DataError(f"{name}: no whole ARPA file (from \\1-grams: to \\end\\); copy it again")

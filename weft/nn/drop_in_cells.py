@@ -95,31 +95,31 @@ def _check(cell: nn.RNNCellBase, x: Tensor, state: tuple[Tensor, ...], names: tu
     name = type(cell).__name__
     if x.dim() not in (1, 2):
         raise InputShapeError(
-            f"{name}: Expected input to be 1D or 2D, got {x.dim()}D instead: shape {list(x.shape)} came, "
-            f"[rows, {cell.input_size}] or [{cell.input_size}] is needed"
+            f"{name}: Expected input to be 1D or 2D, got {x.dim()}D instead: expected "
+            f"[rows, {cell.input_size}] or [{cell.input_size}], got {list(x.shape)}"
         )
     if x.shape[-1] != cell.input_size:
         raise InputShapeError(
-            f"{name}: input has inconsistent input_size: got {x.shape[-1]} expected {cell.input_size}: shape "
-            f"{list(x.shape)} came, [rows, {cell.input_size}] is needed"
+            f"{name}: input has inconsistent input_size: got {x.shape[-1]} expected {cell.input_size}: "
+            f"the shape must be [rows, {cell.input_size}], got {list(x.shape)}"
         )
     if state and len(state) != len(names):
-        raise InputShapeError(f"{name}: a state of {len(state)} tensors came, {len(names)} is needed")
+        raise InputShapeError(f"{name}: expected a state of {len(names)} tensors, got {len(state)}")
     for part, what in zip(state, names, strict=False):
-        came = f"a state {list(part.shape)} came with an input {list(x.shape)}"
+        found = f"got a state {list(part.shape)} with an input {list(x.shape)}"
         if part.dim() not in (1, 2) or part.dim() != x.dim():
             raise InputShapeError(
-                f"{name}: Expected {what} to be 1D or 2D, got {part.dim()}D instead: {came}; "
+                f"{name}: Expected {what} to be 1D or 2D, got {part.dim()}D instead: {found}; "
                 "give both rows, or none"
             )
         if part.shape[-1] != cell.hidden_size:
             raise InputShapeError(
                 f"{name}: hidden0 has inconsistent hidden_size: got {part.shape[-1]}, expected "
-                f"{cell.hidden_size}: {came}; carry the state of this cell"
+                f"{cell.hidden_size}: {found}; carry the state of this cell"
             )
         if x.dim() == 2 and len(part) != len(x):
             raise InputShapeError(
-                f"{name}: Input batch size {len(x)} doesn't match hidden0 batch size {len(part)}: {came}; "
+                f"{name}: Input batch size {len(x)} doesn't match hidden0 batch size {len(part)}: {found}; "
                 "carry the state of the same rows"
             )
     check_dtype(x, cell.weight_ih)

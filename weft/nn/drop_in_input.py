@@ -40,12 +40,12 @@ class Read(NamedTuple):
 def as_configuration(
     name: str, input_size: object, hidden_size: object, num_layers: object
 ) -> Iterator[None]:
-    """torch's ValueErrors inside the block as ConfigErrors, with what came."""
+    """torch's ValueErrors inside the block as ConfigErrors, with what found."""
     try:
         yield
     except ValueError as refusal:
-        came = f"input_size={input_size!r}, hidden_size={hidden_size!r}, num_layers={num_layers!r}"
-        raise ConfigError(f"{name}({came}, ..): {refusal}") from None
+        found = f"input_size={input_size!r}, hidden_size={hidden_size!r}, num_layers={num_layers!r}"
+        raise ConfigError(f"{name}({found}, ..): {refusal}") from None
 
 
 def read_input(module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, unpack: bool = True) -> Read:
@@ -53,7 +53,7 @@ def read_input(module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, u
 
     Args:
         module: who reads.
-        given, hx: as they came.
+        given, hx: as the caller gave them.
         unpack: give packed rows as [B, T, D]; else x is [1, N, D], as packed.
 
     Raises:
@@ -97,7 +97,7 @@ def read_input(module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, u
 
 
 def written(read: Read, y: Tensor, finals: tuple[Tensor, ...]) -> tuple[Any, Any]:
-    """Output and final state in the form in which the input came."""
+    """Output and final state in the form in which the input found."""
     if read.packed is not None:
         sizes, order, back = read.packed.batch_sizes, read.packed.sorted_indices, read.packed.unsorted_indices
         lengths = (sizes > torch.arange(int(sizes[0]))[:, None]).sum(1)
@@ -123,7 +123,7 @@ def check_dtype(x: Tensor, weight: Tensor) -> None:
         )
     if x.dtype in (torch.float16, torch.bfloat16) and x.device.type == "cpu" and not computes(x.dtype):
         raise ConfigError(
-            f"{x.dtype} came and torch {torch.__version__} cannot compute it on this CPU; use torch.float32, "
+            f"torch {torch.__version__} cannot compute {x.dtype} on this CPU; use torch.float32, "
             "or torch.autocast('cpu', torch.bfloat16)"
         )
 
@@ -167,8 +167,8 @@ def _state(finals: tuple[Tensor, ...]) -> Any:
 def _check_features(name: str, x: Tensor, size: int) -> None:
     if x.shape[-1] != size:
         raise InputShapeError(
-            f"{name}: input.size(-1) must be equal to input_size. Expected {size}, got {x.shape[-1]}: the "
-            f"input has shape {list(x.shape)}, [.., {size}] is needed"
+            f"{name}: input.size(-1) must be equal to input_size. Expected {size}, got {x.shape[-1]}: "
+            f"expected input of shape [.., {size}], got {list(x.shape)}"
         )
 
 
@@ -176,13 +176,13 @@ def _check_packed(name: str, packed: PackedSequence) -> None:
     data, sizes = packed.data, packed.batch_sizes
     if data.dim() != 2 or len(sizes) == 0 or int(sizes.sum()) != len(data):
         raise InputShapeError(
-            f"{name}: packed data {list(data.shape)} with batch sizes that sum to {int(sizes.sum())} came, "
-            f"[{int(sizes.sum())}, features] is needed; make it by pack_padded_sequence"
+            f"{name}: expected packed data [{int(sizes.sum())}, features], as its batch sizes sum to, "
+            f"got {list(data.shape)}; make it with pack_padded_sequence"
         )
     if bool((sizes[1:] > sizes[:-1]).any()) or int(sizes[-1]) < 1:
         raise InputShapeError(
-            f"{name}: a packed input whose batch sizes {sizes.tolist()[:8]} grow came, the longest row must "
-            "be first; pack with enforce_sorted=False"
+            f"{name}: expected a packed input with the longest row first, "
+            f"got growing batch sizes {sizes.tolist()[:8]}; pack with enforce_sorted=False"
         )
 
 
@@ -199,7 +199,7 @@ def _read_state(
     parts = (hx,) if isinstance(hx, Tensor) else tuple(hx)
     if len(parts) != len(sizes) or isinstance(hx, Tensor) != (len(sizes) == 1):
         form = "(h, c)" if len(sizes) == 2 else "one tensor h"
-        raise InputShapeError(f"{name}: a state of {len(parts)} tensors came, {form} is needed")
+        raise InputShapeError(f"{name}: expected a state {form}, got {len(parts)} tensors")
     for index, (part, size) in enumerate(zip(parts, sizes, strict=True)):
         need = [count, rows, size] if batched else [count, size]
         if list(part.shape) != need:

@@ -167,7 +167,7 @@ def _file(pages: Pages, name: str) -> Handler:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    said = {404: "there is nothing at this address; GET /openapi.json lists what there is"}
+    said = {404: "no such address; GET /openapi.json lists them all"}
     said[405] = "this address does not take that method; GET /openapi.json says which"
     return Json({"error": said.get(error.status_code, error.detail)}, error.status_code, error.headers)
 

@@ -19,7 +19,7 @@ from weft.serve.limits import Refusal
 
 Stopped = Callable[[], bool]
 STUCK_SECONDS = 10.0
-"""A batch that goes on so long after the last of its deadlines is stuck."""
+"""A batch still running so long after the last of its deadlines is stuck."""
 
 Work = Callable[[list[Any], Stopped], Sequence[Any]]
 """Items and whether to give up give an answer for each item; a step is all it may do after that."""

@@ -206,7 +206,7 @@ def _stops(value: Any, limits: Limits) -> tuple[str, ...]:
         return ()
     stops = limits.texts(value, "stop")
     if len(stops) > 4 or not all(stops):
-        raise Refusal(400, "stop: at most 4 texts, none of them empty, are needed")
+        raise Refusal(400, "stop: expected at most 4 texts, none of them empty")
     return tuple(stops)
 
 

@@ -50,13 +50,15 @@ def edits_of(run: Served, given: dict[str, Any]) -> Edits:
     cells = cells_of(run) if drop else []
     for number, unit in drop:
         if not 0 <= number < len(cells):
-            raise Refusal(400, f"drop: layer {number} came, this run has {len(cells)}, counted from 0")
+            raise Refusal(400, f"drop: expected a layer from 0 to {len(cells) - 1}, got {number}")
         size = cells[number]["size"]
         if not 0 <= unit < size:
-            raise Refusal(400, f"drop: unit {unit} came, {cells[number]['name']} has units 0 to {size - 1}")
+            raise Refusal(
+                400, f"drop: expected a unit of {cells[number]['name']} from 0 to {size - 1}, got {unit}"
+            )
     for step, word in looks:
         if not 1 <= step <= STEPS or word < 0:
-            raise Refusal(400, f"looks: a step from 1 to {STEPS} and a word from 0 are needed")
+            raise Refusal(400, f"looks: expected a step from 1 to {STEPS} and a word of at least 0")
     return Edits(tuple(drop), tuple(looks))
 
 
@@ -87,7 +89,7 @@ def moved(model: Generator, edits: Edits, words: Sequence[Word], size: int) -> G
     looks: dict[int, Tensor] = {}
     for step, number in edits.looks:
         if number >= len(words):
-            raise Refusal(400, f"looks: word {number} came, the text has {len(words)}, counted from 0")
+            raise Refusal(400, f"looks: expected a word from 0 to {len(words) - 1}, got {number}")
         weights = looks.setdefault(step, torch.zeros(size))
         weights[list(words[number].positions)] = 1.0
     return steered(model, {step: one / one.sum() for step, one in looks.items()}) if looks else model
@@ -97,9 +99,9 @@ def _pairs(value: Any, name: str) -> list[tuple[int, int]]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise Refusal(400, f"{name}: a list of pairs of numbers is needed, {kind_of(value)} came")
+        raise Refusal(400, f"{name}: expected a list of pairs of numbers, got {kind_of(value)}")
     if len(value) > MOST:
-        raise Refusal(400, f"{name}: {len(value)} changes came, at most {MOST} are made at once")
+        raise Refusal(400, f"{name}: expected at most {MOST} changes at once, got {len(value)}")
     for pair in value:
         if (
             not isinstance(pair, list)
@@ -107,5 +109,5 @@ def _pairs(value: Any, name: str) -> list[tuple[int, int]]:
             or not all(isinstance(one, int) and not isinstance(one, bool) for one in pair)
             or any(abs(one) > 10**9 for one in pair)
         ):
-            raise Refusal(400, f"{name}: pairs of whole numbers are needed, such as [[0, 17]]")
+            raise Refusal(400, f"{name}: expected pairs of whole numbers such as [[0, 17]]")
     return [(pair[0], pair[1]) for pair in value]

@@ -43,11 +43,11 @@ def limited(given: Any, task: str, limits: Limits) -> list[bytes]:
     items = given if isinstance(given, list) else [given]
     wanted = "wav files" if task == "speech" else "pictures (PNG, JPEG, GIF, BMP, WebP)"
     if not items or len(items) > ITEMS:
-        raise Refusal(400, f"inputs: {len(items)} files came, 1 to {ITEMS} are answered at once")
+        raise Refusal(400, f"inputs: expected 1 to {ITEMS} files, got {len(items)}")
     found = []
     for item in items:
         if not isinstance(item, str):
-            raise Refusal(400, f"inputs: {wanted} as base64 are needed, {kind_of(item)} came")
+            raise Refusal(400, f"inputs: expected {wanted} as base64, got {kind_of(item)}")
         if len(item) > limits.body_bytes:
             raise Refusal(
                 413, f"inputs: a file is larger than {limits.body_bytes:,} bytes; send a smaller one"
@@ -55,9 +55,9 @@ def limited(given: Any, task: str, limits: Limits) -> list[bytes]:
         try:
             data = base64.b64decode(item.rpartition(",")[2], validate=True)
         except (binascii.Error, ValueError):
-            raise Refusal(400, f"inputs: what came is no base64; {wanted} are needed so") from None
+            raise Refusal(400, f"inputs: expected {wanted} as base64, got other text") from None
         if (_ending(data) == ".wav") != (task == "speech") or not _ending(data):
-            raise Refusal(400, f"inputs: a file of another kind came; {wanted} are read")
+            raise Refusal(400, f"inputs: expected {wanted}, got another kind of file")
         found.append(data)
     return found
 
@@ -74,7 +74,11 @@ def kept(data: bytes) -> Iterator[Path]:
         path.write_bytes(data)
         try:
             if path.suffix != ".wav" and measured(path) > PIXELS:
-                raise Refusal(400, f"inputs: a picture of more than {PIXELS:,} pixels came; scale it down")
+                raise Refusal(
+                    400,
+                    f"inputs: expected a picture of at most {PIXELS:,} pixels, got a larger one; "
+                    "scale it down",
+                )
             yield path
         except DataError as error:
             raise Refusal(400, f"inputs: {str(error).replace(str(path), 'the file')}") from None

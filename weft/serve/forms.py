@@ -75,15 +75,15 @@ async def _body(request: Request, limits: Limits) -> bytes:
     comes = int(declared[:18]) if declared.isdigit() else 0
     waits = request.headers.get("expect", "").lower() == "100-continue"  # to be told to send
     body = bytearray()
-    came, whole = 0, False
+    received, whole = 0, False
     try:
         async with asyncio.timeout(LINGER_SECONDS if comes > most else None) as patience:
             parts = request.stream()
             while not whole and comes <= (most if waits else LINGER * most):
                 part = await anext(parts, b"")
                 whole = not part
-                came += len(part)
-                comes = max(comes, came)
+                received += len(part)
+                comes = max(comes, received)
                 if comes <= most:
                     body += part
                 elif patience.when() is None:

@@ -38,7 +38,7 @@ def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
         raise Refusal(400, f"inputs: a run of the kind {run.kind} reads no file; send a text")
     files = limited(sent, run.kind, limits) if sent else []
     if len(files) > 1:
-        raise Refusal(400, f"inputs: {len(files)} files came, one is looked into at a time")
+        raise Refusal(400, f"inputs: expected one file, got {len(files)}")
     wanted = _asked(run, text, given.get("target"))
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:

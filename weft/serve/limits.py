@@ -13,7 +13,7 @@ class Refusal(Exception):
 
     Args:
         status: of HTTP.
-        sentence: what came, what was needed.
+        sentence: what was expected and what was found.
         retry_after: seconds after which it may be worth another try; 0 where it never is.
         closes: whether the connection ends with it, since not all that comes was read.
     """
@@ -61,11 +61,9 @@ class Limits:
             Refusal: it is none, or longer than allowed.
         """
         if not isinstance(value, str):
-            raise Refusal(400, f"{name}: a text is needed, {kind_of(value)} came")
+            raise Refusal(400, f"{name}: expected text, got {kind_of(value)}")
         if len(value) > self.characters:
-            raise Refusal(
-                400, f"{name}: {len(value):,} characters came, at most {self.characters:,} are answered"
-            )
+            raise Refusal(400, f"{name}: expected at most {self.characters:,} characters, got {len(value):,}")
         for place, character in enumerate(value):
             if "\ud800" <= character <= "\udfff":
                 raise Refusal(
@@ -83,16 +81,14 @@ class Limits:
         """
         found = value if isinstance(value, list) else [value]
         if not found:
-            raise Refusal(400, f"{name}: an empty list came, at least one text is needed")
+            raise Refusal(400, f"{name}: expected at least one text, got an empty list")
         if len(found) > self.items:
-            raise Refusal(
-                400, f"{name}: {len(found):,} texts came, at most {self.items} are answered at once"
-            )
+            raise Refusal(400, f"{name}: expected at most {self.items} texts, got {len(found):,}")
         texts = [self.text(one, name) for one in found]
         if sum(map(len, texts)) > self.characters:
             raise Refusal(
                 400,
-                f"{name}: {sum(map(len, texts)):,} characters came, at most {self.characters:,} are answered",
+                f"{name}: expected at most {self.characters:,} characters, got {sum(map(len, texts)):,}",
             )
         return texts
 
@@ -115,9 +111,9 @@ def whole(given: Mapping[str, Any], name: str, default: int, least: int, most: i
     if isinstance(value, str) and value.strip().lstrip("-").isascii() and value.strip().lstrip("-").isdigit():
         value = int(value[:30])
     if isinstance(value, bool) or not isinstance(value, int):
-        raise Refusal(400, f"{name}: a whole number is needed, {kind_of(value)} came")
+        raise Refusal(400, f"{name}: expected a whole number, got {kind_of(value)}")
     if not least <= value <= most:
-        raise Refusal(400, f"{name}: a number from {least} to {most} is needed")
+        raise Refusal(400, f"{name}: expected a number from {least} to {most}, got {value}")
     return value
 
 
@@ -131,7 +127,7 @@ def real(given: Mapping[str, Any], name: str, default: float, least: float, most
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refusal(400, f"{name}: a number is needed, {kind_of(value)} came")
+        raise Refusal(400, f"{name}: expected a number, got {kind_of(value)}")
     if not least <= value <= most:  # not a number is refused here too
-        raise Refusal(400, f"{name}: a number from {least:g} to {most:g} is needed")
+        raise Refusal(400, f"{name}: expected a number from {least:g} to {most:g}, got {value:g}")
     return float(value)

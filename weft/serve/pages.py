@@ -64,7 +64,7 @@ class Pages:
         given = await fields(request, self.limits)
         run = find(self.runs, given.get("run"), () if given.get("run") else PREDICTED)
         if "inputs" not in given:
-            raise Refusal(400, "inputs: a text, numbers, a file as base64, or a list of them is needed")
+            raise Refusal(400, "inputs: expected a text, numbers, a file as base64, or a list of them")
         _answering(run)
         items = inputs_of(run, given["inputs"], self.limits)
         edits = edits_of(run, given)
@@ -132,7 +132,7 @@ class Pages:
     def _checked(self, run: Served, given: dict[str, Any]) -> dict[str, Any]:
         text = self.limits.text(given.get("text"), "text")
         if not text.strip() and run.kind != "language":
-            raise Refusal(400, "text: it is empty, there is nothing to answer; type some words")
+            raise Refusal(400, "text: expected some words, got an empty text")
         targets = sorted({target for _, target in run.directions()})
         target = given.get("target") or (targets[0] if targets else "")
         if targets and target not in targets:

@@ -68,14 +68,14 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
         return limited(given, run.kind, limits)
     texts = limits.texts(given, "inputs")
     if any(not text.strip() for text in texts):
-        raise Refusal(400, "inputs: an empty text came, there is nothing to answer; send some words")
+        raise Refusal(400, "inputs: expected some words, got an empty text")
     return texts
 
 
 def _series(given: Any, limits: Limits) -> list[list[float] | str]:
     rows = given if isinstance(given, list) and given and isinstance(given[0], list | str) else [given]
     if len(rows) > limits.items:
-        raise Refusal(400, f"inputs: {len(rows)} series came, at most {limits.items} are answered at once")
+        raise Refusal(400, f"inputs: expected at most {limits.items} series, got {len(rows)}")
     for row in rows:
         if isinstance(row, str) and row.strip():
             if len(row) > limits.body_bytes:
@@ -83,14 +83,14 @@ def _series(given: Any, limits: Limits) -> list[list[float] | str]:
             continue
         if not isinstance(row, list) or not row:
             raise Refusal(
-                400, f"inputs: a list of numbers is needed, or the text of a CSV table; {kind_of(row)} came"
+                400, f"inputs: expected a list of numbers or the text of a CSV table, got {kind_of(row)}"
             )
         if len(row) > limits.characters:
-            raise Refusal(400, f"inputs: {len(row):,} numbers came, at most {limits.characters:,} are read")
+            raise Refusal(400, f"inputs: expected at most {limits.characters:,} numbers, got {len(row):,}")
         if not all(
             isinstance(one, int | float) and not isinstance(one, bool) and abs(one) < LARGEST for one in row
         ):
-            raise Refusal(400, "inputs: numbers of a size below 1e30 are needed in every place")
+            raise Refusal(400, "inputs: expected finite numbers below 1e30 only")
     return [row if isinstance(row, str) else [float(one) for one in row] for row in rows]
 
 
@@ -155,7 +155,7 @@ def _near(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[A
         words = text.split()
         if len(words) not in (1, 3):
             raise Refusal(
-                400, f"inputs: {len(words)} words came, one is needed, or three such as man king woman"
+                400, f"inputs: expected one word, or three such as man king woman, got {len(words)}"
             )
         near = vectors.nearest(words[0], NEAREST) if len(words) == 1 else vectors.analogy(*words, NEAREST)
         answers.append([{"word": one.word, "cosine": one.similarity} for one in near])
@@ -173,9 +173,7 @@ def _in_context(run: Served, texts: list[str], limits: Limits, edits: Edits) -> 
             continue
         found = comparer.vectors(text)
         if len(found.words) > WORDS:
-            raise Refusal(
-                400, f"inputs: {len(found.words)} words came, at most {WORDS} of a text are answered"
-            )
+            raise Refusal(400, f"inputs: expected at most {WORDS} words, got {len(found.words)}")
         answers.append({"words": found.words, "vectors": np.round(found.layers[-1], 5).tolist()})
     return answers
 
@@ -225,11 +223,11 @@ def _forecasts(run: Served, items: Sequence[list[float] | str], limits: Limits, 
         table = received(item.encode("utf-8", "replace"), run.opened.task.data, "inputs")
         asked += len(table.series) * len(table.columns)
         if asked > limits.items:
-            raise Refusal(400, f"inputs: {asked} series came, at most {limits.items} are answered at once")
+            raise Refusal(400, f"inputs: expected at most {limits.items} series, got {asked}")
         if any(not np.isfinite(one.values).any(0).all() for one in table.series):
-            raise Refusal(400, "inputs: a series without any number came; leave it out")
+            raise Refusal(400, "inputs: expected numbers in every series, got one without any")
         if any(np.nanmax(np.abs(one.values)) >= LARGEST for one in table.series):
-            raise Refusal(400, "inputs: numbers of a size below 1e30 are needed in every place")
+            raise Refusal(400, "inputs: expected finite numbers below 1e30 only")
         banded = predictor.model.has_quantiles
         text = "\n".join(answer.text for answer in predictor.rows(table, quantiles=banded))
         found.append([_row(row) for row in csv.DictReader(io.StringIO(text))])
@@ -240,7 +238,7 @@ def _row(row: dict[str, str]) -> dict[str, Any]:
     found = {name: cell if name in ("unique_id", "ds") else float(cell) for name, cell in row.items()}
     if not all(isinstance(value, str) or math.isfinite(value) for value in found.values()):
         raise Refusal(
-            400, f"inputs: the forecast of {found['unique_id']!r} is no number; look at its last values"
+            400, f"inputs: the forecast of {found['unique_id']!r} is not a number; check its last values"
         )
     return found
 

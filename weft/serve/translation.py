@@ -64,10 +64,10 @@ class Translation:
         source = given.get("source", AUTO)
         for name, value in (("source", source), ("target", target)):
             if not isinstance(value, str) or not value:
-                raise Refusal(400, f"{name}: a language code is needed; GET /languages lists them")
+                raise Refusal(400, f"{name}: expected a language code; GET /languages lists them")
         form = given.get("format", "text")
         if form not in ("text", "html"):
-            raise Refusal(400, "format: text or html is needed")
+            raise Refusal(400, "format: expected text or html")
         more = whole(given, "alternatives", 0, 0, self.limits.beam - 1)
         detected = self._detected(" ".join(texts)) if source == AUTO else []
         run = self._run(detected[0]["language"] if detected else str(source), str(target))
@@ -88,9 +88,7 @@ class Translation:
             html.unescape(part) if marked else part for row in parts for part in row[::2] if part.strip()
         ]
         if len(lines) > self.limits.items:
-            raise Refusal(
-                400, f"q: {len(lines)} lines came, at most {self.limits.items} are answered at once"
-            )
+            raise Refusal(400, f"q: expected at most {self.limits.items} lines, got {len(lines)}")
         decoding = run.opened.task.decoding
         if more:
             decoding = decoding.asked({"nbest": more + 1})

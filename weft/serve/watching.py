@@ -109,7 +109,7 @@ def _translate(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped)
     found = translator(run, given["target"], plain, model=model).beside(given["text"])
     source = found.source.encode(given["text"])
     if not source:
-        raise Refusal(400, "text: there is nothing in it that the model can read; send some words")
+        raise Refusal(400, "text: expected words that the model can read, got none")
     if edits.looks:
         words = found.source.words(source, given["text"])
         model = moved(model, edits, words, len(source))

@@ -15,10 +15,10 @@ from torch.overrides import TorchFunctionMode
 from weft.errors import CheckpointError, ConfigError, WeftError
 
 SPARE = 2**26
-"""Numbers that building may make room for beside the weights: tables of positions, copies."""
+"""Numbers that building may allocate beside the weights: tables of positions, copies."""
 
 TIMES = 4
-"""Numbers that building may make room for, for each number of the weights."""
+"""Numbers that building may allocate for each number of the weights."""
 
 _MAKERS = {
     getattr(torch, name) for name in ("empty", "zeros", "ones", "rand", "randn", "full", "eye", "arange")

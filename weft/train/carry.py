@@ -27,7 +27,8 @@ def check(task: Any, settings: Settings) -> None:
         return
     if settings.accumulate > 1:
         raise ConfigError(
-            f"training.accumulate: {settings.accumulate} came, but each batch begins with the state of "
+            f"training.accumulate: expected 1, got {settings.accumulate}: each batch begins with "
+            "the state of "
             "the one before, so there is one batch an update; set it to 1 and raise data.rows instead"
         )
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
@@ -37,12 +38,12 @@ def check(task: Any, settings: Settings) -> None:
         )
     if not settings.objective.plain:
         raise ConfigError(
-            f"training.objective: {type(settings.objective).__name__} came, but a carried state goes with "
-            "the likelihood alone; leave it out or set data.batches: lines"
+            f"training.objective: cannot use {type(settings.objective).__name__}: a carried state allows "
+            "likelihood training only; leave it out or set data.batches: lines"
         )
     if not always_true(settings.feeding):
         raise ConfigError(
-            "training.feeding: a probability below 1 came, but a carried state reads the true text only; "
+            "training.feeding: expected a probability of 1: a carried state reads the true text only; "
             "leave it out or set data.batches: lines"
         )
 

@@ -85,10 +85,10 @@ class Checkpoints:
                 files.write_directory(path, contents)
         except OSError as error:
             left = [update for update in self.updates() if update != snapshot.update]
-            older = f"the checkpoint of update {left[-1]} is kept" if left else "there is no older one"
+            older = f"the checkpoint of update {left[-1]} is kept" if left else "no older one exists"
             raise CheckpointError(
                 f"{path}: could not be saved ({error.strerror or error}) and {older}; "
-                "make room and run the same command again"
+                "free some space and run the same command again"
             ) from error
 
     def load(self, update: int) -> Saved:
@@ -235,7 +235,7 @@ class Checkpoints:
         except OSError as error:
             raise CheckpointError(
                 f"{self.run / name}: could not be written ({error.strerror or error}) and is as it was; "
-                "make room and run the same command again"
+                "free some space and run the same command again"
             ) from error
 
 

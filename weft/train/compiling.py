@@ -34,7 +34,7 @@ def check(device: torch.device) -> None:
         # What was compiled before would serve without one, for as long as nothing new comes.
         if shutil.which(command[0]) is None:
             raise ConfigError(
-                f"training.compile: true came, but the C++ compiler {command[0]} is not here; install g++, "
+                f"training.compile: cannot find the C++ compiler {command[0]}; install g++, "
                 "name another with CXX, or set training.compile: false"
             )
     # Two sizes that happen to be equal once are not equal for ever.
@@ -46,7 +46,7 @@ def check(device: torch.device) -> None:
     except Exception as error:
         said = (str(error).strip() or repr(error)).splitlines()[0][:120]
         raise ConfigError(
-            f"training.compile: true came, but torch cannot compile here ({said}); install g++ and Python's "
+            f"training.compile: torch cannot compile here ({said}); install g++ and Python's "
             "headers (Triton for a GPU), or set training.compile: false"
         ) from error
     if x.grad is None or not torch.allclose(x.grad, 2 * torch.cos(2 * x.detach())):

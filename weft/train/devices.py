@@ -26,12 +26,12 @@ def choose(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise ConfigError(f"training.device: {name!r} came, auto, cpu or cuda is needed") from None
+        raise ConfigError(f"training.device: expected auto, cpu or cuda, got {name!r}") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("training.device: cuda came, but torch sees no GPU here; set it to auto or cpu")
+        raise ConfigError("training.device: torch sees no GPU for cuda; set it to auto or cpu")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigError(
-            f"training.device: {name} came, but torch sees {torch.cuda.device_count()} GPUs, from cuda:0 on"
+            f"training.device: no such GPU {name}; torch sees {torch.cuda.device_count()}, from cuda:0"
         )
     return device
 

@@ -58,7 +58,7 @@ class Interrupts:
         """A block that a signal cuts, one that came before it included.
 
         Raises:
-            Interrupted: a signal came.
+            Interrupted: a signal arrived.
         """
         self._cut = not self._together
         try:
@@ -73,7 +73,7 @@ class Interrupts:
         """A block of one process of several that a signal cuts: it must tell the others.
 
         Raises:
-            Interrupted: a signal came.
+            Interrupted: a signal arrived.
         """
         before, self._cut = self._cut, True
         try:

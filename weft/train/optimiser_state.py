@@ -89,7 +89,7 @@ def _problem(key: str, value: Any, parameter: Tensor) -> str:
     if key in _LIKE_PARAMETER and isinstance(value, Tensor) and value.shape != parameter.shape:
         return f"{key} is {list(value.shape)}, not {list(parameter.shape)}"
     if key in _LIKE_PARAMETER and not isinstance(value, Tensor) and value is not None:
-        return f"{key} is no tensor"
+        return f"{key} is not a tensor"
     if key == "step" and isinstance(value, Tensor) and value.numel() != 1:
         return f"{key} is {list(value.shape)}, not one number"
     return ""

@@ -113,7 +113,7 @@ def groups(plan: Plan, position: Position, size: int) -> Iterator[Group]:
         batches = plan.epoch(epoch)
         if not len(batches):
             raise DataError(
-                "the training data: no example is left, at least one is needed; see `weft data check`"
+                "the training data: expected at least one example, got none; see `weft data check`"
             )
         while index < len(batches):
             stop = min(index + size, len(batches))

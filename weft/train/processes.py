@@ -126,7 +126,7 @@ class Processes:
         if self.count > 1 and isinstance(error, RuntimeError) and lost:
             raise Lost(
                 f"process {self.rank} of {self.count}: another one has ended "
-                f"({str(error).splitlines()[0][:120]}); the same command goes on from the newest checkpoint"
+                f"({str(error).splitlines()[0][:120]}); the same command resumes from the newest checkpoint"
             ) from error
 
     @property

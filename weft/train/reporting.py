@@ -175,7 +175,8 @@ class MetricsFile(Report):
 
     def _trouble(self, error: OSError) -> CheckpointError:
         return CheckpointError(
-            f"{self._path}: could not be written ({error.strerror}); make room and run the same command again"
+            f"{self._path}: could not be written ({error.strerror}); free some space and run the "
+            "same command again"
         )
 
 

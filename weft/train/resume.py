@@ -54,7 +54,8 @@ def resume(
         then = getattr(saved.state.about, key)
         if then != now:
             raise CheckpointError(
-                f"{place}: was trained with {key} {then}, now {now} came; set it back or use another --run"
+                f"{place}: expected {key} {then}, as it was trained, got {now}; set it back or "
+                "use another --run"
             )
     # The kernels of before, so that sums are taken in the same order; a forced one stays forced.
     if warning := kernels.restore(saved.state.about):
@@ -105,8 +106,9 @@ def _fill(
     if (own is None) != (saved.objective is None):
         with_, now = ("with", "without") if own is None else ("without", "with")
         raise CheckpointError(
-            f"{place}: was trained {with_} an objective that learns for itself, now one {now} came; set "
-            "training.objective back, or begin another --run from this one with training.start"
+            f"{place}: was trained {with_} an objective that learns for itself, but the recipe "
+            f"has one {now}; set "
+            "training.objective back, or start another --run from this one with training.start"
         )
     sharding.restore(model, saved.weights, place)
     if own is not None and saved.objective is not None:

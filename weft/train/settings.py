@@ -113,29 +113,27 @@ class Settings:
             value, hint = getattr(self, one.name), hints[one.name]
             choices = get_args(hint) if get_origin(hint) is Literal else ()
             if choices and value not in choices:
-                raise ConfigError(
-                    f"training.{one.name}: {value!r} came, one of {', '.join(choices)} is needed"
-                )
+                raise ConfigError(f"training.{one.name}: expected one of {', '.join(choices)}, got {value!r}")
             if isinstance(value, int | float) and not value >= 0:
-                raise ConfigError(f"training.{one.name}: {value} came, at least 0 is needed")
+                raise ConfigError(f"training.{one.name}: expected at least 0, got {value}")
         if not self.objective.plain and not always_true(self.feeding):
             raise ConfigError(
-                "training.feeding: a probability below 1 came, but training.objective: "
+                "training.feeding: expected a probability of 1: training.objective: "
                 f"{type(self.objective).__name__} feeds words in its own way; leave out one of them"
             )
         if not self.objective.plain and self.sharding == "full":
             raise ConfigError(
-                f"training.sharding: full came, but training.objective: {type(self.objective).__name__} "
+                f"training.sharding: cannot use full: training.objective: {type(self.objective).__name__} "
                 "needs whole parameters; set sharding: none"
             )
         if self.compile and self.sharding == "full":
             raise ConfigError(
-                "training.compile: true came with training.sharding: full, which were never tried together; "
+                "training.compile: true cannot be combined with training.sharding: full, which is untested; "
                 "set one of them back"
             )
         for name in ("accumulate", "save_every", "keep_best", "log_every"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"training.{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"training.{name}: expected at least 1, got {getattr(self, name)}")
         ends = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes", "patience")
         if not any(getattr(self, name) for name in ends):
             raise ConfigError(f"training: expected an end, got none; set one of {', '.join(ends)}")

@@ -39,7 +39,7 @@ def shard(model: nn.Module, device: torch.device, count: int, feeding: Feeding) 
     units = [module for module in model.modules() if getattr(module, "calls", ())]
     if units and not feeding.parallel and not always_true(feeding):
         raise ConfigError(
-            "training.sharding: full came with words that are fed step by step; set "
+            "training.sharding: full cannot feed words step by step; set "
             "training.feeding.parallel: true or sharding: none"
         )
     from torch.distributed.device_mesh import init_device_mesh

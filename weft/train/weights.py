@@ -84,7 +84,7 @@ def unpack(data: bytes) -> dict[str, Tensor]:
                 raise ValueError(f"its ties name {name} as another name of {kept}, which does not fit")
         return {**tensors, **{name: tensors[kept] for name, kept in about.ties.items()}}
     except safetensors.SafetensorError as error:
-        raise ValueError(f"it is no safetensors file of Weft: {error}") from error
+        raise ValueError(f"not a safetensors file of Weft: {error}") from error
 
 
 def _checksum(data: bytes) -> int:

@@ -21,9 +21,9 @@ BAD = (
     b"good,negative",
 )
 WANT = [
-    "3: 3 columns, need 2; mend or remove the line",
+    "3: expected 2 columns, got 3; correct or remove the line",
     "4: the text is empty; remove the line",
-    "5: 3 columns, need 2; mend or remove the line",
+    "5: expected 2 columns, got 3; correct or remove the line",
     "6: the label is empty; give one or remove the line",
     "8: not UTF-8 (byte 0xe9, the 4. of the line); convert the file",
 ]
@@ -37,7 +37,7 @@ def test_every_line_of_a_table_is_looked_at(tmp_path: Path, ending: str, cell: b
     shown = [
         str(one).removeprefix(f"{file}:").partition(", probably")[0] for one in report.findings if one.line
     ]
-    quotes = ["7: ',' expected after '\"'; quote the cell or mend the line"] if ending == "csv" else []
+    quotes = ["7: ',' expected after '\"'; quote the cell or correct the line"] if ending == "csv" else []
     assert sorted(shown) == sorted([*WANT, *quotes])
     counts = {"columns": 2 + len(quotes), "nothing": 1, "unlabelled": 1, "bytes": 1}
     assert {kind: count for kind, count in report.counts.items() if kind != "label"} == counts
@@ -50,7 +50,7 @@ def test_training_is_told_of_the_first_bad_line(tmp_path: Path) -> None:
     file.write_bytes(b"".join(line + b"\n" for line in BAD))
     texts = iter(LabelledText(file))
     assert next(texts).text == "fine"
-    with pytest.raises(DataError, match=r"train\.csv:3: 3 columns, need 2; mend or remove the line"):
+    with pytest.raises(DataError, match=r"train\.csv:3: .*got 3"):
         next(texts)
 
 
@@ -83,7 +83,7 @@ def test_columns_of_other_names_are_named(tmp_path: Path) -> None:
     answer = weft("data", "check", table, "--text", "review", "--label", "stars")
     assert answer.code == 0 and "6 texts" in answer.out and answer.out.count("the same text as") == 4
     missing = weft("data", "check", table, "--text", "review")
-    assert "r.csv:1: no column is called 'label'" in missing.out and "with --text and --label" in missing.out
+    assert "r.csv:1: expected a column 'label'" in missing.out and "with --text and --label" in missing.out
     said = refused(weft("data", "check", table, "--label", "stars", "--task", "language"))
     assert "--label:" in said and "got files for language" in said
     recipe = tmp_path / "r.yaml"

@@ -122,7 +122,7 @@ def test_a_file_s_wrong_line_is_named() -> None:
     answers = task.answers(model, io.BytesIO(b"abc\nabx\n"), {})
     assert len(next(answers).text) == 3
     answer = next(answers)
-    assert not answer.text and "standard input:2: 'abx' came" in answer.wrong
+    assert not answer.text and "standard input:2: expected 3 letters from a to h" in answer.wrong
 
 
 def test_files_cannot_be_evaluated() -> None:
@@ -134,11 +134,11 @@ def test_files_cannot_be_evaluated() -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"length": 1}, "length: 1 came, adding needs at least 2"),
-        ({"problem": "sorting"}, "'sorting' came, adding or copying is needed"),
-        ({"shortest": 300}, "shortest: 300 came, 0 or a length from 2 to 200"),
-        ({"batch_rows": 0}, "batch_rows: 0 came, at least 1"),
-        ({"seed": -1}, "seed: -1 came"),
+        ({"length": 1}, "length: .*got 1"),
+        ({"problem": "sorting"}, "got 'sorting'"),
+        ({"shortest": 300}, "shortest: .*got 300"),
+        ({"batch_rows": 0}, "batch_rows: .*got 0"),
+        ({"seed": -1}, "seed: .*got -1"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(wrong: dict[str, Any], sentence: str) -> None:

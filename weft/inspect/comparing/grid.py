@@ -40,7 +40,7 @@ def variants(grids: Sequence[str]) -> list[Variant]:
         values = split(text)
         if not equals or not all(key.count(".") for key in keys.split("+")) or not all(values):
             raise ConfigError(
-                f"--grid {grid}: a key of the recipe and its values are needed, such as "
+                f"--grid {grid}: expected a key of the recipe and its values, such as "
                 "model.encoder.cell=elman,lstm"
             )
         if len(set(values)) < len(values):

@@ -45,7 +45,7 @@ class ForecastView(View):
             series("forecast", ahead, look.best, colour=0),
         ]
         if look.came is not None:
-            lines.append(series("what came", ahead, look.came, dashed=True, colour=-1))
+            lines.append(series("actual", ahead, look.came, dashed=True, colour=-1))
         bands = []
         if look.quantiles is not None:
             for outer in range(len(look.levels) // 2):

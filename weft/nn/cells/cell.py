@@ -38,7 +38,7 @@ class Cell(nn.Module, ABC):
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__()
         if in_size < 1 or size < 1:
-            raise ConfigError(f"a cell of {in_size} inputs and size {size} came, both must be 1 or more")
+            raise ConfigError(f"expected a cell with at least 1 input and size 1, got {in_size} and {size}")
         self.in_size = in_size
         self.size = size
 

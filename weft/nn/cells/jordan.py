@@ -51,7 +51,7 @@ class Jordan(Cell):
         check_choice("activation", activation, Activation)
         check_choice("output", output, Output)
         if hidden < 1:
-            raise ConfigError(f"hidden: {hidden} came, 1 or more is needed")
+            raise ConfigError(f"hidden: expected at least 1, got {hidden}")
         self.activation = activation
         self.output = output
         self.weight_x, self.bias = input_weights(in_size, hidden, gates=pieces(activation))

@@ -48,7 +48,7 @@ class Projected(Cell):
     ) -> None:
         super().__init__(in_size, size)
         if inner <= size:
-            raise ConfigError(f"inner: {inner} came, more than the projected size {size} is needed")
+            raise ConfigError(f"inner: expected more than the projected size {size}, got {inner}")
         self.cell = cell(in_size, inner)
         if not isinstance(getattr(self.cell, "weight_h", None), nn.Parameter):
             name = type(self.cell).__name__

@@ -51,7 +51,7 @@ class Variational(Cell):
         super().__init__(in_size, size)
         for name, share in (("rate", rate), ("input_rate", input_rate)):
             if not 0.0 <= share < 1.0:
-                raise ConfigError(f"{name}: {share} came, a share from 0 to below 1 is needed")
+                raise ConfigError(f"{name}: expected a share from 0 to below 1, got {share}")
         self.cell = cell(in_size, size)
         if not self.cell.multiplies:
             raise ConfigError(

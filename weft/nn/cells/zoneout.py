@@ -41,7 +41,7 @@ class Zoneout(Cell):
     ) -> None:
         super().__init__(in_size, size)
         if not 0.0 <= rate < 1.0:
-            raise ConfigError(f"rate: {rate} came, a share from 0 to below 1 is needed")
+            raise ConfigError(f"rate: expected a share from 0 to below 1, got {rate}")
         self.cell = cell(in_size, size)
         self.multiplies = self.cell.multiplies
         self.rate = rate

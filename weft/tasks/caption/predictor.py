@@ -79,8 +79,8 @@ class Captioner:
         """
         found = read(path, self.size)
         if found.shape != self.shape:
-            came, need = (" x ".join(map(str, shape)) for shape in (found.shape, self.shape))
-            raise DataError(f"{path}: {came} came, the model was trained on {need}; scale it to that")
+            size, need = (" x ".join(map(str, shape)) for shape in (found.shape, self.shape))
+            raise DataError(f"{path}: expected {need}, as the model was trained on, got {size}; rescale it")
         return found
 
     def captions(self, pixels: np.ndarray) -> Iterator[list[Caption]]:
@@ -117,7 +117,7 @@ class Captioner:
             layers = seen["cross_attention"]
             weights = layers[max(0, len(layers) - 2)].mean(1)
         else:
-            raise ConfigError("this model has no attention, so there is nothing to lay over a picture")
+            raise ConfigError("this model has no attention to show over a picture")
         return weights[0, : len(tokens)].float().cpu().numpy().reshape(len(tokens), *self.front.grid)
 
 

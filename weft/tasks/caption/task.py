@@ -114,8 +114,8 @@ class Caption(Task):
         shape, other = self._train.pixels.shape[1:], self._valid.pixels.shape[1:]
         if shape != other:
             raise DataError(
-                f"{self.data.describe('valid')}: pictures of {other} came, those of training are {shape}; "
-                "scale all: data.size: 32, say"
+                f"{self.data.describe('valid')}: expected pictures of {shape}, as in training, got {other}; "
+                "rescale them all, for example with data.size: 32"
             )
         if not (run / "tokenizer.json").exists():
             write_shape(run, shape)
@@ -239,8 +239,8 @@ class Caption(Task):
         found = self.data.load(split) if data is None else self.data.read(self.data.at(data))
         if found.pixels.shape[1:] != self.shape:
             raise DataError(
-                f"{data or split}: pictures of {found.pixels.shape[1:]} came, the model was trained on "
-                f"{self.shape}; scale them to that"
+                f"{data or split}: expected pictures of {self.shape}, as the model was trained on, "
+                f"got {found.pixels.shape[1:]}; rescale them"
             )
         if "score" in options:
             return score_file(

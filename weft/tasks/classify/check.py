@@ -79,7 +79,7 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
                     Finding(str(path), number, kind, f"the same text as {before}{other}: {read[:50]!r}")
                 )
             if "\ufffd" in read:
-                what = "U+FFFD, a character that an earlier conversion lost; mend or remove the line"
+                what = "U+FFFD, a character that an earlier conversion lost; correct or remove the line"
                 found.add(Finding(str(path), number, "damaged", what))
         lines[str(path)] = rows
         if path == first:

@@ -90,9 +90,7 @@ def recipe(
         length = len(one.text.split())
         words, longest = words + length, max(longest, length)
     if len(counts) < 2:
-        raise DataError(
-            f"{train}: {len(counts)} class was found, two or more are needed; see weft data check"
-        )
+        raise DataError(f"{train}: expected at least 2 classes, got {len(counts)}; see weft data check")
     total = counts.total()
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
     shown += ", ..." if len(counts) > 6 else ""

@@ -48,10 +48,10 @@ class Embedding:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+            raise ConfigError(f"size: expected at least 1, got {self.size}")
         _share("dropout", self.dropout)
         if self.fixed and self.vectors is None:
-            raise ConfigError("fixed: true came without vectors, and a drawn table is no good; give vectors")
+            raise ConfigError("fixed: expected vectors with true, as a random table cannot stay fixed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,14 +87,14 @@ class Bag:
     def __post_init__(self) -> None:
         for name, least in (("ngrams", 1), ("size", 0), ("letters_size", 0), ("min_count", 1)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.letters is not None and not 2 <= self.letters[0] <= self.letters[1]:
             raise ConfigError(
-                f"letters: {list(self.letters)} came; give the shortest run, of 2 letters or more, and the "
-                "longest, such as [2, 5]"
+                "letters: expected the shortest (at least 2) and the longest run of letters, such as [2, 5], "
+                f"got {list(self.letters)}"
             )
         if not self.alpha > 0:
-            raise ConfigError(f"alpha: {self.alpha} came, a number above 0 is needed")
+            raise ConfigError(f"alpha: expected a number above 0, got {self.alpha}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,9 @@ class LabelModel:
         _share("dropout", self.dropout)
         _share("smoothing", self.smoothing)
         if self.bag is not None and self.embedding.contextual is not None:
-            raise ConfigError("embedding.contextual: came with a bag, which reads no vectors; leave one out")
+            raise ConfigError(
+                "embedding.contextual: cannot be combined with a bag, which reads no vectors; leave one out"
+            )
 
     def build(self, num_items: int, num_classes: int, contextual: Context | None = None) -> Predictor:
         """A new model.
@@ -165,4 +167,4 @@ class _Dropped(Pool):
 
 def _share(name: str, value: float) -> None:
     if not 0 <= value < 1:
-        raise ConfigError(f"{name}: {value} came, a share from 0 to below 1 is needed")
+        raise ConfigError(f"{name}: expected a share from 0 to below 1, got {value}")

@@ -77,7 +77,7 @@ class Classifier:
     def predict(self, text: str) -> str:
         """The class of one text."""
         if not isinstance(text, str):
-            raise TypeError(f"one text is needed, {type(text).__name__} came; for many: classify(texts)")
+            raise TypeError(f"expected one text, got {type(text).__name__}; for many use classify(texts)")
         return next(self.classify([text])).label
 
     def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[Decided]:

@@ -267,7 +267,7 @@ class Classify(Task):
         """
         found = list(self.data.texts(split) if data is None else self.data.at(data))
         if not found:
-            raise DataError(f"{data}: there is no text in it; give at least one")
+            raise DataError(f"{data}: expected at least one text, got none")
         train = None
         with suppress(DataError):
             texts = list(self.data.texts("train"))

@@ -101,8 +101,9 @@ class Draw(Task):
         train, self._valid = self._pictures(self.data.load("train")), self._pictures(self.data.load("valid"))
         if train.pixels.shape[1:] != self._valid.pixels.shape[1:]:
             raise DataError(
-                f"{self.data.describe('valid')}: pictures of {self._valid.pixels.shape[1:]} came, those of "
-                f"training are {train.pixels.shape[1:]}; scale all: data.size: 24, say"
+                f"{self.data.describe('valid')}: expected pictures of {train.pixels.shape[1:]}, "
+                "as in training, "
+                f"got {self._valid.pixels.shape[1:]}; rescale them all, for example with data.size: 24"
             )
         if not (run / "tokenizer.json").exists():
             progress("learning the palette", 0, None)
@@ -196,8 +197,8 @@ class Draw(Task):
         found = self._pictures(self.data.load(split) if data is None else self.data.read(self.data.at(data)))
         if found.pixels.shape[1:] != self.shape:
             raise DataError(
-                f"{data or split}: pictures of {found.pixels.shape[1:]} came, the model draws {self.shape}; "
-                "scale them to that"
+                f"{data or split}: expected pictures of {self.shape}, as the model draws them, "
+                f"got {found.pixels.shape[1:]}; rescale them"
             )
         train = None
         with suppress(DataError):
@@ -212,5 +213,5 @@ class Draw(Task):
 
     def _pictures(self, found: Captions) -> Captions:
         if found.pixels.dtype != np.uint8:
-            raise DataError(f"{found.names[0]}: features came, pictures are needed; they are what is drawn")
+            raise DataError(f"{found.names[0]}: expected pictures to draw, got features")
         return found

@@ -56,8 +56,8 @@ class Tiles:
         height, width = pictures.shape[1:3]
         if pictures.ndim != 4 or height % tile or width % tile:
             raise DataError(
-                f"pictures of {' x '.join(map(str, pictures.shape[1:]))} came, tiles of {tile} x {tile} "
-                "pixels do not fill them; set data.size to a multiple of data.tile"
+                f"expected pictures that tiles of {tile} x {tile} pixels fill, "
+                f"got {' x '.join(map(str, pictures.shape[1:]))}; set data.size to a multiple of data.tile"
             )
         cut = _cut(pictures, tile).reshape(-1, tile * tile * 3)
         found, times = np.unique(cut, axis=0, return_counts=True)

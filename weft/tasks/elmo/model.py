@@ -36,9 +36,9 @@ class ElmoModel:
     def __post_init__(self) -> None:
         for name in ("size", "num_layers", "letter_size", "spelled"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: {self.dropout} came, a share from 0 to below 1 is needed")
+            raise ConfigError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
 
     def build(self, num_words: int, num_letters: int) -> BothWays:
         """A new model."""

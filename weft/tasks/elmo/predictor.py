@@ -42,7 +42,7 @@ class Comparer:
         """
         words = words_of(self.data, text)
         if not words:
-            raise DataError("there is no word in the sentence, only white space; give a text")
+            raise DataError("expected a sentence with words, got only white space")
         spelled, mask = self.lexicon.spell([words])
         device = self.model.ends.device
         with torch.no_grad():
@@ -82,7 +82,5 @@ class Comparer:
         """word TAB sentence TAB sentence to the cosines of each layer."""
         cells = line.split("\t")
         if len(cells) != 3:
-            raise DataError(
-                f"{len(cells)} column{'s' * (len(cells) > 1)} came, need 3 (word TAB sentence TAB sentence)"
-            )
+            raise DataError(f"expected 3 columns (word TAB sentence TAB sentence), got {len(cells)}")
         return "\t".join([cells[0], *(f"{cosine:.4f}" for cosine in self.compare(*cells))])

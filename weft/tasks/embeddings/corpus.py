@@ -57,8 +57,8 @@ class WordList:
         kept = sorted(((-count, word) for word, count in counts.items() if count >= min_count))
         if len(kept) < 2:
             raise DataError(
-                f"{len(counts):,} different words came, and {len(kept)} of them at least {min_count} times; "
-                "give more text, or lower data.min_count"
+                f"expected at least 2 words that occur {min_count} times, got {len(kept)} "
+                f"of {len(counts):,} different words; give more text, or lower data.min_count"
             )
         return cls([word for _, word in kept], [-count for count, _ in kept])
 

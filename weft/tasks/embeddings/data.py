@@ -55,12 +55,12 @@ class WordsData:
     def __post_init__(self) -> None:
         for name in ("min_count", "window", "rows"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.length < 2:
-            raise ConfigError(f"length: {self.length} came, at least 2 is needed")
+            raise ConfigError(f"length: expected at least 2, got {self.length}")
         if not 0 <= self.subsample < 1:
             raise ConfigError(
-                f"subsample: {self.subsample} came, a number from 0 to below 1 is needed, such as 0.001"
+                f"subsample: expected a number from 0 to below 1 such as 0.001, got {self.subsample}"
             )
         if (self.corpus is None) == (self.train is None):
             raise ConfigError(

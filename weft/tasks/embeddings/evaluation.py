@@ -84,7 +84,9 @@ def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> Words
 def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, Any]:
     kept = [pair for pair in pairs if _has(vectors, pair.first) and _has(vectors, pair.second)]
     if len(kept) < 2:
-        raise DataError(f"{len(kept)} of {len(pairs)} pairs have vectors for both words; two are needed")
+        raise DataError(
+            f"expected at least 2 pairs with vectors for both words, got {len(kept)} of {len(pairs)}"
+        )
     ours = np.array([vectors.similarity(pair.first, pair.second) for pair in kept])
     gold = np.array([pair.score for pair in kept])
     low, high = interval(ours, gold)

@@ -38,13 +38,13 @@ class WordsModel:
     def __post_init__(self) -> None:
         for name, least in (("size", 1), ("negatives", 1), ("shortest", 2), ("buckets", 1)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.longest < self.shortest:
-            raise ConfigError(f"longest: {self.longest} came, at least shortest ({self.shortest}) is needed")
+            raise ConfigError(f"longest: expected at least shortest ({self.shortest}), got {self.longest}")
         if self.objective == "glove" and self.subwords:
             raise ConfigError("subwords: glove counts whole words; set subwords: false, or another objective")
         if self.most <= 0 or self.alpha < 0:
-            raise ConfigError(f"most: {self.most} and alpha: {self.alpha} came, positive numbers are needed")
+            raise ConfigError(f"most: expected most and alpha above 0, got {self.most} and {self.alpha}")
 
     def build(self, words: Sequence[str]) -> Neighbours | Glove:
         """A new model for these words."""

@@ -159,12 +159,12 @@ class Embeddings(Task):
         """
         vectors, count = self.predictor(model), options.get("nbest", NEAREST)
         if count < 1:
-            raise ConfigError(f"--nbest {count}: at least 1 is needed")
+            raise ConfigError(f"--nbest: expected at least 1, got {count}")
         for number, line in enumerate(read_lines(source), 1):
             words = line.split()
             try:
                 if len(words) not in (1, 3):
-                    raise DataError(f"{len(words)} words came, one is needed, or three (man king woman)")
+                    raise DataError(f"expected one word, or three (man king woman), got {len(words)}")
                 near = (
                     vectors.nearest(words[0], count)
                     if len(words) == 1

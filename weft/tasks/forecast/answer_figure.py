@@ -68,7 +68,7 @@ def draw(look: predictor.Look) -> Figure:
             )
     axes.plot(look.times, look.best, color=BARS[0], linewidth=1.8, label="forecast")
     if look.came is not None:
-        axes.plot(look.times, look.came, color=INK, linewidth=1, linestyle=":", label="what came")
+        axes.plot(look.times, look.came, color=INK, linewidth=1, linestyle=":", label="actual")
     axes.axvline(look.past_times[-1], color=FAINT, linewidth=0.8, linestyle=":")
     axes.set_title(look.name, color=INK, fontsize=11, parse_math=False)
     axes.grid(color=GRID, linewidth=0.6)

@@ -69,12 +69,12 @@ class SeriesData:
         if (self.file is None) == (self.generated is None):
             raise ConfigError("give either file (your series) or generated: waves, and only one of them")
         if self.generated is not None and self.generated not in GENERATED:
-            raise ConfigError(f"generated: {self.generated!r} came, there is {', '.join(GENERATED)}")
+            raise ConfigError(f"generated: expected one of {', '.join(GENERATED)}, got {self.generated!r}")
         for name in ("lookback", "horizon", "batch_rows"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if len(self.split) != 3:
-            raise ConfigError(f"split: {list(self.split)} came, three parts are needed")
+            raise ConfigError(f"split: expected three parts, got {list(self.split)}")
         if self.resample is not None and self.frequency is None:
             raise ConfigError(
                 f"resample: {self.resample} needs the periods to gather into, such as frequency: D"
@@ -124,7 +124,7 @@ class SeriesData:
         channels = self.inputs == "all"
         if channels and (table.long or len(table.columns) < 2):
             raise ConfigError(
-                f"inputs: all came, and {self.name} has no other columns; give a wide table, or inputs: own"
+                f"inputs: expected own, got all, but {self.name} has no other columns; give a wide table"
             )
         return Windows(
             table,

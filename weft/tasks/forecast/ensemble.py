@@ -72,7 +72,7 @@ def see_that_it_joins(
     """
     if other_data.horizon != data.horizon:
         raise ConfigError(
-            f"it forecasts {other_data.horizon} steps, this run {data.horizon}; the same horizon is needed"
+            f"expected a horizon of {data.horizon} steps, as in this run, got {other_data.horizon}"
         )
     if other_data.lookback > data.lookback:
         raise ConfigError(

@@ -32,7 +32,7 @@ def figure(evaluation: ForecastEvaluation, name: str) -> Figure:
     # from the last value of the past on, so that no line has a gap
     ahead = np.concatenate([one.past_times[-1:], one.times])
     came, said = (np.concatenate([one.past[-1:], each]) for each in (one.came, one.best))
-    below.plot(ahead, came, color=INK, linewidth=1, linestyle=":", label="what came")
+    below.plot(ahead, came, color=INK, linewidth=1, linestyle=":", label="actual")
     below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
     if one.quantiles is not None:
         low, high = (np.concatenate([one.past[-1:], one.quantiles[:, at]]) for at in (0, -1))

@@ -30,7 +30,7 @@ def inspected(
     if text is not None and not text.strip():
         raise DataError("the text is empty; a forecaster is given a file of series, or nothing")
     if text is not None and (len(text) > 1000 or not Path(text).is_file()):
-        raise DataError(f"{text[:60]}: there is no such file; a forecaster is given a file of series")
+        raise DataError(f"{text[:60]}: no such file; give a file of series")
     task, device = task, next(model.parameters()).device
     table = task.data.table(None if text is None else Path(text))
     windows = task.data.windows(table)

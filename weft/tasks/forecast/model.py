@@ -184,6 +184,6 @@ class ForecastModel:
         forecaster = self.forecaster(lookback, horizon, known_size, num_series, seen_size)
         head = self.head(forecaster.size)
         if not isinstance(head, RealHead):
-            raise ConfigError("head: point, normal, student or quantile is needed, a forecast is a number")
+            raise ConfigError("head: expected point, normal, student or quantile for a forecast")
         base = (lookback, horizon) if self.base == "linear" else None
         return Forecast(forecaster, head, normalise=self.normalise, base=base)

@@ -39,7 +39,7 @@ class Horizon:
 
     def __post_init__(self) -> None:
         if not self.levels or not all(0 < one < 1 for one in self.levels):
-            raise ConfigError(f"levels: {list(self.levels)} came, numbers between 0 and 1 are needed")
+            raise ConfigError(f"levels: expected numbers between 0 and 1, got {list(self.levels)}")
 
 
 class Look(NamedTuple):
@@ -232,7 +232,7 @@ class SeriesForecaster:
         if len(series.times) < self.data.lookback:
             called = f"series {name!r}" if name else "the series"
             raise DataError(
-                f"{called}: {len(series.times)} rows came, the model reads {self.data.lookback}; give a "
+                f"{called}: expected at least {self.data.lookback} rows, got {len(series.times)}; give a "
                 "longer past"
             )
 
@@ -295,6 +295,5 @@ def check_columns(table: Table, about: dict[str, Any]) -> None:
     names = beside[: len(beside) - len(table.past)] or list(table.columns)
     if list(names) != list(table.columns):
         raise DataError(
-            f"the columns {', '.join(table.columns)} came, the model reads {', '.join(names)}; give a table "
-            "with these, in this order"
+            f"expected the columns {', '.join(names)} in this order, got {', '.join(table.columns)}"
         )

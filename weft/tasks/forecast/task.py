@@ -108,7 +108,7 @@ class ForecastTask(Task):
         except (ConfigError, ShapeError) as error:
             raise ConfigError(f"model: {error}") from error
         if self.data.file is not None and not (self.data.folder / self.data.file).exists():
-            raise DataError(f"{self.data.folder / self.data.file}: there is no such file; see data.file")
+            raise DataError(f"{self.data.folder / self.data.file}: no such file; check data.file")
 
     def prepare(self, run: Path, progress: Progress) -> None:
         """Read the series; their names and scales are kept in the run."""
@@ -195,7 +195,9 @@ class ForecastTask(Task):
             try:
                 windows = self.data.windows(self.data.table(), scales_of(self.about_series))
             except DataError as error:
-                raise DataError(f"decoding.conformal: the run's validation data is needed; {error}") from None
+                raise DataError(
+                    f"decoding.conformal: cannot read the run's validation data: {error}"
+                ) from None
             self._calibrated = Calibrated(together, windows)
         return self._calibrated
 

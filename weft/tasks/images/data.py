@@ -67,9 +67,9 @@ class ClassData:
     def __post_init__(self) -> None:
         for name in ("examples", "valid_examples", "test_examples", "batch_rows"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.seed < 0:
-            raise ConfigError(f"seed: {self.seed} came, at least 0 is needed")
+            raise ConfigError(f"seed: expected at least 0, got {self.seed}")
         if self.hold_out < 2:
             raise ConfigError(f"hold_out: expected at least 2, got {self.hold_out}")
         if self.split_seed is not None and self.split_seed < 0:
@@ -77,7 +77,7 @@ class ClassData:
         for name, least in (("size", 12 if self.generated else 1), ("frames", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise ConfigError(f"{name}: {value} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {value}")
         if (self.generated is None) == (self.train is None):
             raise ConfigError(
                 "give either generated (shapes or moving) or train (your files), only one of them"

@@ -48,8 +48,8 @@ class Seer:
         """
         found = self._read(path)
         if found.shape != self.shape:
-            came, need = (" x ".join(map(str, shape)) for shape in (found.shape, self.shape))
-            raise DataError(f"{path}: {came} came, the model was trained on {need}; scale it to that")
+            size, need = (" x ".join(map(str, shape)) for shape in (found.shape, self.shape))
+            raise DataError(f"{path}: expected {need}, as the model was trained on, got {size}; rescale it")
         return found
 
     def probs(self, pixels: np.ndarray) -> np.ndarray:

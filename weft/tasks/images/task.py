@@ -95,8 +95,8 @@ class Images(Task):
         shape, other = self._train.pixels.shape[1:], self._valid.pixels.shape[1:]
         if shape != other:
             raise DataError(
-                f"{self.data.describe('valid')}: {other} came, those of training are {shape}; "
-                "scale all: data.size: 32, say"
+                f"{self.data.describe('valid')}: expected {shape}, as in training, got {other}; "
+                "rescale them all, for example with data.size: 32"
             )
         names = sorted(set(self._train.labels))
         self.data.check_classes("train", self._train.labels)
@@ -179,8 +179,8 @@ class Images(Task):
         found = self.data.load(split) if data is None else self.data.read(read_folders(data))
         if found.pixels.shape[1:] != self.shape:
             raise DataError(
-                f"{data or split}: {found.pixels.shape[1:]} came, the model was trained on {self.shape}; "
-                "scale them to that"
+                f"{data or split}: expected {self.shape}, as the model was trained on, "
+                f"got {found.pixels.shape[1:]}; rescale them"
             )
         usual = None
         with suppress(DataError):

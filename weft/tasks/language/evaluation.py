@@ -147,7 +147,8 @@ def evaluate(
             mixture = Likelihood(name, logp)
     elif decoding.mixture:
         raise DataError(
-            f"{data.train}: the training text is needed for a mixture, to count n-grams in; put it back, "
+            f"{data.train}: a mixture counts the n-grams of the training text, which is missing; "
+            "put it back, "
             "or leave mixture out"
         )
     settings = data.vocabulary

@@ -112,7 +112,9 @@ def recipe(
         if path is not None:
             look(PlainText(path))
     if valid is None and seen.lines < 10:
-        raise DataError(f"{train}: {seen.lines} lines came and no --valid; give a longer text, or both")
+        raise DataError(
+            f"{train}: {seen.lines} lines are too few without --valid; give a longer text, or both"
+        )
     kind = kind or seen.kind
     size = f", size: {seen.pieces}" if kind == "bpe" else ""
     held = (

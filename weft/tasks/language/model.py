@@ -34,9 +34,9 @@ class Embedding:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+            raise ConfigError(f"size: expected at least 1, got {self.size}")
         if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: {self.dropout} came, a share from 0 to below 1 is needed")
+            raise ConfigError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class ProseModel:
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
-            raise ConfigError(f"smoothing: {self.smoothing} came, a share from 0 to below 1 is needed")
+            raise ConfigError(f"smoothing: expected a share from 0 to below 1, got {self.smoothing}")
 
     def build(self, size: int, weights: Tensor | None = None) -> Generator:
         """A new model.

@@ -89,7 +89,7 @@ class Writer:
     def predict(self, text: str) -> str:
         """The text and what comes after it."""
         if not isinstance(text, str):
-            raise TypeError(f"one text is needed, {type(text).__name__} came; for many: write(lines)")
+            raise TypeError(f"expected one text, got {type(text).__name__}; for many use write(lines)")
         return next(self.write([text]))[0].text
 
     def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written]]:

@@ -151,9 +151,9 @@ class MaskedModel:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+            raise ConfigError(f"size: expected at least 1, got {self.size}")
         if not 0 < self.share < 1:
-            raise ConfigError(f"share: {self.share} came, a share between 0 and 1 is needed, such as 0.15")
+            raise ConfigError(f"share: expected a share between 0 and 1 such as 0.15, got {self.share}")
 
     def build(self, size: int) -> Masked:
         """A new model for so many pieces; input and output share one table (BERT)."""

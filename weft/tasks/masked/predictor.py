@@ -37,7 +37,7 @@ class Filler:
         """
         parts = text.split(MASK)
         if len(parts) < 2:
-            raise DataError(f"there is no {MASK} in {text[:40]!r}; write it where a word is missing")
+            raise DataError(f"expected {MASK} where a word is missing, got {text[:40]!r}")
         size = len(self.vocabulary)
         tokens = [SOS]
         for number, part in enumerate(parts):

@@ -145,7 +145,7 @@ class MaskedTask(Task):
         """Each line with its gaps filled; with --nbest N or --scores, the likeliest pieces of each gap."""
         filler, count = self.predictor(model), options.get("nbest", 1)
         if count < 1:
-            raise ConfigError(f"--nbest {count}: at least 1 is needed")
+            raise ConfigError(f"--nbest: expected at least 1, got {count}")
         for number, line in enumerate(read_lines(source), 1):
             try:
                 filled = filler.fill(line, count)

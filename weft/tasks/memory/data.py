@@ -46,17 +46,17 @@ class MemoryData:
     def __post_init__(self) -> None:
         least = 2 if self.problem == "adding" else 1
         if self.problem not in get_args(Problem):
-            raise ConfigError(f"problem: {self.problem!r} came, adding or copying is needed")
+            raise ConfigError(f"problem: expected adding or copying, got {self.problem!r}")
         for name in ("symbols", "examples", "valid", "test", "batch_rows"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.seed < 0:
-            raise ConfigError(f"seed: {self.seed} came, at least 0 is needed")
+            raise ConfigError(f"seed: expected at least 0, got {self.seed}")
         if self.length < least:
-            raise ConfigError(f"length: {self.length} came, {self.problem} needs at least {least}")
+            raise ConfigError(f"length: expected at least {least} for {self.problem}, got {self.length}")
         if self.shortest and not least <= self.shortest <= self.length:
             raise ConfigError(
-                f"shortest: {self.shortest} came, 0 or a length from {least} to {self.length} is needed"
+                f"shortest: expected 0 or a length from {least} to {self.length}, got {self.shortest}"
             )
 
     def batch(self, split: str, numbers: np.ndarray) -> LabelBatch:

@@ -35,7 +35,7 @@ class MemoryModel:
 
     def __post_init__(self) -> None:
         if self.embedding < 0:
-            raise ConfigError(f"embedding: {self.embedding} came, at least 0 is needed")
+            raise ConfigError(f"embedding: expected at least 0, got {self.embedding}")
 
     def build(self, problem: Problem) -> Predictor:
         """A new model."""

@@ -64,16 +64,16 @@ class Rememberer:
             values = [np.nan]
         if sum(marks) != 2 or not all(0 <= value <= 1 for value in values):
             raise DataError(
-                f"{' '.join(words)[:60]!r} came, numbers from 0 to 1 are needed, two of them marked with a "
-                "star, such as: 0.3 0.7* 0.1 0.9*"
+                "expected numbers from 0 to 1, two of them marked with a star, such as 0.3 0.7* 0.1 0.9*, "
+                f"got {' '.join(words)[:60]!r}"
             )
         return torch.tensor([list(zip(values, map(float, marks), strict=True))])
 
     def _letters(self, word: str) -> Tensor:
         if len(word) != self.data.symbols or not set(word) <= set(LETTERS):
             raise DataError(
-                f"{word[:60]!r} came, {self.data.symbols} letters from a to h are needed, such as: "
-                f"{(LETTERS * self.data.symbols)[: self.data.symbols]}"
+                f"expected {self.data.symbols} letters from a to h, such as "
+                f"{(LETTERS * self.data.symbols)[: self.data.symbols]}, got {word[:60]!r}"
             )
         said = [LETTERS.index(letter) for letter in word]
         return torch.tensor([[*said, *[BLANK] * (self.data.length - 1), GO, *[BLANK] * len(said)]])

@@ -54,23 +54,23 @@ class ManyData:
 
     def __post_init__(self) -> None:
         if not self.pairs:
-            raise ConfigError("pairs: an empty list came, at least one direction such as en-de is needed")
+            raise ConfigError("pairs: expected at least one direction such as en-de, got an empty list")
         every = [*self.pairs, *self.zero_shot]
         for pair in every:
             if pair.count("-") != 1 or not all(pair.split("-")):
-                raise ConfigError(f"pairs: {pair!r} came, a direction such as en-de is needed")
+                raise ConfigError(f"pairs: expected a direction such as en-de, got {pair!r}")
             if every.count(pair) > 1:
                 raise ConfigError(f"pairs: {pair} stands there twice; leave one out (zero_shot counts too)")
         targets = {pair.split("-")[1] for pair in self.pairs}
         for pair in self.zero_shot:
             if pair.split("-")[1] not in targets:
-                raise ConfigError(f"zero_shot: {pair} came, and no trained pair is written in that language")
+                raise ConfigError(f"zero_shot: no trained pair is written in the target language of {pair}")
         if self.temperature < 1:
-            raise ConfigError(f"temperature: {self.temperature:g} came, at least 1 is needed")
+            raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         if self.prompt is not None and "{text}" not in self.prompt:
             raise ConfigError("prompt: {text} is missing; it stands where the source goes")
         if not self.vocabulary.shared:
-            raise ConfigError("vocabulary: shared: false came; all languages have one vocabulary here")
+            raise ConfigError("vocabulary: expected shared: true, as all languages have one vocabulary here")
         for pair in every:
             self.of(pair)
 

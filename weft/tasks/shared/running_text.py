@@ -80,7 +80,7 @@ class ProseData:
     def __post_init__(self) -> None:
         for name in ("length", "rows"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if (self.corpus is None) == (self.train is None):
             raise ConfigError(
                 "give either corpus (an embedded one) or train (your file), and only one of them"
@@ -88,11 +88,11 @@ class ProseData:
         if (self.corpus is None) != (self.language is None):
             raise ConfigError("language: belongs to corpus; give both, such as libreoffice-help and en")
         if not 0 <= self.valid_share < 1:
-            raise ConfigError(f"valid_share: {self.valid_share} came, a share from 0 to below 1 is needed")
+            raise ConfigError(f"valid_share: expected a share from 0 to below 1, got {self.valid_share}")
         given = (self.corpus is not None) + (self.valid is not None) + (self.valid_share > 0)
         if given != 1:
             raise ConfigError(
-                "valid: a validation text is needed, and one only: a file (valid), the last part of train "
+                "valid: expected exactly one validation text: a file (valid), the last part of train "
                 "(valid_share: 0.1), or that of a corpus"
             )
 

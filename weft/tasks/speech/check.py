@@ -44,18 +44,18 @@ def check_recordings(files: Sequence[Path]) -> Report:
             if row.strip():
                 findings += _row(file, number, row.split("\t"), seen)
         if not any(row.strip() for row in rows):
-            findings.append(Finding(str(file), 0, "nothing", "there is no recording in it"))
+            findings.append(Finding(str(file), 0, "nothing", "expected recordings, got none"))
     return Report(findings, dict(Counter(one.kind for one in findings)), lines, WORDS, "recordings")
 
 
 def _row(file: Path, number: int, columns: list[str], seen: dict[Path, str]) -> list[Finding]:
     if len(columns) != 2:
-        what = f"{len(columns)} column{'s' if len(columns) > 1 else ''}, need 2 (FILE TAB TRANSCRIPT)"
+        what = f"expected 2 columns (FILE TAB TRANSCRIPT), got {len(columns)}"
         return [Finding(str(file), number, "columns", what)]
     found = []
     path = file.parent / columns[0].strip()
     if not columns[1].strip():
-        what = f"there is no transcript of {columns[0]}; write what is said, or leave it out"
+        what = f"no transcript of {columns[0]}; write what is said, or remove the line"
         found.append(Finding(str(file), number, "unspoken", what))
     first = seen.setdefault(path.resolve(), f"{file}:{number}")
     if first != f"{file}:{number}":

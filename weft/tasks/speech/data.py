@@ -39,12 +39,9 @@ class FrameSettings:
     def __post_init__(self) -> None:
         for name, least in (("rate", 1000), ("bins", 1)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if not 0 < self.hop <= self.window < 1:
-            raise ConfigError(
-                f"hop: {self.hop} came with a window of {self.window}; seconds are needed, the hop no longer "
-                "than the window"
-            )
+            raise ConfigError(f"hop: expected seconds, at most the window of {self.window}, got {self.hop}")
         mel_filters(self.rate, 2 ** math.ceil(math.log2(self.window * self.rate)), self.bins)
 
     def of(self, sound: Sound, speed: float = 1.0) -> np.ndarray:
@@ -102,12 +99,12 @@ class SpeechData:
     def __post_init__(self) -> None:
         for name, least in (("batch_frames", 1), ("batch_rows", 0), ("validate_rows", 0)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if not self.max_seconds > 0:
-            raise ConfigError(f"max_seconds: {self.max_seconds} came, more than 0 is needed")
+            raise ConfigError(f"max_seconds: expected a number above 0, got {self.max_seconds}")
         if not self.speeds or not all(0.5 <= speed <= 2 for speed in self.speeds):
             raise ConfigError(
-                f"speeds: {list(self.speeds)} came, numbers from 0.5 to 2 are needed, such as [0.9, 1, 1.1]"
+                f"speeds: expected numbers from 0.5 to 2, such as [0.9, 1, 1.1], got {list(self.speeds)}"
             )
 
     def has(self, split: Split) -> bool:
@@ -129,7 +126,7 @@ class SpeechData:
             )
         path = self.folder / name
         if not path.is_file():
-            raise DataError(f"{path}: there is no such file; see data.{split}")
+            raise DataError(f"{path}: no such file; check data.{split}")
         return path
 
     def recordings(

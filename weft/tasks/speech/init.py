@@ -51,7 +51,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
         longest = max(longest, sound.seconds)
         rates.add(sound.rate)
     if not count:
-        raise DataError(f"{train}: there is no recording in it; give lines FILE TAB TRANSCRIPT")
+        raise DataError(f"{train}: expected lines FILE TAB TRANSCRIPT, got none")
     rate = min(16000, max(rates))
     tested = (
         f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"

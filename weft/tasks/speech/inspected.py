@@ -30,7 +30,7 @@ def inspected(
     if text is None:
         path = next(iter(read_spoken(task.data.path("valid")))).file
     elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
-        raise DataError(f"{text[:60]}: there is no such file; a model of speech is given a wav file")
+        raise DataError(f"{text[:60]}: no such file; give a wav file")
     else:
         path = Path(text)
     return of(transcriber, transcriber.sound.of(read_wav(path)), path.name)

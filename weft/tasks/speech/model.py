@@ -34,7 +34,7 @@ class FrontSettings:
     def __post_init__(self) -> None:
         for name, least in (("size", 1), ("masks", 0), ("longest", 0), ("widest", 0)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class SpeechModel:
     def __post_init__(self) -> None:
         for name in ("dropout", "smoothing"):
             if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, a share from 0 to below 1 is needed")
+                raise ConfigError(f"{name}: expected a share from 0 to below 1, got {getattr(self, name)}")
 
     def build(self, bins: int, num_tokens: int) -> Generator:
         """A new model for frames of so many bands and a vocabulary of so many tokens."""

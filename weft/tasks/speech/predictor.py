@@ -122,9 +122,7 @@ class Transcriber:
                 1
             )  # Garg et al. 2019: the last but one aligns best
         else:
-            raise ConfigError(
-                "this model has no attention, so there is no alignment to show; leave out --plot"
-            )
+            raise ConfigError("this model has no attention, so it has no alignment to show; leave out --plot")
         return Heard(
             frames.astype(np.float32),
             weights[0, : len(tokens) + 1].float().cpu().numpy(),

@@ -99,8 +99,8 @@ def _look(
         if wide and (line.startswith("#") or len(cells) != WIDTH or not cells[0].isdigit()):
             continue
         if not wide and (len(cells) != 2 or not cells[0].strip() or not cells[1].strip()):
-            came = f"{sum(bool(cell.strip()) for cell in cells)} of word TAB tag"
-            yield Finding(name, number, "unlabelled", f"{came} came, both are needed; mend the line")
+            found = f"{sum(bool(cell.strip()) for cell in cells)} of the two"
+            yield Finding(name, number, "unlabelled", f"expected word TAB tag, got {found}; correct the line")
             continue
         words.append(cells[1] if wide else cells[0])
         places = COLUMNS.items() if wide else [("tag", 1)]

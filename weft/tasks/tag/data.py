@@ -46,7 +46,7 @@ class TagData:
     def __post_init__(self) -> None:
         for name, least in (("min_count", 1), ("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         check_parts(
             folds=0,
             fold=0,
@@ -95,11 +95,11 @@ class TagData:
             if not sentence.forms:
                 continue
             if sentence.tags is None:
-                raise DataError(f"{path}:{sentence.first}: words without tags came, word TAB tag is needed")
+                raise DataError(f"{path}:{sentence.first}: expected word TAB tag, got words without tags")
             empty = False
             yield sentence
         if empty:
-            raise DataError(f"{path}: there is no sentence in it; give at least one")
+            raise DataError(f"{path}: expected at least one sentence, got none")
 
     def describe(self, split: Split) -> str:
         """For signatures, such as "dev.conllu upos"."""

@@ -46,11 +46,11 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
     tags: set[str] = set()
     for one in read_sentences(train, column=column):
         if one.forms and one.tags is None:
-            raise DataError(f"{train}:{one.first}: words without tags came, word TAB tag is needed")
+            raise DataError(f"{train}:{one.first}: expected word TAB tag, got words without tags")
         sentences, words = sentences + bool(one.forms), words + len(one.forms)
         tags.update(one.tags or [])
     if not words or tags == {"_"}:
-        raise DataError(f"{train}: there is no tag in it (column {column}); give tagged sentences")
+        raise DataError(f"{train}: expected tags in column {column}, got none; give tagged sentences")
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:

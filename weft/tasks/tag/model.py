@@ -45,14 +45,12 @@ class Spelling:
 
     def __post_init__(self) -> None:
         if not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout: {self.dropout} came, a share from 0 to below 1 is needed")
+            raise ConfigError(f"dropout: expected a share from 0 to below 1, got {self.dropout}")
         for name, least in (("size", 0), ("letter_size", 1), ("spelled", 2), ("replaced", 0)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.size == 0 and self.characters == "none":
-            raise ConfigError(
-                "size: 0 came and characters: none, so there is nothing to read; give one of them"
-            )
+            raise ConfigError("size: expected at least 1 without characters, got 0; give one of them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,9 +71,9 @@ class TagModel:
 
     def __post_init__(self) -> None:
         if not 0 <= self.smoothing < 1:
-            raise ConfigError(f"smoothing: {self.smoothing} came, a share from 0 to below 1 is needed")
+            raise ConfigError(f"smoothing: expected a share from 0 to below 1, got {self.smoothing}")
         if self.crf and self.smoothing:
-            raise ConfigError(f"smoothing: {self.smoothing} came, and a CRF has none; set smoothing: 0")
+            raise ConfigError(f"smoothing: expected 0 with a CRF, got {self.smoothing}")
 
     def build(
         self, num_words: int, num_letters: int, num_tags: int, contextual: Context | None = None

@@ -52,7 +52,8 @@ def check_fits(feeding: Feeding, model: Any) -> None:
         )
     if feeding.parallel and "parallel" not in known:
         raise ConfigError(
-            "training.feeding.parallel: true came, and this model writes no tokens in parallel; leave it out"
+            "training.feeding.parallel: expected false, this model cannot feed tokens in "
+            "parallel; leave it out"
         )
 
 
@@ -64,7 +65,7 @@ def check_probability(name: str, **probabilities: float) -> None:
     """
     for key, value in probabilities.items():
         if not 0 <= value <= 1:
-            raise ConfigError(f"{name}: {key} is {value}, a probability from 0 to 1 is needed")
+            raise ConfigError(f"{name}: expected {key} to be a probability from 0 to 1, got {value}")
 
 
 def check_positive(name: str, **numbers: float) -> None:
@@ -75,4 +76,4 @@ def check_positive(name: str, **numbers: float) -> None:
     """
     for key, value in numbers.items():
         if not value > 0:
-            raise ConfigError(f"{name}: {key} is {value}, more than 0 is needed")
+            raise ConfigError(f"{name}: expected {key} to be more than 0, got {value}")

@@ -28,7 +28,7 @@ class InverseSigmoid(Feeding):
     def __post_init__(self) -> None:
         check_probability("inverse_sigmoid", floor=self.floor)
         if not self.k >= 1:
-            raise ConfigError(f"inverse_sigmoid: k is {self.k}, at least 1 is needed")
+            raise ConfigError(f"inverse_sigmoid: expected k of at least 1, got {self.k}")
 
     def probability(self, update: int, epoch: int) -> float:
         """From k / (k + 1) to `floor`."""

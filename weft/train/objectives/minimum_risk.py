@@ -66,21 +66,21 @@ class MinimumRisk(Objective):
     def __post_init__(self) -> None:
         for name, least in {"candidates": 1, "likelihood": 0, "max_ratio": 0, "max_extra": 1}.items():
             if not getattr(self, name) >= least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.candidates + self.reference < 2:
             raise ConfigError(
-                "candidates: 1 came, and the risk of one candidate has no gradient; give 2 or more"
+                "candidates: expected at least 2, got 1; the risk of one candidate has no gradient"
             )
         if not self.sharpness > 0:
-            raise ConfigError(f"sharpness: {self.sharpness} came, a number above 0 is needed")
+            raise ConfigError(f"sharpness: expected a number above 0, got {self.sharpness}")
 
     def build(self, task: Any, model: nn.Module) -> Criterion:
         """See Objective.build."""
         vocabulary = task.writes()
         if vocabulary is None or not isinstance(model, Generator) or not isinstance(model.head, Categorical):
             raise ConfigError(
-                "training.objective: minimum_risk came, and this task writes no text for a source, or its "
-                "model copies words; leave it out"
+                "training.objective: minimum_risk needs a task that writes text for a source, with a model "
+                "that does not copy words; leave it out"
             )
         return Risk(self, model, vocabulary)
 

@@ -56,12 +56,12 @@ class ProfessorForcing(Objective):
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+            raise ConfigError(f"size: expected at least 1, got {self.size}")
         if not self.strength >= 0:
-            raise ConfigError(f"strength: {self.strength} came, at least 0 is needed")
+            raise ConfigError(f"strength: expected at least 0, got {self.strength}")
         for name in ("fools_above", "learns_below"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, a share from 0 to 1 is needed")
+                raise ConfigError(f"{name}: expected a share from 0 to 1, got {getattr(self, name)}")
 
     def build(self, task: Any, model: nn.Module) -> Criterion:
         """See Objective.build."""
@@ -72,8 +72,8 @@ class ProfessorForcing(Objective):
             or model.decoder.copies
         ):
             raise ConfigError(
-                "training.objective: professor_forcing came, and this model writes no tokens of a target "
-                "alone; leave it out"
+                "training.objective: professor_forcing needs a model that writes the tokens of a target; "
+                "leave it out"
             )
         like = next(model.parameters())
         own = Discriminator(model.decoder.size, self.size).to(like.device, like.dtype)

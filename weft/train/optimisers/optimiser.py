@@ -80,4 +80,4 @@ def check_settings(name: str, **numbers: float) -> None:
     """
     for key, number in numbers.items():
         if not number >= 0:
-            raise ConfigError(f"{name}: {key} is {number}, at least 0 is needed")
+            raise ConfigError(f"{name}: expected {key} of at least 0, got {number}")

@@ -26,7 +26,7 @@ class Noam(Schedule):
     def __post_init__(self) -> None:
         check_warmup("noam", self.warmup, 1)
         if self.width < 1:
-            raise ConfigError(f"noam: width is {self.width}, the width of the model is needed")
+            raise ConfigError(f"noam: expected the width of the model, got {self.width}")
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """The learning rate that `lr` multiplies."""

@@ -26,9 +26,9 @@ class Plateau(Schedule):
     def __post_init__(self) -> None:
         check_warmup("plateau", self.warmup)
         if not 0 < self.decay < 1:
-            raise ConfigError(f"plateau: decay is {self.decay}, a number between 0 and 1 is needed")
+            raise ConfigError(f"plateau: expected a decay between 0 and 1, got {self.decay}")
         if self.patience < 1:
-            raise ConfigError(f"plateau: patience is {self.patience}, at least 1 validation is needed")
+            raise ConfigError(f"plateau: expected a patience of at least 1 validation, got {self.patience}")
 
     def factor(self, update: int, done: float, state: ScheduleState) -> float:
         """1 until the first plateau."""

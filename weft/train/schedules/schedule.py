@@ -83,4 +83,4 @@ def check_warmup(name: str, warmup: int, least: int = 0) -> None:
         ConfigError: naming the schedule.
     """
     if warmup < least:
-        raise ConfigError(f"{name}: warmup is {warmup}, at least {least} updates are needed")
+        raise ConfigError(f"{name}: expected a warmup of at least {least} updates, got {warmup}")

@@ -15,7 +15,7 @@ from weft.nn.kernels.linear import linear
 def why_not(cell: str, x: Tensor) -> str:
     """Why Triton cannot compute a cell's layer over x; "" if it can."""
     if cell == "coupled":
-        return "there is no such kernel: on a GPU cuDNN serves"
+        return "no such kernel: on a GPU cuDNN serves"
     if choice.traced():
         return "it cannot be traced"
     return triton.why_not(x.device)

@@ -156,7 +156,7 @@ def _why_not(cell: str, asked: str, given: Given) -> str:
     if asked in ("native", "tiles"):
         reason = suits_native(cell, given) or native.loaded("tiles").reason
         return f"{reason}; force torch instead"
-    return f"there is no such way for {given.x.dtype} on {given.x.device.type}; force torch instead"
+    return f"no such way for {given.x.dtype} on {given.x.device.type}; force torch instead"
 
 
 def _mostly_padding(mask: Tensor | None) -> bool:

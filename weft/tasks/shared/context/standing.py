@@ -45,7 +45,7 @@ class Standing:
         """
         if not (self.source / "recipe.yaml").is_file():
             raise CheckpointError(
-                f"{self.source}: is no run of the task elmo or masked (there is no recipe.yaml in it); train "
+                f"{self.source}: is not a run of the task elmo or masked (it has no recipe.yaml); train "
                 "one with recipes/elmo or recipes/masked"
             )
         other = task.trained(self.source)

@@ -33,7 +33,7 @@ def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tu
     if not text.strip():
         raise DataError("the text is empty; a model of pictures is given a file, or nothing")
     if len(text) > 1000 or not Path(text).is_file():
-        raise DataError(f"{text[:60]}: there is no such file; a model of pictures is given a file")
+        raise DataError(f"{text[:60]}: no such file; give a picture")
     return read(Path(text)), Path(text).name
 
 

@@ -100,7 +100,7 @@ class LabelData:
     def __post_init__(self) -> None:
         for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if (self.corpus is None) == (self.train is None):
             raise ConfigError(
                 "give either corpus (an embedded one) or train (your file), and only one of them"
@@ -154,9 +154,7 @@ class LabelData:
         if self.split_column is not None:
             first = next(iter(found), None)
             if first is not None and self.split_column not in first.cells:
-                raise DataError(
-                    f"{found.path}:1: no column is called {self.split_column!r} (data.split_column)"
-                )
+                raise DataError(f"{found.path}:1: no such column {self.split_column!r} (data.split_column)")
 
     def texts(self, split: Split) -> Iterator[Labelled]:
         """The texts of a split.
@@ -171,7 +169,7 @@ class LabelData:
             yield one
         if empty:
             where = self.corpus or self._file(split)
-            raise DataError(f"{where}: there is no text for {split} in it; give at least one")
+            raise DataError(f"{where}: expected at least one text for {split}, got none")
 
     def _texts(self, split: Split) -> Iterator[Labelled]:
         if self.corpus is not None:
@@ -203,7 +201,7 @@ class LabelData:
             if said is None:
                 raise DataError(
                     f"{self._file('train')}:{one.number}: expected one of {', '.join(SAID)} in column "
-                    f"{self.split_column}, got {word[:40]!r}; mend the cell"
+                    f"{self.split_column}, got {word[:40]!r}; correct the cell"
                 )
             yield one, said
 

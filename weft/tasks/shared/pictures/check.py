@@ -109,12 +109,14 @@ def _table(path: Path) -> tuple[list[tuple[str, Path]], list[Finding]]:
             continue
         if len(cells) != 2:
             wrong.append(
-                Finding(str(path), number, "columns", f"{len(cells)} columns, need 2; mend the line")
+                Finding(
+                    str(path), number, "columns", f"expected 2 columns, got {len(cells)}; correct the line"
+                )
             )
         elif not cells[1]:
             wrong.append(Finding(str(path), number, "unlabelled", "the caption is empty; write one"))
         elif (picture := located(cells[0], where)) is None:
-            what = f"there is no picture {path.parent / cells[0]}; mend the name or remove the line"
+            what = f"no such picture {path.parent / cells[0]}; correct the name or remove the line"
             wrong.append(Finding(str(path), number, "file", what))
         else:
             found.append((f"{path}:{number}", picture))

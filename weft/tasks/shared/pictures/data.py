@@ -71,16 +71,16 @@ class CaptionData:
     def __post_init__(self) -> None:
         for name in ("examples", "valid_examples", "test_examples", "max_length", "batch_rows"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least 1 is needed")
+                raise ConfigError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.seed < 0:
-            raise ConfigError(f"seed: {self.seed} came, at least 0 is needed")
+            raise ConfigError(f"seed: expected at least 0, got {self.seed}")
         least = 12 if self.generated else 1
         if self.size is not None and self.size < least:
-            raise ConfigError(f"size: {self.size} came, at least {least} pixels are needed")
+            raise ConfigError(f"size: expected at least {least} pixels, got {self.size}")
         if (self.generated is None) == (self.train is None):
             raise ConfigError("give either generated: shapes or train (your files), and only one of them")
         if self.train is not None and self.valid is None:
-            raise ConfigError("valid: validation captions are needed beside train; hold some pictures out")
+            raise ConfigError("valid: expected validation captions beside train; hold some pictures out")
 
     def has(self, split: Split) -> bool:
         """Whether there is such a split."""
@@ -152,7 +152,9 @@ def read(path: Path, size: int | None) -> np.ndarray:
         return read_picture(path, size)
     found = read_array(path)
     if found.ndim not in (1, 2, 3):
-        raise DataError(f"{path}: {found.ndim} axes, need [features], [regions, features] or a grid of them")
+        raise DataError(
+            f"{path}: expected [features], [regions, features] or a grid of them, got {found.ndim} axes"
+        )
     return found.astype(np.float32)
 
 
@@ -164,7 +166,7 @@ def asked(path: Path) -> list[Path] | None:
         every = archive.files(path) if zipped else sorted(path.iterdir())
         found = [each for each in every if each.suffix.lower() in known]
         if not found:
-            raise DataError(f"{path}: there is no picture in it; give a folder with some")
+            raise DataError(f"{path}: expected a folder with pictures, got none")
         return found
     return [path] if path.suffix.lower() in known else None
 
@@ -185,7 +187,9 @@ class DrawData(CaptionData):
         super().__post_init__()
         for name, least in (("tile", 1), ("tiles", 2)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         side = self.size or (SIDE if self.generated else 0)
         if side % self.tile:
-            raise ConfigError(f"tile: {self.tile} came, it does not divide pictures of {side} pixels")
+            raise ConfigError(
+                f"tile: expected a divisor of {side}, the side of the pictures, got {self.tile}"
+            )

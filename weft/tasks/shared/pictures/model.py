@@ -111,7 +111,7 @@ class DrawModel:
 
 def _check(width: int, *shares: float) -> None:
     if width < 1:
-        raise ConfigError(f"width: {width} came, at least 1 is needed")
+        raise ConfigError(f"width: expected at least 1, got {width}")
     for share in shares:
         if not 0 <= share < 1 or math.isnan(share):
-            raise ConfigError(f"a share of {share} came, one from 0 to below 1 is needed")
+            raise ConfigError(f"expected a share from 0 to below 1, got {share}")

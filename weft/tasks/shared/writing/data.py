@@ -78,24 +78,24 @@ class PairData:
             raise ConfigError(f"target: {self.target!r} is the source too; name two languages")
         for name, least in (("max_length", 1), ("batch_tokens", 1), ("batch_rows", 0), ("validate_rows", 0)):
             if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.cut_source is not None and not 1 <= self.cut_source <= self.max_length:
             raise ConfigError(
-                f"cut_source: {self.cut_source} came, a number from 1 to max_length ({self.max_length}) is "
-                "needed"
+                f"cut_source: expected a number from 1 to max_length ({self.max_length}), "
+                f"got {self.cut_source}"
             )
         if (self.corpus is None) == (self.train is None):
             raise ConfigError(
                 "give either corpus (an embedded one) or train (your files), and only one of them"
             )
         if self.temperature < 1:
-            raise ConfigError(f"temperature: {self.temperature:g} came, at least 1 is needed")
+            raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         for path, weight in self.mixed.items():
             if not weight > 0:
-                raise ConfigError(f"mixed: {path} has weight {weight:g}, more than 0 is needed")
+                raise ConfigError(f"mixed: expected a weight above 0 for {path}, got {weight:g}")
         if self.corpus is None and self.valid is None:
             raise ConfigError(
-                "valid: validation files are needed beside train; hold some pairs out of training"
+                "valid: expected validation files beside train; hold some pairs out of training"
             )
 
     def has(self, split: Split) -> bool:

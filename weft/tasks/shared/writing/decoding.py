@@ -93,12 +93,12 @@ class Decoding:
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if not least <= value < math.inf:
-                raise ConfigError(f"{name}: {value} came, at least {least} is needed")
+                raise ConfigError(f"{name}: expected at least {least}, got {value}")
         check_most(self)
         if not 0 < self.temperature < math.inf:
-            raise ConfigError(f"temperature: {self.temperature} came, a number above 0 is needed")
+            raise ConfigError(f"temperature: expected a number above 0, got {self.temperature}")
         if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: {self.top_p} came, a number above 0 and at most 1 is needed")
+            raise ConfigError(f"top_p: expected a number above 0 and at most 1, got {self.top_p}")
         if self.search == "beam" and self.nbest > self.beam:
             raise ConfigError(
                 f"nbest: {self.nbest} translations of a beam of {self.beam} were asked for; "
@@ -114,7 +114,7 @@ class Decoding:
     def _check_beams(self) -> None:
         given = [name for name, without in _OF_BEAMS.items() if getattr(self, name) != without]
         if given and self.search != "beam":
-            raise ConfigError(f"{given[0]}: needs a beam search, {self.search} came; use search: beam")
+            raise ConfigError(f"{given[0]}: needs search: beam, got {self.search}")
         if len(given) > 1:
             raise ConfigError(f"{given[0]} and {given[1]}: do not go together; leave out one of them")
         if self.beam % self.diverse:

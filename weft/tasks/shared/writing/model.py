@@ -37,7 +37,7 @@ class Embedding:
 
     def __post_init__(self) -> None:
         if self.size < 1:
-            raise ConfigError(f"size: {self.size} came, at least 1 is needed")
+            raise ConfigError(f"size: expected at least 1, got {self.size}")
         _share("dropout", self.dropout)
 
 
@@ -80,9 +80,11 @@ class PairModel:
             ConfigError: shared embeddings, or a decoder that copies, with two vocabularies.
         """
         if self.encoder is None and not one_vocabulary:
-            raise ConfigError("model.encoder: null came, and a decoder alone has one vocabulary; share it")
+            raise ConfigError("model.encoder: a decoder alone (null) has one vocabulary; share it")
         if self.encoder is not None and self.learns == "all":
-            raise ConfigError("model.learns: all came, an encoder's source is not written; set encoder: null")
+            raise ConfigError(
+                "model.learns: expected target, got all; to learn the source too, set encoder: null"
+            )
         if self.copies and not one_vocabulary:
             raise ConfigError(
                 "model.decoder: a pointer writes words of the source, so both sides need one vocabulary; "
@@ -92,7 +94,7 @@ class PairModel:
         shared = one_vocabulary if settings.shared is None else settings.shared
         if shared and not one_vocabulary:
             raise ConfigError(
-                "model.embedding.shared: true came, but source and target have vocabularies of their own; "
+                "model.embedding.shared: expected false: source and target have vocabularies of their own; "
                 "set data.vocabulary.shared: true or leave it out"
             )
         tokens = partial(
@@ -117,4 +119,4 @@ class PairModel:
 
 def _share(name: str, value: float) -> None:
     if not 0 <= value < 1:
-        raise ConfigError(f"{name}: {value} came, a share from 0 to below 1 is needed")
+        raise ConfigError(f"{name}: expected a share from 0 to below 1, got {value}")

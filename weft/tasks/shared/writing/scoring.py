@@ -95,14 +95,14 @@ def score_file(
         raise ConfigError(f"--score: searches nothing, so {beside[0]} means nothing; leave it out")
     given = list(read_lines(path))
     if len(given) != count:
-        raise DataError(f"{path}: {len(given):,} lines came for {count:,} sources; give one for each source")
+        raise DataError(f"{path}: expected {count:,} lines, one for each source, got {len(given):,}")
     texts = given
     if labels:
         texts = [line.partition("\t")[2] for line in given]
         for number, (line, label) in enumerate(zip(given, labels, strict=True), 1):
             if not line.startswith(f"{label}\t"):
                 raise DataError(
-                    f"{path}:{number}: {line[:40]!r} came, {label} TAB TEXT is needed, as --output writes it"
+                    f"{path}:{number}: expected {label} TAB TEXT, as --output writes it, got {line[:40]!r}"
                 )
     found = scores_of(model, encode(texts), batch)
     lines = [GivenLine(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]

@@ -198,7 +198,7 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
     """
     tokens = vocabulary.encode(text)
     if not tokens:
-        raise ConfigError(f"{name}: a text without any word came; give some, or leave it out")
+        raise ConfigError(f"{name}: expected a text with words, got none; give some, or leave it out")
     if UNK in tokens:
         pieces = " ".join(vocabulary.pieces(tokens))
         raise ConfigError(

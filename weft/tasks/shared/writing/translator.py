@@ -110,7 +110,7 @@ class Translator:
     def predict(self, text: str) -> str:
         """The best translation of one sentence; `pairs` and `translate` take many."""
         if not isinstance(text, str):
-            raise TypeError(f"one text is needed, {type(text).__name__} came; for many: pairs(lines)")
+            raise TypeError(f"expected one text, got {type(text).__name__}; for many use pairs(lines)")
         return next(self.translate([text]))[0].text
 
     def beside(self, line: str) -> "Translator":
@@ -141,8 +141,8 @@ class Translator:
             shown = f"decoder, layer {layer + 1} of {len(layers)}, mean of {layers[layer].shape[1]} heads"
         else:
             raise ConfigError(
-                "this model has no attention, so there is no alignment to show; "
-                "leave that out, or train one whose decoder looks back"
+                "this model has no attention, so it has no alignment to show; "
+                "leave that out, or train one whose decoder has attention"
             )
         rows = len(target) + 1
         return Alignment(weights[0, :rows].float().cpu().numpy(), list(source), [*target, EOS], shown)
