@@ -8,7 +8,7 @@ from weft.metrics.metric import Metric
 
 
 class Accuracy(Metric):
-    """Lines equal to their reference, white space at the ends aside; 0..1.
+    """Share of lines equal to their reference, ignoring white space at the ends; 0..1.
 
     Example:
         >>> Accuracy().score(["1 2 3", "4"], ["1 2 3", "5"]).value
@@ -20,7 +20,7 @@ class Accuracy(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """[N, 2]: 1 where the line is right, and 1."""
+        """[N, 2]: 1 if the line is right else 0, and 1."""
         right = [ours.strip() == theirs.strip() for ours, theirs in zip(hypotheses, references, strict=True)]
         return np.stack([np.array(right, dtype=np.float64), np.ones(len(right))], 1)
 

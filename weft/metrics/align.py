@@ -1,9 +1,9 @@
-"""Which word of a hypothesis stands for which word of a reference, for METEOR.
+"""Word alignment between a hypothesis and a reference, for METEOR.
 
-As many links as possible, each word in one at most; among those the fewest crossings; among those the
-fewest chunks. Words seen as often on both sides leave no choice; only surplus repetitions ("the" three
-times against two) open a search, which goes over the hypothesis from left to right and keeps the best
-WIDTH partial alignments. Read next: meteor.py.
+Each word has at most one link. Among alignments with the most links we prefer the fewest crossings, then
+the fewest chunks. A word that occurs equally often on both sides leaves no choice; only surplus repetitions
+("the" three times against two) need a search. It reads the hypothesis from left to right and keeps the
+best WIDTH partial alignments. Read next: meteor.py.
 """
 
 from collections import Counter, defaultdict
@@ -16,13 +16,13 @@ WIDTH = 40
 class _Partial(NamedTuple):
     crossings: int
     chunks: int
-    used: int  # bit j is set where reference word j is taken
-    adjacent: int  # the reference word that would continue the chunk, -1 for none
+    used: int  # bit j is set if reference word j is linked
+    adjacent: int  # the reference word that would continue the chunk, -1 if none
     links: tuple[tuple[int, int], ...]
 
 
 def align(hypothesis: Sequence[str], reference: Sequence[str], links: Mapping[int, int]) -> dict[int, int]:
-    """Link equal words; links of an earlier stage stay.
+    """Link equal words and keep the links of earlier stages.
 
     Args:
         hypothesis, reference: words, or their stems in a later stage.
@@ -84,14 +84,21 @@ def _link(partial: _Partial, i: int, j: int) -> _Partial:
 
 
 def _choices(partial: _Partial, i: int, places: list[int], wanted: int, ahead: int) -> list[_Partial]:
-    """Ways to go on at a word with `ahead` more of its kind to come, of which `wanted` are linked in all.
+    """Ways to link, or skip, one hypothesis word.
 
-    Equal words are linked in the order they stand: crossing two equal words never lowers the crossings.
+    Equal words are linked in order, because crossing two equal words never reduces the crossings.
+
+    Args:
+        partial: the alignment so far.
+        i: the hypothesis position.
+        places: positions of this word in the reference.
+        wanted: links of this word in the finished alignment.
+        ahead: later occurrences of this word in the hypothesis.
     """
     done = [place for place, j in enumerate(places) if partial.used >> j & 1]
     missing = wanted - len(done)
     first = done[-1] + 1 if done else 0
-    last = len(places) - missing  # leave room for the links still to come
+    last = len(places) - missing  # leave enough places for the remaining links
     options = [_link(partial, i, j) for j in places[first : last + 1]] if missing else []
     if ahead >= missing:
         options.append(partial._replace(adjacent=-1))

@@ -1,7 +1,7 @@
-"""Baselines: what a translation score must beat before it means anything.
+"""Baselines that a translation score must beat before it means anything.
 
-`copy` gives the source back. `nearest` is a translation memory: it looks up the training sentence most
-like the source and gives that one's translation. Read next: bleu.py.
+`copy` returns the source. `nearest` is a translation memory: it finds the training sentence most similar
+to the source and returns its translation. Read next: bleu.py.
 """
 
 import re
@@ -12,11 +12,11 @@ import numpy as np
 
 from weft.errors import DataError
 
-# One word, one sign, or one character of a script that writes no spaces.
+# One word, one punctuation mark, or one character of a script without spaces.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+|[^\w\s]")
 
 WORSE = "worse than the baseline"
-"""What a report says of a model that a baseline beats."""
+"""Marks a model that scores below a baseline."""
 
 
 def copy(sources: Sequence[str]) -> list[str]:
@@ -25,18 +25,18 @@ def copy(sources: Sequence[str]) -> list[str]:
 
 
 def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources: Sequence[str]) -> list[str]:
-    """For each source the target of the most similar training source.
+    """The target of the most similar training source, for each source.
 
     Similarity is the cosine of TF-IDF vectors over lower-cased words, w(t, d) = tf(t, d) · idf(t) with
-    idf(t) = ln((1 + N) / (1 + df(t))) + 1; of equals the first in the training text. A source that shares
-    no word with the training text is given back as it is.
+    idf(t) = ln((1 + N) / (1 + df(t))) + 1. Ties go to the first training line. A source that shares no word
+    with the training text is returned unchanged.
 
     Args:
-        train_sources, train_targets: [N] the memory, line by line.
-        sources: [M] what to look up.
+        train_sources, train_targets: [N] lines of the translation memory.
+        sources: [M] lines to look up.
 
     Raises:
-        DataError: no memory, or sides of unequal length.
+        DataError: the training text is empty, or its sides differ in length.
 
     Example:
         >>> nearest(["a red cat", "a dog"], ["un gato rojo", "un perro"], ["the dog"])
@@ -62,14 +62,14 @@ def nearest(train_sources: Sequence[str], train_targets: Sequence[str], sources:
     weight = np.array(counts, np.float64) * idf[term]
     weight /= np.sqrt(np.bincount(line, weight**2, minlength=size))[line]
 
-    # the inverted index: lines and weights of each term stand together
+    # the inverted index: the lines and weights of a term are contiguous
     order = np.argsort(term, kind="stable")
     line, weight = line[order], weight[order]
     ends = np.concatenate([[0], np.bincount(term, minlength=len(numbers)).cumsum()])
 
     outputs = []
     for source, words in zip(sources, _bags(sources), strict=True):
-        # the source's own length scales all its cosines alike and is left out
+        # the source's own norm scales all its cosines equally, so we leave it out
         similarity = np.zeros(size)
         for word, times in words.items():
             if word in numbers:
@@ -87,11 +87,11 @@ def _bags(lines: Sequence[str]) -> Iterator[Counter[str]]:
 
 
 def beside(value: float, baseline: float, *, higher: bool = True) -> str:
-    """What stands in the line of a baseline that the model does not beat; "" where it does.
+    """A remark for a baseline that the model does not beat; "" if it does.
 
     Args:
         value: the model's score.
-        baseline: the same score of the baseline.
+        baseline: the baseline's score.
         higher: whether higher is better.
 
     Example:

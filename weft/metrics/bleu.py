@@ -1,8 +1,8 @@
-"""BLEU: n-gram precision up to four words with a penalty for brevity, counted by sacrebleu.
+"""BLEU: n-gram precision up to four words with a brevity penalty, counted by sacrebleu.
 
-Which BLEU it is stands in the signature; two figures compare only where it is the same. The counts and
-the tokenisation are sacrebleu's; only the last formula is written here, over arrays, so that a thousand
-resamples cost no more than one. Read next: bootstrap.py.
+The signature says which BLEU it is; two scores are comparable only if their signatures agree. Counts and
+tokenisation are sacrebleu's. Only the final formula is written here, over arrays, so that a thousand
+resamples are cheap. Read next: bootstrap.py.
 """
 
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from weft.metrics.metric import Metric
 
 ORDER = 4
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
-"""Those of sacrebleu that need no download: 13a for most languages, zh for Chinese, none for cut text."""
+"""sacrebleu's tokenisers that need no download: 13a for most languages, zh for Chinese, none if tokenised."""
 
 
 class Bleu(Metric):
-    """Corpus BLEU against one reference a line, 0..100.
+    """Corpus BLEU against one reference per line, 0..100.
 
-    BLEU = BP · exp(Σ_n log p_n / 4), BP = min(1, exp(1 - r/c)), with c and r the words of all hypotheses
-    and references; an order without any match counts as half, a quarter … of one (sacrebleu's `exp`).
+    BLEU = BP · exp(Σ_n log p_n / 4), BP = min(1, exp(1 - r/c)), where c and r are the numbers of words in all
+    hypotheses and references. The k-th order without a match counts as 2^-k matches (sacrebleu's `exp`).
 
     Args:
-        tokenize: how sacrebleu cuts words; "none" with text that is tokenised already.
-        lowercase: compare without case.
+        tokenize: sacrebleu's tokeniser; "none" for text that is already tokenised.
+        lowercase: ignore case.
 
     Source: Papineni et al. 2002; Post 2018 for the signature.
 
@@ -40,7 +40,7 @@ class Bleu(Metric):
     def __init__(self, *, tokenize: str = "13a", lowercase: bool = False) -> None:
         if tokenize not in TOKENIZERS:
             raise ConfigError(f"bleu: tokenize is {tokenize!r}; choose one of {', '.join(TOKENIZERS)}")
-        # force: text that ends in " ." is right for tokenised BLEU and no reason for a warning
+        # force: do not warn about text that ends in " .", which is right for tokenised BLEU
         self._counter = sacrebleu.BLEU(
             tokenize=tokenize, lowercase=lowercase, force=True, effective_order=False
         )
@@ -56,13 +56,13 @@ class Bleu(Metric):
         """[..., 10] to [...]."""
         words, reference_words = totals[..., 0], totals[..., 1]
         matches, ngrams = totals[..., 2 : 2 + ORDER], totals[..., 2 + ORDER :]
-        missed = (matches == 0).cumsum(-1)  # the k-th order without a match counts 2^-k of one
+        missed = (matches == 0).cumsum(-1)  # the k-th order without a match counts as 2^-k matches
         share = np.where(matches > 0, matches, 0.5**missed) / np.maximum(ngrams, 1)
         brevity = np.exp(np.minimum(0, 1 - reference_words / np.maximum(words, 1)))
         bleu = 100 * brevity * np.exp(np.log(share).mean(-1))
         return np.where((matches[..., 0] > 0) & (ngrams[..., -1] > 0), bleu, 0.0)
 
     def signature(self) -> str:
-        """sacrebleu's own."""
-        self._counter.num_refs = 1  # sacrebleu knows it only after a first score
+        """sacrebleu's signature."""
+        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
         return str(self._counter.get_signature())

@@ -1,6 +1,6 @@
-"""BLEU-1 to BLEU-4 of captions against several references, as COCO's evaluation has them.
+"""BLEU-1 to BLEU-4 of captions against several references, as in COCO's evaluation.
 
-Translations are scored by bleu.py, which is sacrebleu's. Read next: rouge.py, cider.py.
+For translations use bleu.py, which is sacrebleu's BLEU. Read next: rouge.py, cider.py.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ ORDER = 4
 
 
 class _BleuN(Metric):
-    """Statistics are [N, 2 + 2 ORDER]: words of ours, of the nearest reference, matches, n-grams of ours."""
+    """Statistics [N, 2 + 2 ORDER]: words of hypothesis and nearest reference, matches, n-grams."""
 
     def __init__(self, order: int) -> None:
         self.name, self.order = f"BLEU-{order}", order  # type: ignore[misc]
@@ -24,7 +24,7 @@ class _BleuN(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """Against one reference each."""
+        """Statistics against one reference per line."""
         return _counts(hypotheses, [[one] for one in references])
 
     def value(self, totals: np.ndarray) -> np.ndarray:
@@ -44,8 +44,8 @@ class _BleuN(Metric):
 def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[Scored]:
     """BLEU-N = BP (p_1 ... p_N)^(1/N) for N = 1 .. 4, 0..100, over the whole set, with 95 % intervals.
 
-    p_n counts n-grams of a hypothesis at most as often as one of its references has them; BP takes the
-    reference whose length is nearest, of two the shorter. An order without a match makes BLEU-N zero.
+    p_n clips each n-gram's count to its largest count in one reference. BP uses the reference whose length is
+    nearest; ties go to the shorter one. An order without a match makes BLEU-N zero.
 
     Args:
         hypotheses: [N] captions.
@@ -64,14 +64,14 @@ def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> li
 def _counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> np.ndarray:
     rows = np.zeros((len(hypotheses), 2 + 2 * ORDER))
     for row, hypothesis, answers in zip(rows, hypotheses, references, strict=True):
-        said, known = words(hypothesis), [words(answer) for answer in answers]
-        row[0] = len(said)
-        row[1] = min((len(one) for one in known), key=lambda length: (abs(length - len(said)), length))
+        output, known = words(hypothesis), [words(answer) for answer in answers]
+        row[0] = len(output)
+        row[1] = min((len(one) for one in known), key=lambda length: (abs(length - len(output)), length))
         for n in range(1, ORDER + 1):
             most: Counter[tuple[str, ...]] = Counter()
             for one in known:
                 most |= grams(one, n)
-            counted = grams(said, n)
+            counted = grams(output, n)
             row[1 + n] = (counted & most).total()
             row[1 + ORDER + n] = counted.total()
     return rows

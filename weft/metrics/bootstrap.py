@@ -1,8 +1,8 @@
-"""How sure is a score? Draw the test set anew from itself a thousand times and look at the spread.
+"""Bootstrap confidence intervals: resample the test set a thousand times and look at the spread.
 
-Nothing is tokenised twice: a resample is a weight for each row of a metric's statistics. The draws are
-those of sacrebleu, so with the same seed the intervals and p-values are its too.
-Read next: metric.py; bylength.py, which asks the same for short and long sentences.
+Nothing is tokenised twice, because a resample is one weight per row of a metric's statistics. The draws are
+sacrebleu's, so the same seed gives its intervals and p-values.
+Read next: metric.py; bylength.py, intervals for short and long sentences.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ class Comparison(NamedTuple):
     Fields:
         first, second: their scores with intervals.
         difference: second - first.
-        p_value: how often chance alone gives a difference as large, two-sided; small = it is real.
+        p_value: probability of a difference this large by chance alone, two-sided.
     """
 
     first: Score
@@ -41,11 +41,12 @@ def confidence(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Score:
-    """The metric's score with the ends of its 95 % confidence interval.
+    """The metric's score with its 95 % confidence interval.
 
     Args:
         hypotheses, references, sources: as for `Metric.score`.
-        resamples: test sets drawn; seed: of the draws.
+        resamples: number of test sets drawn.
+        seed: of the draws.
 
     Raises:
         DataError: as `Metric.score`; ConfigError: no resamples.
@@ -66,14 +67,18 @@ def confidence(
 def with_interval(
     metric: Metric, statistics: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Score:
-    """The same from statistics [N, K] that are known."""
+    """Like `confidence`, from statistics [N, K]."""
     return _judged(metric, statistics, values_of(metric, [statistics], resamples, seed)[0], seed)
 
 
 def mean_with_interval(metric: Metric, sets: Sequence[np.ndarray]) -> Score:
-    """The mean of a metric over several sets, each of statistics [N_i, K], with its 95 % interval.
+    """The mean of a metric over several test sets with its 95 % interval.
 
-    Each set is drawn anew by itself, so that it weighs as much as every other in every resample.
+    Each set is resampled separately, so all sets weigh the same in every resample.
+
+    Args:
+        metric: of the statistics.
+        sets: statistics [N_i, K] of each test set.
     """
     values = np.mean([values_of(metric, [rows], RESAMPLES, SEED + n)[0] for n, rows in enumerate(sets)], 0)
     value = float(np.mean([metric.value(rows.sum(0)) for rows in sets]))
@@ -93,7 +98,7 @@ def compare(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Comparison:
-    """Is the second system better than the first, or lucky? Both are scored on the same resamples.
+    """Test whether the second system is better than the first; both are scored on the same resamples.
 
     Args:
         first, second: outputs of two systems for the same sources.
@@ -101,7 +106,7 @@ def compare(
     Raises:
         DataError: as `Metric.score`; ConfigError: no resamples.
 
-    Source: Koehn 2004; the p-value is that of Moses' script and of `sacrebleu --paired-bs`.
+    Source: Koehn 2004; the p-value is computed as in Moses' script and `sacrebleu --paired-bs`.
     """
     check_lines(first, references, sources)
     check_lines(second, references, sources)
@@ -112,19 +117,19 @@ def compare(
 def compare_statistics(
     metric: Metric, first: np.ndarray, second: np.ndarray, *, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Comparison:
-    """The same from statistics [N, K] of the same lines that are known."""
+    """Like `compare`, from two systems' statistics [N, K] of the same lines."""
     rows = [first, second]
     values = values_of(metric, rows, resamples, seed)
     scores = [_judged(metric, one, drawn, seed) for one, drawn in zip(rows, values, strict=True)]
     difference = scores[1].value - scores[0].value
     spread = np.abs(values[1] - values[0])
-    # under the null hypothesis the differences lie round zero: shift them there before comparing
+    # under the null hypothesis the differences are centred on zero, so subtract their mean first
     larger = int((spread - spread.mean() > abs(difference)).sum())
     return Comparison(scores[0], scores[1], difference, (larger + 1) / (resamples + 1))
 
 
 def values_of(metric: Metric, statistics: list[np.ndarray], resamples: int, seed: int) -> np.ndarray:
-    """[systems, resamples] values, every system on the same draws of items."""
+    """[systems, resamples] values; every system is scored on the same resamples."""
     if resamples < 1:
         raise ConfigError(f"bootstrap: expected at least 1 resample (1,000 is usual), got {resamples}")
     joined = np.concatenate(statistics, 1)
@@ -133,7 +138,7 @@ def values_of(metric: Metric, statistics: list[np.ndarray], resamples: int, seed
 
 
 def _weights(count: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """How often each of the lines is drawn, one resample at a time so that memory stays flat."""
+    """How often each line is drawn, one resample at a time to save memory."""
     generator = np.random.default_rng(seed)
     for _ in range(resamples):
         yield np.bincount(generator.choice(count, count), minlength=count).astype(np.float64)
@@ -142,13 +147,13 @@ def _weights(count: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
 def _judged(metric: Metric, statistics: np.ndarray, values: np.ndarray, seed: int) -> Score:
     score = metric.summary(statistics)
     if len(statistics) < 2:
-        return score  # one item drawn anew is always itself: that is no interval
+        return score  # resampling one item always returns that item, so there is no interval
     low, high = _ends(values)
     return score._replace(signature=f"{score.signature}|bs:{len(values)}|seed:{seed}", low=low, high=high)
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:
-    """What 95 % of the values lie between."""
+    """Ends of the middle 95 % of the values."""
     values = np.sort(values)
     cut = len(values) // 40  # 2.5 % at either end
     return float(values[cut]), float(values[-1 - cut])

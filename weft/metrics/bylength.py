@@ -1,4 +1,4 @@
-"""A score for short, middling and long sentences: where a model without attention loses.
+"""A score for short, medium and long sentences, which shows where models without attention fail.
 
 Read next: ../figures/quality.py, which draws the table.
 """
@@ -17,7 +17,7 @@ EDGES = (10, 20, 30)
 
 
 class LengthRow(NamedTuple):
-    """One bin: its label ("11-20"), its sentences, and their score, None where there are none."""
+    """One bin: its label ("11-20"), its number of sentences, and their score or None if the bin is empty."""
 
     label: str
     sentences: int
@@ -25,7 +25,7 @@ class LengthRow(NamedTuple):
 
 
 def count_words(line: str) -> int:
-    """Words between white space."""
+    """Number of words separated by white space."""
     return len(line.split())
 
 
@@ -42,16 +42,16 @@ def by_length(
 ) -> list[LengthRow]:
     """The metric for each bin of source lengths, with counts and confidence intervals.
 
-    A bin's score is the corpus score of its sentences, not a mean of sentence scores.
+    A bin's score is the corpus score of its sentences, not the mean of sentence scores.
 
     Args:
-        edges: longest length of each bin but the last: 10, 20, 30 give <=10, 11-20, 21-30, >30.
-        length: of a source; words between white space by default.
+        edges: largest length of each bin except the last: 10, 20, 30 give <=10, 11-20, 21-30, >30.
+        length: measures a source line; number of words by default.
 
     Raises:
-        DataError: as `Metric.score`; ConfigError: edges that do not rise.
+        DataError: as `Metric.score`; ConfigError: the edges are not increasing.
 
-    Source: the lengths are those of Bahdanau et al. 2014, figure 2, in bins.
+    Source: Bahdanau et al. 2014, figure 2, with lengths in bins.
     """
     if not edges or list(edges) != sorted(set(edges)):
         raise ConfigError(f"by length: expected rising edges such as 10, 20, 30, got {list(edges)}")
@@ -67,7 +67,7 @@ def by_length(
 
 
 def table(rows: Sequence[LengthRow]) -> str:
-    """The rows as plain text, one line each below a heading.
+    """The rows as a plain-text table with a header.
 
     Example:
         >>> print(table([LengthRow("<=10", 0, None)]))

@@ -1,4 +1,4 @@
-"""Does a classifier know what it knows? Of the answers given with 80 %, eight in ten should be right."""
+"""Calibration of a classifier: 80 % of the answers with probability 0.8 should be right."""
 
 from typing import NamedTuple
 
@@ -6,20 +6,20 @@ import numpy as np
 
 
 class Calibration(NamedTuple):
-    """How sure a classifier is, and how sure it may be."""
+    """Confidence of a classifier compared with its accuracy."""
 
-    confidence: float  # the mean probability of its answers
+    confidence: float  # mean probability of its answers
     error: float  # expected calibration error: the mean gap between confidence and accuracy, by bins
-    bins: list[tuple[float, float, int]]  # mean probability, share of right answers, answers
+    bins: list[tuple[float, float, int]]  # mean probability, accuracy, number of answers
 
 
 def calibration(probs: np.ndarray, right: np.ndarray, bins: int = 10) -> Calibration:
     """ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width.
 
     Args:
-        probs: [N] of the answers.
-        right: [N] bool.
-        bins: of [0, 1].
+        probs: [N] probability of each answer.
+        right: [N] bool, True if the answer is right.
+        bins: number of bins of [0, 1].
 
     Source: Guo et al. 2017, eq. 3.
 

@@ -1,4 +1,4 @@
-"""Words of captions as COCO's evaluation cuts them, near enough, without its Java: small letters, no signs.
+"""Tokenisation of captions close to COCO's evaluation, without its Java: lower case, no punctuation.
 
 Read next: bleu_n.py, rouge.py, cider.py.
 """
@@ -22,5 +22,5 @@ def words(caption: str) -> list[str]:
 
 
 def grams(caption: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    """How often each sequence of n words stands in it."""
+    """How often each n-gram of words occurs in a caption."""
     return Counter(tuple(caption[at : at + n]) for at in range(len(caption) - n + 1))

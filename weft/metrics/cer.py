@@ -1,4 +1,4 @@
-"""Character error rate: the word error rate of letters. Read next: wer.py."""
+"""Character error rate: the word error rate, counted in characters. Read next: wer.py."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from weft.metrics.wer import Wer
 
 
 class Cer(Metric):
-    """100 (S + D + I) / N over all lines, in characters, in percent; white space counts as one space.
+    """100 (S + D + I) / N over all lines, in characters; a run of white space counts as one space.
 
     Example:
         >>> Cer().score(["ond"], ["one two"]).value.__round__(2)
@@ -33,7 +33,7 @@ class Cer(Metric):
         return self._counter.value(totals)
 
     def signature(self) -> str:
-        """Case and punctuation count."""
+        """Case and punctuation are kept."""
         return self._counter.signature()
 
 

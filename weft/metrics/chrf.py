@@ -1,6 +1,6 @@
-"""chrF: the F-score of character n-grams, kinder than BLEU to languages with many endings.
+"""chrF: the F-score of character n-grams, fairer than BLEU to languages with rich morphology.
 
-The counts are sacrebleu's; only the last formula is written here, over arrays. Read next: meteor.py.
+The counts are sacrebleu's; only the final formula is written here, over arrays. Read next: meteor.py.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,12 @@ from weft.metrics.metric import Metric
 class Chrf(Metric):
     """Corpus chrF, 0..100.
 
-    F = (1 + β²) P R / (β² P + R), P and R the mean precision and recall over orders that occur; β = 2.
+    F = (1 + β²) P R / (β² P + R), where P and R are the mean precision and recall over the orders that occur;
+    β = 2.
 
     Args:
         word_order: also count word n-grams up to this length; 2 makes it chrF++.
-        lowercase: compare without case.
+        lowercase: ignore case.
 
     Source: Popović 2015, 2017.
 
@@ -35,7 +36,7 @@ class Chrf(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """[N, 3 x orders]: for each order the n-grams of the hypothesis, of the reference, in common."""
+        """[N, 3 x orders]: for each order, n-grams of the hypothesis, of the reference, and shared."""
         rows = self._counter._extract_corpus_statistics(list(hypotheses), [list(references)])
         return np.array(rows, dtype=np.float64)
 
@@ -51,6 +52,6 @@ class Chrf(Metric):
         return 100 * (1 + weight) * precision * recall / np.where(bottom > 0, bottom, 1)
 
     def signature(self) -> str:
-        """sacrebleu's own."""
-        self._counter.num_refs = 1  # sacrebleu knows it only after a first score
+        """sacrebleu's signature."""
+        self._counter.num_refs = 1  # sacrebleu sets it only after the first score
         return str(self._counter.get_signature())

@@ -1,4 +1,4 @@
-"""CIDEr-D of captions: n-grams in common, weighed by how rare they are among the references."""
+"""CIDEr-D of captions: shared n-grams, weighted by how rare they are in the references."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ def cider_d(
 ) -> Scored:
     """CIDEr-D = 10/4 sum_n mean_j e^(-(l_c - l_j)^2 / 2 s^2) min(g_n(c), g_n(j)) g_n(j) / |g_n(c)| |g_n(j)|.
 
-    g_n holds for each n-grams its count times ln(I / max(1, images whose references have it)), I the number
-    of images. With one image every n-gram is in all of them and the score is zero.
+    g_n holds each n-gram's count times ln(I / max(1, images whose references contain it)) for I images. With
+    a single image every n-gram occurs in all images, so the score is zero.
 
     Args:
         hypotheses: [I] captions.
         references: [I] lists of one or more.
-        sigma: s.
+        sigma: s, the width of the length penalty.
 
-    Source: Vedantam, Zitnick & Parikh 2015, eq. 4 and section 6; lengths are counted in pairs of words,
-        as in the authors' program, not in words.
+    Source: Vedantam, Zitnick & Parikh 2015, eq. 4 and section 6. Lengths are counted in bigrams, as in the
+        authors' program, not in words.
     """
     known = [[_counted(answer) for answer in answers] for answers in references]
     seen: Counter[tuple[str, ...]] = Counter()
@@ -60,7 +60,7 @@ def _counted(caption: str) -> list[Counter[tuple[str, ...]]]:
 
 
 def _cosine(ours: dict[tuple[str, ...], float], theirs: dict[tuple[str, ...], float]) -> float:
-    """With the hypothesis's weights cut to the reference's, so that repeating a word gains nothing."""
+    """Cosine, with the hypothesis's weights clipped to the reference's: repeating a word gains nothing."""
     shared = sum(min(weight, theirs[gram]) * theirs[gram] for gram, weight in ours.items() if gram in theirs)
     norms = sqrt(sum(w * w for w in ours.values())) * sqrt(sum(w * w for w in theirs.values()))
     return shared / norms if norms else 0.0

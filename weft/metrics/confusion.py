@@ -1,4 +1,4 @@
-"""Which class is taken for which: the confusion matrix. Read next: f1.py, what follows from it."""
+"""The confusion matrix: which class is mistaken for which. Read next: f1.py."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from weft.errors import DataError
 
 
 def classes(hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
-    """All classes of both, those of the references first, the most frequent ones in front."""
+    """All classes: those of the references by decreasing frequency, then the others by name."""
     counts: dict[str, int] = {}
     for label in references:
         counts[label] = counts.get(label, 0) + 1
@@ -17,14 +17,14 @@ def classes(hypotheses: Sequence[str], references: Sequence[str]) -> list[str]:
 
 
 def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> np.ndarray:
-    """How often a reference class (row) was called which class (column), [C, C] int64.
+    """Counts [C, C] int64 of reference class (row) against predicted class (column).
 
     Args:
-        hypotheses, references: a class each.
-        labels: the classes in the order of the rows.
+        hypotheses, references: [N] class names.
+        labels: [C] classes in the order of the rows and columns.
 
     Raises:
-        DataError: unequal counts.
+        DataError: the lists differ in length.
 
     Example:
         >>> confusion(["a", "b", "a"], ["a", "b", "b"], ["a", "b"]).tolist()

@@ -1,8 +1,8 @@
-"""F1 of each class, and their mean: every class counts as much as every other, however rare.
+"""F1 of each class and their mean, in which rare and frequent classes weigh the same.
 
     precision = tp / predicted,   recall = tp / there,   F1 = 2 tp / (predicted + there)
 
-Read next: confusion.py, where the counts come from; scored.py, the interval.
+`there` counts the class in the references. Read next: confusion.py, the counts; scored.py, the interval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from weft.metrics.scored import Scored, scored
 
 
 class ClassRow(NamedTuple):
-    """One class."""
+    """Precision, recall and F1 of one class."""
 
     label: str
     precision: float
@@ -27,7 +27,7 @@ class ClassRow(NamedTuple):
 
 
 def by_class(hypotheses: Sequence[str], references: Sequence[str]) -> list[ClassRow]:
-    """Every class, the most frequent one of the references first.
+    """One row per class, by decreasing frequency in the references.
 
     Example:
         >>> [row.f1 for row in by_class(["a", "a", "b"], ["a", "b", "b"])]
@@ -57,12 +57,12 @@ def macro_f1(
     *,
     baselines: Mapping[str, Sequence[str]] | None = None,
 ) -> Scored:
-    """The mean F1 of the classes that the references or the answers have, with its 95 % interval.
+    """The mean F1 of all classes in the references or the predictions, with its 95 % interval.
 
-    A class that a resample lost counts 0 there, as in a set without it that is called so.
+    A class that is absent from a resample counts as 0 in it.
 
     Raises:
-        DataError: unequal counts, or nothing.
+        DataError: the lists differ in length or are empty.
     """
     metric = _MacroF1(classes(hypotheses, references))
     found = scored(metric, hypotheses, references)
@@ -74,7 +74,7 @@ def macro_f1(
 
 
 def table(rows: Sequence[ClassRow]) -> str:
-    """For a reader, a class on each line."""
+    """A plain-text table with one class per line."""
     wide = max([5, *(len(row.label) for row in rows)])
     lines = [f"{'class':<{wide}}  precision  recall     F1   there  predicted"]
     for row in rows:
@@ -86,7 +86,7 @@ def table(rows: Sequence[ClassRow]) -> str:
 
 
 class _MacroF1(Metric):
-    """Not a metric of the folder, because its statistics depend on which classes there are."""
+    """Private, not a metric by name, because its statistics depend on the classes."""
 
     name = "macro F1"
 
@@ -96,7 +96,7 @@ class _MacroF1(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
     ) -> np.ndarray:
-        """[N, 2C]: right, and there plus predicted, of each class."""
+        """[N, 2C]: for each class the right answers, then occurrences plus predictions."""
         number = {label: place for place, label in enumerate(self.labels)}
         rows = np.zeros((len(references), 2 * len(self.labels)))
         for row, ours, theirs in zip(rows, hypotheses, references, strict=True):

@@ -1,6 +1,6 @@
-"""Errors of forecasts in the units of the data, and without units, each with an interval over blocks of time.
+"""Forecast errors in the units of the data and without units, with intervals over blocks of time.
 
-Neighbouring windows share most of their values, so whole blocks of them are drawn anew, not windows.
+Neighbouring windows share most of their values, so the bootstrap resamples blocks of windows.
 Read next: series.py, errors in the scale of the training part; bootstrap.py, the intervals.
 """
 
@@ -14,40 +14,40 @@ from weft.metrics.scored import Scored
 from weft.metrics.series import pinball
 
 SUMS = ("values", "absolute", "squared", "symmetric", "scaled", "scaled values", "pinball", "inside")
-"""Of each window, summed over its steps; statistics are rows of these."""
+"""Columns of the statistics: sums over the steps of a window."""
 
-FEWEST = 5  # blocks of an interval
+FEWEST = 5  # blocks that an interval needs
 
 
 def sums(
     best: np.ndarray,
-    came: np.ndarray,
+    actual: np.ndarray,
     scale: np.ndarray,
     quantiles: np.ndarray | None = None,
     levels: Sequence[float] = (),
 ) -> np.ndarray:
-    """[B, 8] the SUMS of windows.
+    """[B, 8] the SUMS of each window.
 
     Args:
-        best: [B, H] forecasts, in units.
-        came: [B, H] what was measured, NaN where nothing was.
-        scale: [B] the error of the naive forecast on the training part (naive_error), or NaN.
-        quantiles: [B, H, Q].
-        levels: [Q].
+        best: [B, H] point forecasts, in units of the data.
+        actual: [B, H] measured values, NaN where missing.
+        scale: [B] error of the naive forecast on the training part (naive_error), or NaN.
+        quantiles: [B, H, Q] forecast quantiles, if any.
+        levels: [Q] their levels.
     """
-    error = np.abs(best - came)
-    size = np.abs(best) + np.abs(came)
+    error = np.abs(best - actual)
+    size = np.abs(best) + np.abs(actual)
     symmetric = np.divide(2 * error, size, out=np.zeros_like(error), where=size > 0)
     scaled = error / scale[:, None]
     loss, inside = np.zeros(len(best)), np.zeros(len(best))
     if quantiles is not None:
-        loss = np.nansum(pinball(quantiles, came, levels), 1)
-        inside = ((came >= quantiles[..., 0]) & (came <= quantiles[..., -1])).sum(1)
+        loss = np.nansum(pinball(quantiles, actual, levels), 1)
+        inside = ((actual >= quantiles[..., 0]) & (actual <= quantiles[..., -1])).sum(1)
     columns = [
-        np.isfinite(came).sum(1),
+        np.isfinite(actual).sum(1),
         np.nansum(error, 1),
         np.nansum(np.square(error), 1),
-        np.nansum(np.where(np.isfinite(came), symmetric, 0), 1),
+        np.nansum(np.where(np.isfinite(actual), symmetric, 0), 1),
         np.nansum(scaled, 1),
         np.isfinite(scaled).sum(1),
         loss,
@@ -57,9 +57,9 @@ def sums(
 
 
 def naive_error(train: np.ndarray, season: int) -> float:
-    """The mean absolute error of repeating the last season in a training part [T]: the unit of MASE.
+    """The mean absolute error of repeating the last season in a training part [T], the unit of MASE.
 
-    NaN where no value can be compared, or none ever changes.
+    NaN if no two values can be compared or none ever changes.
 
     Source: Hyndman and Koehler 2006.
 
@@ -80,14 +80,14 @@ def scores(
     levels: Sequence[float],
     about: str,
 ) -> list[Scored]:
-    """MAE, RMSE, sMAPE and MASE; with levels also the pinball loss and the coverage of the outer ones.
+    """MAE, RMSE, sMAPE and MASE; with levels also the pinball loss and the coverage of the outer levels.
 
     Args:
-        statistics: [blocks, 8]; of fewer than FEWEST there is no interval.
-        baselines: [8] of each baseline over all blocks.
-        season: of MASE.
-        levels: of the quantiles; none for a point forecast.
-        about: the signature.
+        statistics: [blocks, 8]; fewer than FEWEST blocks give no interval.
+        baselines: [8] statistics of each baseline over all blocks.
+        season: season length of MASE, in steps.
+        levels: of the quantiles; empty for a point forecast.
+        about: added to every signature.
     """
     named = ",".join(map(str, levels))
     wanted: list[tuple[str, str, str, Form, str]] = [
@@ -103,12 +103,12 @@ def scores(
             ("coverage", "inside", "values", "percent", f"unit:%|between:{share}"),
         ]
     found = []
-    for name, over, under, form, said in wanted:
+    for name, over, under, form, unit in wanted:
         above, below = SUMS.index(over), SUMS.index(under)
         if not statistics[:, below].any():  # MASE of series that never change
             continue
         higher = name == "coverage"
-        metric = ratio(name, f"{said}|{about}", higher_is_better=higher, form=form)
+        metric = ratio(name, f"{unit}|{about}", higher_is_better=higher, form=form)
         # a forecast without quantiles has the absolute error as its pinball loss at every level
         own = SUMS.index("absolute") if over == "pinball" else above
         values = (
@@ -122,11 +122,11 @@ def scores(
 
 
 class Blocks(NamedTuple):
-    """Windows that are drawn together.
+    """Windows that are resampled together.
 
     Fields:
-        numbers: [N] of each window.
-        about: how they were made, for signatures.
+        numbers: [N] block number of each window.
+        about: how the blocks were made, for signatures.
     """
 
     numbers: np.ndarray
@@ -134,14 +134,14 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
-    """Blocks of as many origins, one after the other, as the horizon has steps.
+    """Blocks of `horizon` consecutive forecast origins.
 
     Args:
-        chosen: [N, 2] windows: series, first row of the future.
+        chosen: [N, 2] windows: series number, first row of the future.
         horizon: H.
-        apart: whether each series has blocks of its own; else those of one time are together.
+        apart: give each series its own blocks; otherwise a block spans all series.
 
-    Source: Carlstein 1986 (blocks that do not overlap).
+    Source: Carlstein 1986 (non-overlapping blocks).
     """
     times = (chosen[:, 1] - chosen[:, 1].min()) // max(1, horizon)
     keys = np.stack([chosen[:, 0] if apart else np.zeros_like(times), times], 1)
@@ -150,5 +150,5 @@ def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
 
 
 def gathered(statistics: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Rows [N, K] summed over those with the same number."""
+    """[blocks, K]: rows [N, K] summed by block number."""
     return np.stack([np.bincount(numbers, column) for column in statistics.T], 1)

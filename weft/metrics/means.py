@@ -1,4 +1,4 @@
-"""Scores that are a mean over items, such as an error, a share or a perplexity. Read next: bootstrap.py."""
+"""Scores that are a mean over items: an error, a share or a perplexity. Read next: bootstrap.py."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -9,11 +9,11 @@ from weft.metrics.metric import Metric
 from weft.metrics.scored import Scored, of_rows
 
 Form = Literal["mean", "root", "percent", "perplexity"]
-"""The ratio of the sums itself, its root, a hundred times it, or e to it."""
+"""What to report of r = sum / count: r, its square root, 100 r, or e^r."""
 
 
 class _Ratio(Metric):
-    """Statistics are [N, 2]: a sum and a count of each item. No part of the folder: its name is given."""
+    """Statistics are [N, 2]: sum and count of each item. Private, because its name is an argument."""
 
     def __init__(self, name: str, signature: str, *, higher_is_better: bool, form: Form) -> None:
         self.name, self.higher_is_better = name, higher_is_better  # type: ignore[misc]
@@ -22,7 +22,7 @@ class _Ratio(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """Of lines that are numbers: each, and 1."""
+        """[N, 2]: the number on each line, and 1."""
         return np.array([[float(line), 1.0] for line in hypotheses])
 
     def value(self, totals: np.ndarray) -> np.ndarray:
@@ -35,12 +35,12 @@ class _Ratio(Metric):
         return 100 * found if self.form == "percent" else found
 
     def signature(self) -> str:
-        """As given."""
+        """The signature given to the constructor."""
         return self._signature
 
 
 def ratio(name: str, signature: str, *, higher_is_better: bool, form: Form = "mean") -> Metric:
-    """A metric whose value is sum / count over all items, or e to that.
+    """A metric whose value is sum / count over all items, in the given form.
 
     Example:
         >>> error = ratio("MSE", "unit:value", higher_is_better=False)
@@ -51,7 +51,7 @@ def ratio(name: str, signature: str, *, higher_is_better: bool, form: Form = "me
 
 
 def form_of(metric: Metric) -> Form | None:
-    """The form of a metric of `ratio`; None of any other."""
+    """The form of a metric made by `ratio`; None for any other metric."""
     return metric.form if isinstance(metric, _Ratio) else None
 
 
@@ -64,15 +64,15 @@ def mean_of(
     items: str = "",
     size: int | None = None,
 ) -> Scored:
-    """The score of items whose sums [N] and counts [N] are known, with its interval over the items.
+    """The score of items from their sums and counts, with its interval over the items.
 
     Args:
-        metric: of `ratio`.
-        sums: such as nats of each line.
-        counts: such as its tokens; 1 each by default.
-        baselines: the same score of each.
+        metric: made by `ratio`.
+        sums: [N], for example nats per line.
+        counts: [N], for example tokens per line; 1 each by default.
+        baselines: the score of each baseline.
         items: see Scored.
-        size: what was counted, if it is not the items.
+        size: the reported size, if it is not the number of items.
     """
     sums = np.asarray(sums, np.float64)
     rows = np.stack([sums, np.ones(len(sums)) if counts is None else np.asarray(counts, np.float64)], 1)

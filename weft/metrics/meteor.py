@@ -1,7 +1,7 @@
-"""METEOR: words matched one to one, recall before precision, and a penalty for broken order.
+"""METEOR: one-to-one word matches, recall weighted above precision, and a penalty for wrong order.
 
-Stages: words as they are; then, on request, word stems. The paper's third stage, synonyms, needs WordNet
-and is not shipped; the signature says which stages ran. How words are matched: align.py.
+Words are matched exactly first, then optionally by stem. The paper's third stage, synonyms, needs WordNet
+and is not included; the signature names the stages. Read next: align.py, the matching.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,20 +27,20 @@ class Meteor(Metric):
     """Corpus METEOR, 0..1.
 
     P = m/h, R = m/r, F = P R / (α P + (1 - α) R), penalty = γ (chunks / m)^β, METEOR = (1 - penalty) F,
-    with m matched words, h and r the words of hypotheses and references, and a chunk a run of matches
-    that is adjacent on both sides. All counts are summed over the corpus first, as the paper says; most
-    papers and kits report the mean of the sentences' scores, which is another number: average="sentences".
+    where m counts matched words, h and r count the words of hypotheses and references, and a chunk is a run
+    of matches that is adjacent on both sides. By default all counts are summed over the corpus first, as in
+    the paper. Most papers and toolkits report the mean of sentence scores instead: average="sentences".
 
     Args:
-        stem: "none", or a stemmer of nltk for a second stage: "porter" or a language.
-        average: "corpus" sums all counts first, "sentences" is the mean of the sentences' scores.
-        alpha, beta, gamma: 0.9, 3, 0.5 are those of 2005; 0.81, 0.83, 0.28 those tuned in 2007.
+        stem: "none", or an nltk stemmer for the second stage: "porter" or a language.
+        average: "corpus" sums all counts first; "sentences" averages sentence scores.
+        alpha, beta, gamma: 0.9, 3, 0.5 in the 2005 paper; 0.81, 0.83, 0.28 as tuned in 2007.
 
     Raises:
-        ConfigError: no such stemmer or average, or nltk is not installed.
+        ConfigError: unknown stemmer or average, or nltk is not installed.
 
-    Source: Banerjee & Lavie 2005; Lavie & Agarwal 2007. Ours differs where the paper leaves a tie open:
-        of the alignments with the fewest crossings, the one with the fewest chunks.
+    Source: Banerjee & Lavie 2005; Lavie & Agarwal 2007. The paper leaves one tie open: among the alignments
+        with the fewest crossings we take the one with the fewest chunks.
 
     Example:
         >>> round(Meteor().score(["on the mat sat the cat"], ["the cat sat on the mat"]).value, 4)
@@ -69,13 +69,13 @@ class Meteor(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """[N, 4]: matches, chunks, words of the hypothesis, of the reference; or see `by_sentence`."""
+        """[N, 4]: matches, chunks, words of hypothesis and reference; [N, 2] if averaged over sentences."""
         rows = [self._line(ours, theirs) for ours, theirs in zip(hypotheses, references, strict=True)]
         counts = np.array(rows, dtype=np.float64).reshape(-1, 4)
         return counts if self.average == "corpus" else self.by_sentence(counts)
 
     def by_sentence(self, counts: np.ndarray) -> np.ndarray:
-        """[N, 4] counts to [N, 2], the score of each sentence and 1."""
+        """Turn counts [N, 4] into [N, 2]: the score of each sentence, and 1."""
         return np.stack([self._score(counts), np.ones(len(counts))], 1)
 
     def value(self, totals: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ class Meteor(Metric):
     def _score(self, totals: np.ndarray) -> np.ndarray:
         m, runs, h, r = np.moveaxis(totals, -1, 0)
         matches = np.maximum(m, 1)
-        # F = P R / (α P + (1-α) R) with P = m/h, R = m/r, multiplied out so that no match is no special case
+        # F = P R / (α P + (1-α) R) with P = m/h, R = m/r, multiplied out so that m = 0 needs no special case
         f = m / np.maximum(self.alpha * r + (1 - self.alpha) * h, 1e-9)
         return (1 - self.gamma * (runs / matches) ** self.beta) * f
 

@@ -1,8 +1,8 @@
-"""The contract of a metric: numbers a sentence, summed, then one value; so everything else is free.
+"""The contract of a metric: statistics per line, which are summed and turned into one value.
 
-A metric is added by one file in this folder: a class with `statistics`, `value` and `signature`. It then
-has confidence intervals (bootstrap.py), significance between two systems, a table by sentence length
-(bylength.py) and the law suite, because all of these only sum rows of statistics.
+A metric is one file in this folder: a class with `statistics`, `value` and `signature`. Confidence
+intervals (bootstrap.py), significance tests, scores by sentence length (bylength.py) and the law tests then
+work without more code, because they only sum rows of statistics.
 Read next: bleu.py, the best known one; accuracy.py, the shortest one.
 """
 
@@ -16,13 +16,13 @@ from weft.errors import DataError
 
 
 class Score(NamedTuple):
-    """A value and what it takes to believe it.
+    """A value with everything needed to reproduce it.
 
     Fields:
         value: on the metric's usual scale, BLEU 0..100, accuracy 0..1.
-        signature: how it was computed, enough to compute it again.
-        size: what was scored: lines, or the tokens of a perplexity.
-        low, high: the ends of the confidence interval; None where none was asked for.
+        signature: how it was computed, in enough detail to compute it again.
+        size: number of items scored: lines, or tokens for perplexity.
+        low, high: the ends of the confidence interval; None without one.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Score(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """After the point, when the value is shown."""
+        """Number of decimals to show."""
         size = abs(self.value)
         return 2 if size > 1 else 4 if size >= 0.01 or size == 0 else 6
 
@@ -50,7 +50,7 @@ class Score(NamedTuple):
 class Metric(ABC):
     """Compares outputs with references.
 
-    `name` is the one the field uses ("BLEU"); a recipe uses the file's ("bleu").
+    `name` is the usual name ("BLEU"); a recipe uses the file's name ("bleu").
     """
 
     name: ClassVar[str]
@@ -60,14 +60,14 @@ class Metric(ABC):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None
     ) -> np.ndarray:
-        """[N, K] float64: what the value needs to know of each line; adding rows must make sense.
+        """[N, K] float64: statistics of each line, such that `value` only needs their sum.
 
         A metric whose value is a mean over lines returns [N, 2]: the line's score, and 1.
         """
 
     @abstractmethod
     def value(self, totals: np.ndarray) -> np.ndarray:
-        """[..., K] sums of statistics to [...] values."""
+        """Turn sums of statistics [..., K] into values [...]."""
 
     @abstractmethod
     def signature(self) -> str:
@@ -82,12 +82,12 @@ class Metric(ABC):
         """The score of a whole set of outputs.
 
         Args:
-            hypotheses: outputs, detokenised, one a line.
-            references: what should have come out, in the same order.
-            sources: what was read; only few metrics look at them.
+            hypotheses: detokenised outputs, one per line.
+            references: the expected outputs, in the same order.
+            sources: the inputs; only a few metrics use them.
 
         Raises:
-            DataError: unequal counts, no lines, or references that are all empty.
+            DataError: different numbers of lines, no lines, or only empty references.
 
         Example:
             >>> from weft.metrics.accuracy import Accuracy
@@ -99,7 +99,7 @@ class Metric(ABC):
         return self.summary(statistics)
 
     def summary(self, statistics: np.ndarray) -> Score:
-        """The score of lines whose statistics [N, K] are known."""
+        """The score of lines from their statistics [N, K]."""
         value = float(self.value(statistics.sum(0)))
         return Score(self.name, value, self.signature(), len(statistics), self.higher_is_better)
 
@@ -107,9 +107,9 @@ class Metric(ABC):
 def check_lines(
     hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
 ) -> None:
-    """Refuse sets that cannot be compared line by line.
+    """Check that hypotheses, references and sources can be compared line by line.
 
-    A single empty line is an answer like any other; only a set without any reference text is refused.
+    Empty lines are allowed, but not all references may be empty.
 
     Raises:
         DataError: with the counts.

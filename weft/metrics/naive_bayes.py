@@ -1,6 +1,6 @@
-"""The baseline of a classifier: naive Bayes over whatever a text is made of, such as words and word pairs.
+"""The baseline for classification: naive Bayes over features of a text, such as words and word pairs.
 
-Read next: suffix.py, the baseline of a tagger.
+Read next: suffix.py, the baseline for tagging.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -11,10 +11,10 @@ from weft.errors import DataError
 
 
 class NaiveBayes:
-    """argmax_c log p(c) + sum_i log p(i | c) over the different items i of a text that training knows.
+    """argmax_c log p(c) + sum_i log p(i | c) over the distinct items i of a text that occurred in training.
 
-    p(i | c) = (a + n_ic) / (a V + sum_i n_ic), n_ic being the texts of class c that hold i (binarised
-    multinomial: an item counts once a text).
+    p(i | c) = (a + n_ic) / (a V + sum_i n_ic), where n_ic counts the texts of class c that contain i
+    (binarised multinomial: an item counts once per text).
 
     Args:
         bags: the items of each training text.
@@ -22,7 +22,7 @@ class NaiveBayes:
         alpha: a, added to every count.
 
     Raises:
-        DataError: no texts, or unequal counts.
+        DataError: no texts, or not one label per text.
 
     Source: Wang & Manning 2012, section 2.1 (binarised MNB).
 
@@ -63,17 +63,17 @@ class NaiveBayes:
         return total
 
     def predict(self, bags: Iterable[Iterable[Hashable]]) -> list[str]:
-        """The likeliest class of each text; of equals the first."""
+        """The most probable class of each text; ties go to the first class."""
         return [self.classes[int(self.logits(bag).argmax())] for bag in bags]
 
     def left_out(self, bag: Iterable[Hashable], label: str) -> str:
-        """The likeliest class of a training text by a model of all other training texts.
+        """The most probable class of a training text under a model of all other training texts.
 
-        The counts of the text are taken back, which gives what fitting without it would give.
+        Subtracting the text's own counts gives exactly the model fitted without it.
         """
         known = np.array([self.items[item] for item in dict.fromkeys(bag)], np.int64)
         own, counts = self.classes.index(label), self._counts[known]  # [I, C]
-        single = counts.sum(1) == 1  # seen in this text alone: unknown without it
+        single = counts.sum(1) == 1  # seen only in this text: unknown without it
         rest = counts[~single]
         rest[:, own] -= 1
         totals, there = self._counts.sum(0), self._there.astype(float)
@@ -87,7 +87,7 @@ class NaiveBayes:
 
 
 def grams(tokens: Sequence[Hashable], longest: int) -> list[tuple[Hashable, ...]]:
-    """Runs of 1 to `longest` neighbours.
+    """All n-grams of 1 to `longest` tokens.
 
     Example:
         >>> grams("a b c".split(), 2)

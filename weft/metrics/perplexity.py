@@ -1,7 +1,7 @@
-"""Perplexity: how many equally likely next tokens a model hesitates between.
+"""Perplexity: the number of equally likely next tokens that would give the same loss.
 
-It is not a Metric: it is read off the loss, not off outputs, and compares only between models that share
-a vocabulary. Read next: ../nn/heads/head.py, where a loss is a sum and a count.
+It is not a Metric, because it is computed from the loss instead of outputs. It is comparable only between
+models with the same vocabulary. Read next: ../nn/heads/head.py, where a loss is a sum and a count.
 """
 
 import math
@@ -14,12 +14,12 @@ def perplexity(total: float, count: int, *, unit: str = "target token with </s>"
     """exp(total / count).
 
     Args:
-        total: the negative log-likelihood of everything, in nats, without label smoothing.
-        count: the tokens it was summed over.
-        unit: what was counted; it stands in the signature.
+        total: summed negative log-likelihood in nats, without label smoothing.
+        count: number of tokens.
+        unit: what was counted, for the signature.
 
     Raises:
-        DataError: nothing was counted.
+        DataError: count is 0.
 
     Example:
         >>> round(perplexity(4 * math.log(8), 4).value, 9)

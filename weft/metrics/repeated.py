@@ -1,7 +1,7 @@
-"""Runs that differ in their seed alone, against runs of another variant: seeds and items are both chance.
+"""Compare two variants, each trained with several seeds; both seeds and test items are random.
 
-A test of items alone asks whether these two models differ; repeated with other seeds the verdict may turn.
-Read next: bootstrap.py, the same for one run each.
+A test over items alone compares two trained models; with other seeds its verdict may change.
+Read next: bootstrap.py, the same for one run per variant.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Difference(NamedTuple):
 
     Fields:
         low, high: the ends of its 95 % interval.
-        p_value: how often chance alone gives a difference as large, two-sided.
+        p_value: probability of a difference this large by chance alone, two-sided.
     """
 
     value: float
@@ -36,17 +36,17 @@ def compare_repeated(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Difference:
-    """Is the second variant better than the first, or lucky in its seeds or its test items?
+    """Test whether the second variant is better than the first, or lucky in its seeds or test items.
 
-    In each resample the test items are drawn anew once, for all runs alike (paired), and the runs of each
-    variant are drawn anew from its own. The spread of k drawn runs is (k - 1)/k too narrow, so their
-    deviations are widened by sqrt(k / (k - 1)). With one run a variant this is the paired bootstrap of items,
-    which knows nothing of seeds.
+    Each resample draws test items once for all runs (paired) and draws runs from each variant's own. The
+    variance of k drawn runs is too small by a factor (k - 1)/k, so their deviations are scaled by
+    sqrt(k / (k - 1)). With one run per variant this is the paired bootstrap over items, which ignores seeds.
 
     Args:
         metric: of the statistics.
-        first, second: of each run the statistics [N, K] of the same items.
-        resamples: test sets drawn; seed: of the draws.
+        first, second: statistics [N, K] of each run, on the same items.
+        resamples: number of test sets drawn.
+        seed: of the draws.
 
     Raises:
         ConfigError: no resamples, no runs, or runs on different numbers of items.
@@ -68,14 +68,14 @@ def compare_repeated(
     drawn = _over_runs(values[len(first) :], chance) - _over_runs(values[: len(first)], chance)
     scores = [float(metric.value(rows.sum(0))) for rows in runs]
     difference = float(np.mean(scores[len(first) :]) - np.mean(scores[: len(first)]))
-    # under the null hypothesis the differences lie round zero: shift them there before comparing
+    # under the null hypothesis the differences are centred on zero, so subtract their mean first
     larger = int((np.abs(drawn - drawn.mean()) >= abs(difference)).sum()) if difference else resamples
     low, high = np.quantile(drawn, [0.025, 0.975])
     return Difference(difference, float(low), float(high), (larger + 1) / (resamples + 1))
 
 
 def _over_runs(values: np.ndarray, chance: np.random.Generator) -> np.ndarray:
-    """[runs, resamples] to [resamples], the mean over runs drawn anew."""
+    """[runs, resamples] to [resamples]: the mean over resampled runs."""
     count, resamples = values.shape
     mean: np.ndarray = values.mean(0)
     if count == 1:

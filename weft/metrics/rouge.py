@@ -1,4 +1,4 @@
-"""ROUGE-L of captions: the longest words in common, in order, with gaps allowed."""
+"""ROUGE-L of captions: the longest common subsequence of words."""
 
 from collections.abc import Sequence
 
@@ -9,14 +9,14 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored
 
 BETA = 1.2
-"""How much more recall weighs than precision in COCO's evaluation."""
+"""Weight of recall relative to precision in COCO's evaluation."""
 
 
 def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, beta: float = BETA) -> Scored:
     """Mean over captions of F = (1 + b^2) P R / (R + b^2 P), 0..100.
 
     P and R are the longest common subsequence's share of hypothesis and reference, each the best over
-    the references, as COCO's evaluation has it.
+    the references, as in COCO's evaluation.
 
     Args:
         hypotheses: [N] captions.
@@ -31,9 +31,9 @@ def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, b
     """
     found = []
     for hypothesis, answers in zip(hypotheses, references, strict=True):
-        said, known = words(hypothesis), [words(answer) for answer in answers]
-        common = [longest_common(said, one) for one in known]
-        precision = max(common) / max(1, len(said))
+        output, known = words(hypothesis), [words(answer) for answer in answers]
+        common = [longest_common(output, one) for one in known]
+        precision = max(common) / max(1, len(output))
         recall = max(count / max(1, len(one)) for count, one in zip(common, known, strict=True))
         below = recall + beta**2 * precision
         found.append((1 + beta**2) * precision * recall / below if below else 0.0)
@@ -42,7 +42,7 @@ def rouge_l(hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, b
 
 
 def longest_common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Words of the longest common subsequence."""
+    """Length of the longest common subsequence."""
     row = [0] * (len(other) + 1)
     for word in one:
         before = 0

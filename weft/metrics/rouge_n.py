@@ -1,4 +1,4 @@
-"""ROUGE of summaries: words, pairs of words and longest common subsequences, as F1. Read next: rouge.py."""
+"""ROUGE-1, ROUGE-2 and ROUGE-L of summaries, as F1. Read next: rouge.py."""
 
 import re
 from collections import Counter
@@ -16,16 +16,16 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class Rouge(Metric):
-    """Mean over lines of F = 2 P R / (P + R), 0..100, of what output and reference have in common.
+    """Mean over lines of F = 2 P R / (P + R), 0..100, of n-grams shared by output and reference.
 
-    "1" and "2" count words and pairs of neighbours (as often as in the one that has fewer), "L" is the
-    longest common subsequence. Words are runs of letters and digits in small letters, without stemming.
+    "1" and "2" count shared unigrams and bigrams, "L" the longest common subsequence. Words are lower-cased
+    runs of letters and digits, without stemming.
 
     Args:
         kind: "1", "2" or "L".
 
-    Source: Lin 2004, sections 2 and 3.1; F with beta 1 and the words of the usual rouge_score, but of any
-    script.
+    Source: Lin 2004, sections 2 and 3.1; F with beta 1. Words are those of the package rouge_score, extended
+        to every script.
 
     Example:
         >>> round(Rouge("L").score(["police kill the gunman"], ["police killed the gunman"]).value, 2)
@@ -43,17 +43,17 @@ class Rouge(Metric):
     ) -> np.ndarray:
         """[N, 2]: F of the line, and 1."""
         rows = [
-            (self._f(_words(said), _words(known)), 1.0)
-            for said, known in zip(hypotheses, references, strict=True)
+            (self._f(_words(output), _words(known)), 1.0)
+            for output, known in zip(hypotheses, references, strict=True)
         ]
         return np.array(rows, dtype=np.float64).reshape(-1, 2)
 
-    def _f(self, said: list[str], known: list[str]) -> float:
+    def _f(self, output: list[str], known: list[str]) -> float:
         if self.kind == "L":
-            common, ours, theirs = longest_common(said, known), len(said), len(known)
+            common, ours, theirs = longest_common(output, known), len(output), len(known)
         else:
             width = int(self.kind)
-            one, other = _grams(said, width), _grams(known, width)
+            one, other = _grams(output, width), _grams(known, width)
             common, ours, theirs = (one & other).total(), one.total(), other.total()
         return 2 * common / (ours + theirs) if common else 0.0
 
@@ -62,7 +62,7 @@ class Rouge(Metric):
         return 100 * totals[..., 0] / np.maximum(totals[..., 1], 1)
 
     def signature(self) -> str:
-        """Which kind, which words."""
+        """The kind of ROUGE and how words are counted."""
         return f"kind:{self.kind}|F:beta1|mean:lines|case:lower|words:letters+digits|stem:no"
 
 

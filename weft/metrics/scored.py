@@ -1,6 +1,6 @@
-"""A score as it is reported: value, signature and interval, and the same score of the baselines.
+"""A reported score: value, signature and interval, with the same score of the baselines.
 
-A baseline is an answer that needs no trained model, such as the source copied or the most frequent class.
+A baseline needs no trained model: for example copying the source, or the most frequent class.
 Every task reports its scores in this form. Read next: bootstrap.py, the intervals; means.py.
 """
 
@@ -17,13 +17,13 @@ from weft.metrics.metric import Metric, Score, check_lines
 
 
 class Scored(NamedTuple):
-    """A score and what it must beat.
+    """A score and the baselines it must beat.
 
     Fields:
-        baselines: the same score of each baseline; empty where the training data is no longer there.
-        metric: which computes the score from statistics.
+        baselines: the score of each baseline; empty if the training data is no longer available.
+        metric: computes the score from statistics.
         statistics: [N, K] of each item, for paired tests between runs.
-        items: a fingerprint of the items; two runs are only compared on the same ones.
+        items: a fingerprint of the items; runs are compared only on the same items.
     """
 
     score: Score
@@ -34,34 +34,34 @@ class Scored(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The score's."""
+        """The score's value."""
         return self.score.value
 
     def lines(self) -> list[str]:
-        """For a reader: the score, then a line for each baseline."""
+        """A readable report: the score, then one line per baseline."""
         digits = self.score.digits
         found = [f"  {self.score}"]
         for name, value in self.baselines.items():
-            shown = (round(one, digits) for one in (self.score.value, value))  # what reads equal is equal
+            shown = (round(one, digits) for one in (self.score.value, value))  # equal as shown means equal
             mark = beside(*shown, higher=self.score.higher_is_better)
             found.append(f"    baseline: {name} {value:.{digits}f}{mark}")
         return found
 
     def json(self) -> dict[str, Any]:
-        """For a program."""
+        """The score as JSON data."""
         return {**self.score._asdict(), "baselines": dict(self.baselines)}
 
     def renamed(self, name: str) -> "Scored":
-        """The same under another name."""
+        """A copy under another name."""
         return self._replace(score=self.score._replace(name=name))
 
     def counted(self, unit: str) -> "Scored":
-        """The same of lines that are something else, such as a picture."""
+        """A copy whose signature counts `unit`, such as images, instead of lines."""
         signature = self.score.signature.replace("unit:line", f"unit:{unit}")
         return self._replace(score=self.score._replace(signature=signature))
 
     def signed(self, more: str) -> "Scored":
-        """The same with more in its signature."""
+        """A copy with `more` appended to its signature."""
         return self._replace(score=self.score._replace(signature=f"{self.score.signature}|{more}"))
 
 
@@ -76,7 +76,7 @@ def scored(
     """Score outputs and baselines against the same references.
 
     Args:
-        metric: of lines.
+        metric: scores the lines.
         hypotheses, references, sources: as for `Metric.score`.
         baselines: the outputs of each baseline.
 
@@ -100,20 +100,20 @@ def scored(
 def of_rows(
     metric: Metric, statistics: np.ndarray, *, baselines: Mapping[str, float], items: str = ""
 ) -> Scored:
-    """The same from statistics [N, K] and baselines that are known."""
+    """Like `scored`, from statistics [N, K] and the scores of the baselines."""
     return Scored(with_interval(metric, statistics), baselines, metric, statistics, items)
 
 
 def fingerprint(lines: Iterable[str]) -> str:
-    """Short, and different for different items."""
+    """A short hash of the items."""
     return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def report(found: Iterable[Scored]) -> list[str]:
-    """The lines of several scores."""
+    """The report lines of several scores."""
     return [line for one in found for line in one.lines()]
 
 
 def as_json(found: Iterable[Scored]) -> dict[str, Any]:
-    """Several scores by their names, for a program; what is no finite number is left out."""
+    """Finite scores as JSON data, by name."""
     return {one.score.name: one.json() for one in found if math.isfinite(one.score.value)}

@@ -1,4 +1,4 @@
-"""BLEU of single sentences, smoothed so that a short or half-right one still counts. Read next: bleu.py."""
+"""BLEU of single sentences, smoothed so that short or partly right ones still score. Read next: bleu.py."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from weft.metrics.metric import Metric
 
 
 class SentenceBleu(Metric):
-    """Mean of the sentences' BLEU, 0..100, with one added to matches and n-grams of two words and more.
+    """Mean of sentence BLEU, 0..100, adding 1 to the counts of matches and n-grams from bigrams up.
 
-    BLEU = BP · (p_1 Π_{n=2..4} (m_n + 1) / (l_n + 1))^(1/4), BP = min(1, exp(1 - r/c)). This is what
-    minimum-risk training needs; a whole text is better scored with `Bleu`.
+    BLEU = BP · (p_1 Π_{n=2..4} (m_n + 1) / (l_n + 1))^(1/4), BP = min(1, exp(1 - r/c)). Minimum-risk
+    training needs this score; for a whole text prefer `Bleu`.
 
     Args:
-        tokenize, lowercase: as of Bleu.
+        tokenize, lowercase: as in Bleu.
 
     Source: Lin and Och 2004, section 4.2 (BLEUS); sacrebleu's `add-k` with k = 1.
 
@@ -38,13 +38,13 @@ class SentenceBleu(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """[N, 2]: the sentence's BLEU, and 1."""
+        """[N, 2]: BLEU of the sentence, and 1."""
         counts = self._bleu.statistics(hypotheses, references)
         words, reference_words = counts[:, 0], counts[:, 1]
         added = np.array([0] + [1] * (ORDER - 1))
         matches, ngrams = counts[:, 2 : 2 + ORDER] + added, counts[:, 2 + ORDER :] + added
         brevity = np.exp(np.minimum(0, 1 - reference_words / np.maximum(words, 1)))
-        # Sentences without a word in common are 0 whatever their longer n-grams, which cannot match either.
+        # a sentence without a matching word scores 0, because none of its longer n-grams can match
         logs = np.log(np.maximum(matches, 1) / np.maximum(ngrams, 1)).mean(1)
         bleu = np.where(matches[:, 0] > 0, 100 * brevity * np.exp(logs), 0.0)
         return np.stack([bleu, np.ones(len(bleu))], 1)

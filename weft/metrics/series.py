@@ -1,7 +1,7 @@
-"""Forecasts that need no model, and the errors of any: the baselines of forecasting.
+"""Baselines of forecasting, and sums of forecast errors.
 
-All of them see windows in the scale of the training part. The ridge regression is closed-form, shared by all
-series, on windows whose last value is taken off (Toner & Darlow 2024 find such a line hard to beat).
+All baselines see windows in the scale of the training part. The ridge regression has a closed form and is
+shared by all series; it subtracts each window's last value (Toner & Darlow 2024 find it hard to beat).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 Parts = Callable[[], Iterator[tuple[np.ndarray, np.ndarray]]]
-"""Pasts [B, L] and futures [B, H], batch by batch, as often as it is called."""
+"""Called for each pass over the data; yields pasts [B, L] and futures [B, H], batch by batch."""
 
 Baselines = Mapping[str, Callable[[np.ndarray], np.ndarray]]
-"""Pasts [B, L] to forecasts [B, H], by name."""
+"""Functions from pasts [B, L] to forecasts [B, H], by name."""
 
 PENALTIES = (1e-1, 1e1, 1e2, 1e3, 1e4, 1e5)
 
@@ -23,12 +23,12 @@ class Errors(NamedTuple):
 
     squared: float
     absolute: float
-    values: int  # that were measured
-    by_step: np.ndarray  # [H] squared, of each step ahead
+    values: int  # number of measured values
+    by_step: np.ndarray  # [H] mean squared error of each step ahead
 
 
 class Sums:
-    """Errors gathered batch by batch; no window is left out.
+    """Errors summed over batches.
 
     Args:
         horizon: H.
@@ -39,14 +39,14 @@ class Sums:
         self._absolute = 0.0
 
     def add(self, forecast: np.ndarray, future: np.ndarray) -> None:
-        """[B, H] each; values that were not measured (NaN) have no part."""
+        """Add a batch of [B, H] each; missing values (NaN) are ignored."""
         error = np.nan_to_num(forecast - future)
         self._squared += np.square(error).sum(0)
         self._absolute += float(np.abs(error).sum())
         self._count += np.isfinite(future).sum(0)
 
     def errors(self) -> Errors:
-        """The means."""
+        """Mean errors so far."""
         count = max(1, int(self._count.sum()))
         by_step = self._squared / np.maximum(1, self._count)
         return Errors(float(self._squared.sum()) / count, self._absolute / count, count, by_step)
@@ -63,7 +63,7 @@ def repeated(past: np.ndarray, horizon: int) -> np.ndarray:
 
 
 def seasonal(past: np.ndarray, horizon: int, season: int) -> np.ndarray:
-    """The last season, as often as it takes; the last value where the past is shorter than a season.
+    """The last season, repeated; the last value if the past is shorter than a season.
 
     Example:
         >>> seasonal(np.array([[9.0, 1.0, 2.0]]), 3, 2).tolist()
@@ -74,11 +74,12 @@ def seasonal(past: np.ndarray, horizon: int, season: int) -> np.ndarray:
 
 
 class Ridge:
-    """y = W x + b on windows without their last value; the penalty is chosen on the validation part.
+    """y = W x + b on windows relative to their last value; the penalty is chosen on the validation part.
 
     Args:
-        batches: pasts [B, L] and futures [B, H] of the training part; windows with a hole are left out.
-        valid: those of the validation part.
+        batches: pasts [B, L] and futures [B, H] of the training part; windows with missing values are
+            skipped.
+        valid: the same for the validation part.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Ridge:
                 best, self.penalty, self.weight = error, penalty, weight
 
     def forecast(self, past: np.ndarray) -> np.ndarray:
-        """[B, L] to [B, H]."""
+        """Forecast [B, H] from pasts [B, L]."""
         return _with_one(past - past[:, -1:]) @ self.weight + past[:, -1:]
 
     @staticmethod
@@ -125,12 +126,12 @@ def _with_one(x: np.ndarray) -> np.ndarray:
 
 
 def pinball(quantiles: np.ndarray, future: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-    """[B, H] mean over levels of 2 max(τ e, (τ - 1) e), a CRPS by quantiles; NaN where not measured.
+    """[B, H] mean over levels of 2 max(τ e, (τ - 1) e), which approximates the CRPS; NaN where not measured.
 
     Args:
-        quantiles: [B, H, Q].
-        future: [B, H].
-        levels: [Q].
+        quantiles: [B, H, Q] forecasts.
+        future: [B, H] measured values.
+        levels: [Q] τ of each quantile.
     """
     error = future[..., None] - quantiles
     tau = np.asarray(levels)

@@ -1,10 +1,10 @@
-"""Spearman's rank correlation: whether two lists stand in the same order, 1 for yes, -1 for the reverse."""
+"""Spearman's rank correlation: 1 if two lists have the same order, -1 if the reverse."""
 
 import numpy as np
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """[N] from 1; equal values share the mean of their ranks.
+    """[N] ranks from 1; equal values share their mean rank.
 
     Example:
         >>> ranks(np.array([7.0, 3.0, 7.0])).tolist()
@@ -16,7 +16,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """The correlation of the ranks; 0 where all of one list is equal.
+    """The correlation of the ranks; 0 if all values of a list are equal.
 
     Example:
         >>> round(spearman(np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0])), 6)
@@ -31,7 +31,7 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
 def interval(
     first: np.ndarray, second: np.ndarray, *, resamples: int = 1000, seed: int = 12345
 ) -> tuple[float, float]:
-    """The ends of the 95 % interval of the correlation: pairs drawn anew from themselves."""
+    """The 95 % bootstrap interval of the correlation, resampling pairs."""
     chance = np.random.default_rng(seed)
     found = []
     for _ in range(resamples):

@@ -1,6 +1,6 @@
-"""The baseline of a tagger: each word's most frequent tag; for an unknown word, that of its ending.
+"""The baseline for tagging: each word's most frequent tag, or that of its suffix if the word is unknown.
 
-Read next: naive_bayes.py, the baseline of a classifier.
+Read next: naive_bayes.py, the baseline for classification.
 """
 
 from collections import Counter, defaultdict
@@ -9,23 +9,23 @@ from collections.abc import Iterable, Sequence
 from weft.errors import DataError
 
 LONGEST = 5
-"""Letters of an ending."""
+"""Length of the longest suffix, in letters."""
 
 
 class MostFrequentTag:
-    """Tags by counts.
+    """Tag by counts from the training data.
 
-    A word that was seen has the tag it had most often. One that was not has that of the rare words
-    (seen `rare` times at most) with the same ending of 5, 4, .. 1 letters and the same kind of first
-    letter (capital or not); one with no such ending has the most frequent tag of all rare words. Of equals
-    the tag that was seen first.
+    A known word gets its most frequent tag. An unknown word gets the most frequent tag of the rare words
+    (seen at most `rare` times) that share its longest known suffix of 5, 4, .. 1 letters and begin with the
+    same kind of letter (capital or not), or that of all rare words of that kind. Ties go to the tag seen
+    first.
 
     Args:
-        examples: sentences, words and tags.
-        rare: how often a rare word stands at most.
+        examples: words and tags of each sentence.
+        rare: a rare word occurs at most this often.
 
     Raises:
-        DataError: no word.
+        DataError: there are no words.
 
     Example:
         >>> lowest = MostFrequentTag([(["the", "walking"], ["DET", "VERB"])])
@@ -51,7 +51,7 @@ class MostFrequentTag:
         self.most = everything.most_common(1)[0][0]
 
     def tag(self, words: Sequence[str]) -> list[str]:
-        """One tag for each word."""
+        """One tag per word."""
         return [self.words.get(word) or self._unknown(word) for word in words]
 
     def _unknown(self, word: str) -> str:
@@ -59,6 +59,6 @@ class MostFrequentTag:
 
 
 def _endings(word: str) -> list[tuple[str, bool]]:
-    """Longest first; the last, empty one is every word's."""
+    """Suffixes of a word, longest first, ending with the empty one."""
     capital = word[:1].isupper()
     return [(word[len(word) - size :].lower(), capital) for size in range(min(LONGEST, len(word)), -1, -1)]

@@ -1,6 +1,6 @@
-"""Accuracy of tags: the share of words whose tag is right, with intervals over sentences.
+"""Tag accuracy: the share of words with the right tag, with intervals over sentences.
 
-Read next: accuracy.py; f1.py, for each tag by itself.
+Read next: accuracy.py; f1.py, a score for each tag.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from weft.metrics.metric import Metric
 
 
 class TagAccuracy(Metric):
-    """Tags equal to the reference's at the same place; a missing one is wrong. A line is a sentence.
+    """Share of tags equal to the reference's tag at the same position; a missing tag is wrong.
 
     Example:
         >>> TagAccuracy().score(["DET NOUN", "VERB"], ["DET VERB", "VERB"]).value
@@ -23,7 +23,7 @@ class TagAccuracy(Metric):
     def statistics(
         self, hypotheses: Sequence[str], references: Sequence[str], sources: Sequence[str] | None = None
     ) -> np.ndarray:
-        """[N, 2]: right tags of a sentence, and its tags."""
+        """[N, 2]: right tags and all tags of each sentence."""
         rows = []
         for ours, theirs in zip(hypotheses, references, strict=True):
             given, wanted = ours.split(), theirs.split()

@@ -1,4 +1,4 @@
-"""Word error rate: what must be changed, left out and put in, a word of the reference. Read next: cer.py."""
+"""Word error rate: substitutions, deletions and insertions per reference word. Read next: cer.py."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from weft.metrics.metric import Metric
 
 
 class Edits(NamedTuple):
-    """The cheapest way from a reference to a hypothesis."""
+    """The fewest edits that turn a reference into a hypothesis."""
 
     substitutions: int
     deletions: int
@@ -17,12 +17,12 @@ class Edits(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Levenshtein's distance."""
+        """The Levenshtein distance."""
         return sum(self)
 
 
 def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> Edits:
-    """Fewest edits; of ways that are equally short, one with the most substitutions.
+    """The fewest edits; ties go to the one with the most substitutions.
 
     Example:
         >>> edits("a b c".split(), "a x c d".split())
@@ -31,8 +31,8 @@ def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> Edits:
     row = [Edits(0, 0, count) for count in range(len(hypothesis) + 1)]
     for word in reference:
         before, row[0] = row[0], row[0]._replace(deletions=row[0].deletions + 1)
-        for at, said in enumerate(hypothesis, 1):
-            changed = before if word == said else before._replace(substitutions=before.substitutions + 1)
+        for at, other in enumerate(hypothesis, 1):
+            changed = before if word == other else before._replace(substitutions=before.substitutions + 1)
             out = row[at]._replace(deletions=row[at].deletions + 1)
             put = row[at - 1]._replace(insertions=row[at - 1].insertions + 1)
             before = row[at]
@@ -41,9 +41,9 @@ def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> Edits:
 
 
 class Wer(Metric):
-    """100 (S + D + I) / N over all lines: edits of words to words of the references, in percent.
+    """100 (S + D + I) / N over all lines, where N counts the words of the references.
 
-    Words are what stands between white space, as written.
+    Words are separated by white space and compared as written.
 
     Example:
         >>> round(Wer().score(["one too"], ["one two three"]).value, 2)
@@ -55,7 +55,7 @@ class Wer(Metric):
     unit = "word"
 
     def cut(self, line: str) -> Sequence[str]:
-        """The units that are counted."""
+        """Split a line into the units that are counted."""
         return line.split()
 
     def statistics(
@@ -63,8 +63,8 @@ class Wer(Metric):
     ) -> np.ndarray:
         """[N, 4]: substitutions, deletions, insertions, and units of the reference."""
         rows = [
-            (*edits(self.cut(reference), self.cut(said)), len(self.cut(reference)))
-            for said, reference in zip(hypotheses, references, strict=True)
+            (*edits(self.cut(reference), self.cut(hypothesis)), len(self.cut(reference)))
+            for hypothesis, reference in zip(hypotheses, references, strict=True)
         ]
         return np.array(rows, dtype=np.float64).reshape(-1, 4)
 
@@ -73,5 +73,5 @@ class Wer(Metric):
         return 100 * totals[..., :3].sum(-1) / np.maximum(totals[..., 3], 1)
 
     def signature(self) -> str:
-        """Case and punctuation count."""
+        """Case and punctuation are kept."""
         return f"percent|unit:{self.unit}|case:mixed|punctuation:kept"
