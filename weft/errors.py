@@ -1,28 +1,28 @@
-"""What Weft raises when a user can mend the matter: where, what came, what was needed, what to do.
+"""Errors that a user can correct: where, what was expected, what was found and what to do.
 
-Every one is a ValueError, and the command line turns it into one line and exit code 2.
+Each is a ValueError, which the command line prints as one line before it exits with code 2.
 Read next: tree.py.
 """
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 
 from weft.visible import visible
 
-_LONG = re.compile(r"\S{400,}")  # no word, and no name that a file system takes
+_LONG = re.compile(r"\S{400,}")  # longer than any word, and than any name that a file system takes
 
 
 class WeftError(ValueError):
-    """A mistake that the user can mend; its text is one sentence that says how.
+    """A mistake that the user can correct; its text is one sentence that says how.
 
-    What a damaged file put into it neither breaks the line nor steers the terminal nor fills the screen: line
-    ends and control characters are shown as escapes, and of a word of 400 letters and more the first 100 are.
+    Text from a damaged file cannot break the line, control the terminal or fill the screen: line ends and
+    control characters are shown as escapes, and words of 400 letters or more are cut to 100.
     """
 
     def __init__(self, text: str) -> None:
-        whole = visible(text.replace("\n", "\\n"))
-        super().__init__(_LONG.sub(lambda word: word[0][:100] + "…", whole))
+        super().__init__(_clean(text))
 
 
 class ConfigError(WeftError):
@@ -34,7 +34,36 @@ class ShapeError(WeftError):
 
 
 class DataError(WeftError):
-    """A data file is missing, damaged or not what it should be; named as file:line."""
+    """A data file is missing, damaged or not what it should be.
+
+    Args:
+        why: what was expected, what was found and what to do.
+        path: the file at fault.
+        line: of the file; the first is 1.
+
+    Attributes:
+        why: as given, without the place.
+        path: the file's name; None where the error concerns no file.
+        line: None where the error concerns no single line.
+
+    Example:
+        >>> error = DataError("expected 2 columns, got 1", path="train.tsv", line=7)
+        >>> str(error), error.line
+        ('train.tsv:7: expected 2 columns, got 1', 7)
+        >>> str(error.at("all.tsv", 1007))
+        'all.tsv:1007: expected 2 columns, got 1'
+    """
+
+    def __init__(self, why: str, *, path: str | PathLike[str] | None = None, line: int | None = None) -> None:
+        self.why = _clean(why)
+        self.path = None if path is None else str(path)
+        self.line = line
+        place = "" if path is None else f"{path}: " if line is None else f"{path}:{line}: "
+        super().__init__(place + why)
+
+    def at(self, path: str | PathLike[str], line: int | None = None) -> "DataError":
+        """The same reason at another place."""
+        return DataError(self.why, path=path, line=line)
 
 
 class CheckpointError(WeftError):
@@ -61,3 +90,8 @@ def within(section: str) -> Iterator[None]:
         yield
     except (ConfigError, ShapeError) as error:
         raise ConfigError(f"{section}: {str(error).removeprefix(f'{section}.')}") from error
+
+
+def _clean(text: str) -> str:
+    whole = visible(text.replace("\n", "\\n"))
+    return _LONG.sub(lambda word: word[0][:100] + "…", whole)

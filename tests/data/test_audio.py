@@ -97,7 +97,7 @@ def test_lists_name_files_beside_them(tmp_path: Path) -> None:
         (tmp_path / "a/1.wav", "one two"),
         (tmp_path / "b.wav", "zwei"),
     ]
-    assert found[1].place == f"{tmp_path / 'x.tsv'}:3"
+    assert (found[1].source, found[1].line) == (tmp_path / "x.tsv", 3)
     assert list(read_paths(tmp_path / "x.tsv")) == [
         (1, tmp_path / "a/1.wav"),
         (3, tmp_path / "b.wav"),

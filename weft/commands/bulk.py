@@ -168,7 +168,7 @@ def join(file: Path, output: Path) -> Joined:
             for part in chunks(file):
                 place = parts / f"{part.number:09}"
                 if not place.exists():
-                    raise DataError(f"{place}: is missing; run the same command again to resume")
+                    raise DataError("is missing; run the same command again to resume", path=place)
                 with open(place, "rb") as one:
                     shutil.copyfileobj(one, joined)
                 lines += len(part.lines)
@@ -215,7 +215,7 @@ def _begin(parts: Path, about: dict[str, Any]) -> None:
             os.replace(temporary, known)
     except (OSError, ValueError) as error:
         raise DataError(
-            f"{parts}: cannot be used ({error}); remove it, or choose another --output"
+            f"cannot be used ({error}); remove it, or choose another --output", path=parts
         ) from error
     differs = sorted(
         key for key in {**about, **(then or about)} if (then or about).get(key) != about.get(key)
@@ -247,4 +247,4 @@ def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unwritable(path: Path, error: OSError) -> DataError:
     why = error.strerror or error
-    return DataError(f"{path}: cannot be written ({why}); free some space and run the same command again")
+    return DataError(f"cannot be written ({why}); free some space and run the same command again", path=path)

@@ -23,11 +23,15 @@ def check(*paths: Path | None) -> None:
             continue
         try:
             if path.is_dir():
-                raise DataError(f"{path}: is a directory; name a file in it")
+                raise DataError("is a directory; name a file in it", path=path)
             if not path.absolute().parent.is_dir():
-                raise DataError(f"{path}: no such directory {path.parent}; create it, or choose another name")
+                raise DataError(
+                    f"no such directory {path.parent}; create it, or choose another name", path=path
+                )
         except OSError as error:
-            raise DataError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
+            raise DataError(
+                f"cannot be written ({error.strerror}); choose another place", path=path
+            ) from error
 
 
 def write(path: Path, text: str) -> None:
@@ -47,7 +51,8 @@ def write_bytes(path: Path, content: bytes) -> None:
         files.replace(path, content)
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be written ({error.strerror or error}); free some space or choose another place"
+            f"cannot be written ({error.strerror or error}); free some space or choose another place",
+            path=path,
         ) from error
 
 

@@ -15,5 +15,5 @@ def folder_for(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be made ({error.strerror or error}); choose another directory"
+            f"cannot be made ({error.strerror or error}); choose another directory", path=path
         ) from error

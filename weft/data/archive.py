@@ -44,14 +44,16 @@ def read(archive: Path, member: str) -> bytes:
     """
     path = archive / member
     if member not in _open(archive).NameToInfo:
-        raise DataError(f"{path}: no such file in the archive; check the name")
+        raise DataError("no such file in the archive; check the name", path=path)
     try:
         with _open(archive).open(member) as file:
             content = file.read(LARGEST + 1)  # what the head says of the size may be a lie
     except _BROKEN:
-        raise DataError(f"{path}: damaged or encrypted; write the archive again without a password") from None
+        raise DataError(
+            "damaged or encrypted; write the archive again without a password", path=path
+        ) from None
     if len(content) > LARGEST:
-        raise DataError(f"{path}: larger than {LARGEST // 2**20} MiB; unpack the archive if you trust it")
+        raise DataError(f"larger than {LARGEST // 2**20} MiB; unpack the archive if you trust it", path=path)
     return content
 
 
@@ -81,7 +83,7 @@ def _open(archive: Path) -> zipfile.ZipFile:
     try:
         return _opened(archive, archive.stat().st_mtime_ns)
     except _BROKEN:
-        raise DataError(f"{archive}: not a .zip, or damaged; copy or download it again") from None
+        raise DataError("not a .zip, or damaged; copy or download it again", path=archive) from None
 
 
 @lru_cache(maxsize=4)

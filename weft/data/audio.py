@@ -45,7 +45,8 @@ class Spoken(NamedTuple):
 
     file: Path
     text: str
-    place: str  # LIST:line, for errors
+    source: Path  # the list
+    line: int  # of it
 
 
 def read_wav(path: str | Path) -> Sound:
@@ -57,7 +58,7 @@ def read_wav(path: str | Path) -> Sound:
     try:
         there = os.stat(path)
         if not stat.S_ISREG(there.st_mode):
-            raise DataError(f"{path}: no such recording; check the name")
+            raise DataError("no such recording; check the name", path=path)
         with wave.open(str(path), "rb") as file:
             channels, width, rate, count = file.getparams()[:4]
             # Never more than there is: a header may promise terabytes, and they would be reserved.
@@ -65,23 +66,25 @@ def read_wav(path: str | Path) -> Sound:
     except (wave.Error, EOFError, ValueError, RuntimeError, ZeroDivisionError) as error:
         why = str(error) or "it ends too early"
         raise DataError(
-            f"{path}: not a PCM wav file ({why}); convert it: ffmpeg -i IN -c:a pcm_s16le OUT.wav"
+            f"not a PCM wav file ({why}); convert it: ffmpeg -i IN -c:a pcm_s16le OUT.wav", path=path
         ) from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from None
+        raise DataError(f"cannot be read ({error.strerror or error})", path=path) from None
     if rate < LOWEST_RATE or channels < 1 or width not in (1, 2, 3, 4):
         raise DataError(
-            f"{path}: expected PCM of at least {LOWEST_RATE} Hz, "
-            f"got {channels} channels of {8 * width} bit at {rate} Hz"
+            f"expected PCM of at least {LOWEST_RATE} Hz, "
+            f"got {channels} channels of {8 * width} bit at {rate} Hz",
+            path=path,
         )
     if len(data) != count * channels * width:
         raise DataError(
-            f"{path}: expected {count:,} samples as its header says, got "
+            f"expected {count:,} samples as its header says, got "
             f"{len(data) // (channels * width):,}; the "
-            "file was cut off, so fetch it again"
+            "file was cut off, so fetch it again",
+            path=path,
         )
     if not count:
-        raise DataError(f"{path}: the recording is empty; remove it")
+        raise DataError("the recording is empty; remove it", path=path)
     return Sound(_numbers(data, width).reshape(-1, channels).mean(1, dtype=np.float32), rate)
 
 
@@ -145,17 +148,18 @@ def read_spoken(path: str | Path) -> Iterator[Spoken]:
     Raises:
         DataError: naming the line: other columns, no transcript.
     """
-    folder = Path(path).parent
+    source = Path(path)
     for number, line in enumerate(read_lines(path), 1):
         if not line.strip():
             continue
-        place = f"{path}:{number}"
         columns = line.split("\t")
         if len(columns) != 2:
-            raise DataError(f"{place}: expected 2 columns (FILE TAB TRANSCRIPT), got {len(columns)}")
+            why = f"expected 2 columns (FILE TAB TRANSCRIPT), got {len(columns)}"
+            raise DataError(why, path=path, line=number)
         if not columns[1].strip():
-            raise DataError(f"{place}: no transcript of {columns[0]}; write what is said, or remove the line")
-        yield Spoken(folder / columns[0].strip(), " ".join(columns[1].split()), place)
+            why = f"no transcript of {columns[0]}; write what is said, or remove the line"
+            raise DataError(why, path=path, line=number)
+        yield Spoken(source.parent / columns[0].strip(), " ".join(columns[1].split()), source, number)
 
 
 def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:

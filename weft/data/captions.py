@@ -19,7 +19,7 @@ SAID = {"train": "train", "training": "train", "val": "valid", "valid": "valid",
 SAID |= {"validation": "valid", "test": "test"}
 
 
-_Row = tuple[str, list[str], str, int | str]
+_Row = tuple[str, list[str], int | str, int | str]  # name, captions, line or part of the file, number
 
 
 class Captioned(NamedTuple):
@@ -27,7 +27,6 @@ class Captioned(NamedTuple):
 
     path: Path
     captions: list[str]
-    place: str  # file and line that names it
     number: int | str  # COCO's image_id; elsewhere the file's name without its ending
 
 
@@ -48,17 +47,17 @@ def read_captions(
     where = folders(path, images)
     readers = {".json": _coco, ".jsonl": _records}
     found: dict[str, Captioned] = {}
-    for name, captions, place, number in readers.get(path.suffix.lower(), _table)(path, split, language):
+    for name, captions, at, number in readers.get(path.suffix.lower(), _table)(path, split, language):
         file = located(name, where)
         if file is None:
             missing = str(where[0] / name)[:300]
-            raise DataError(f"{place}: no such picture {missing}; correct the name or remove the caption")
+            raise _wrong(path, at, f"no such picture {missing}; correct the name or remove the caption")
         if not all(caption.strip() for caption in captions):
-            raise DataError(f"{place}: the caption is empty; write one or remove it")
-        found.setdefault(name, Captioned(file, [], place, number)).captions.extend(captions)
+            raise _wrong(path, at, "the caption is empty; write one or remove it")
+        found.setdefault(name, Captioned(file, [], number)).captions.extend(captions)
     whole = [one for one in found.values() if one.captions]
     if not whole:
-        raise DataError(f"{path}: expected captions{f' for {split}' if split else ''}, got none")
+        raise DataError(f"expected captions{f' for {split}' if split else ''}, got none", path=path)
     return whole
 
 
@@ -79,23 +78,20 @@ def located(name: str, where: Sequence[Path]) -> Path | None:
 def _table(path: Path, split: str | None, language: str) -> Iterator[_Row]:
     for number, line in enumerate(read_lines(path), 1):
         cells = line.split("\t")
-        place = f"{path}:{number}"
         if number == 1 and [cell.strip().lower() for cell in cells] == ["image", "caption"]:
             continue
         if len(cells) != 2:
-            raise DataError(
-                f"{place}: expected 2 columns (IMAGE TAB CAPTION), got {len(cells)}; correct or "
-                "remove the line"
-            )
-        yield cells[0].strip(), [cells[1].strip()], place, Path(cells[0].strip()).stem
+            what = f"expected 2 columns (IMAGE TAB CAPTION), got {len(cells)}"
+            raise DataError(f"{what}; correct or remove the line", path=path, line=number)
+        yield cells[0].strip(), [cells[1].strip()], number, Path(cells[0].strip()).stem
 
 
 def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
     for number, line in enumerate(read_lines(path), 1):
-        place = f"{path}:{number}"
-        record = _parsed(line, place)
+        record = _parsed(line, path, number)
         if not isinstance(record, dict) or not isinstance(record.get("image"), str):
-            raise DataError(f'{place}: expected a record with "image": a name; correct or remove the line')
+            what = 'expected a record with "image": a name'
+            raise DataError(f"{what}; correct or remove the line", path=path, line=number)
         said = record.get("split")
         if split is not None and said is not None and SAID.get(str(said), said) != split:
             continue
@@ -104,29 +100,39 @@ def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
             captions = captions.get(language)
         captions = [captions] if isinstance(captions, str) else captions
         if not isinstance(captions, list) or not all(isinstance(each, str) for each in captions):
-            raise DataError(f'{place}: expected "captions" in {language!r} (a list of texts)')
-        yield record["image"], captions, place, Path(record["image"]).stem
+            what = f'expected "captions" in {language!r} (a list of texts)'
+            raise DataError(what, path=path, line=number)
+        yield record["image"], captions, number, Path(record["image"]).stem
 
 
 def _coco(path: Path, split: str | None, language: str) -> Iterator[_Row]:
-    whole = _parsed("\n".join(read_lines(path)), str(path))
+    whole = _parsed("\n".join(read_lines(path)), path)
     try:
         names = {image["id"]: str(image["file_name"]) for image in whole["images"]}
         rows = [(one["image_id"], str(one["caption"])) for one in whole["annotations"]]
     except (KeyError, TypeError, AttributeError):
         raise DataError(
-            f'{path}: not COCO\'s form ("images" with id and file_name, "annotations" with image_id and '
-            "caption); write it so, or give a .tsv"
+            'not COCO\'s form ("images" with id and file_name, "annotations" with image_id and '
+            "caption); write it so, or give a .tsv",
+            path=path,
         ) from None
     for at, (number, caption) in enumerate(rows):
         if not isinstance(number, int | str) or number not in names:
             shown = repr(number)[:80]
-            raise DataError(f"{path}: annotation {at + 1} is of image {shown}, which is not among images")
-        yield names[number], [caption], f"{path}: annotation {at + 1}", number
+            raise DataError(f"annotation {at + 1} is of image {shown}, which is not among images", path=path)
+        yield names[number], [caption], f"annotation {at + 1}", number
 
 
-def _parsed(text: str, place: str) -> Any:
+def _parsed(text: str, path: Path, line: int | None = None) -> Any:
     try:
         return jsonfile.parse(text)
     except ValueError as error:
-        raise DataError(f"{place}: not JSON ({str(error).partition(':')[0]}); correct it") from None
+        why = str(error).partition(":")[0]
+        raise DataError(f"not JSON ({why}); correct it", path=path, line=line) from None
+
+
+def _wrong(path: Path, at: int | str, why: str) -> DataError:
+    """The error for a line, or for another part of a file."""
+    if isinstance(at, int):
+        return DataError(why, path=path, line=at)
+    return DataError(f"{at}: {why}", path=path)

@@ -84,10 +84,10 @@ class Child:
         if not said:
             self._mourn()
         if said == b"e":
-            number, sentence = jsonfile.decode(
-                (self._path / "error.json").read_bytes(), tuple[int | None, str]
+            number, why, file, line = jsonfile.decode(
+                (self._path / "error.json").read_bytes(), tuple[int | None, str, str | None, int | None]
             )
-            raise OSError(number, sentence) if number else DataError(sentence)
+            raise OSError(number, why) if number else DataError(why, path=file, line=line)
         report = jsonfile.decode((self._path / "report.json").read_bytes(), dict[str, jsonfile.Count])
         parts = {name: (self._path / name).read_bytes() for name in PARTS}
         shutil.rmtree(self._path)
@@ -97,7 +97,9 @@ class Child:
         code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         self._pid = 0
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        raise DataError(f"{self._path.parent}: a process that encoded text {how}; run the same command again")
+        raise DataError(
+            f"a process that encoded text {how}; run the same command again", path=self._path.parent
+        )
 
 
 def _live(read: int, write: int, path: Path, how: How) -> None:
@@ -133,9 +135,10 @@ def _answer(read: int, head: bytes, path: Path, how: How) -> None:
             (path / name).write_bytes(b"".join(piece.parts[name] for piece in pieces))
         total = {name: sum(piece.report[name] for piece in pieces) for name in pieces[0].report}
         (path / "report.json").write_text(json.dumps(total))
-    except (DataError, OSError) as error:
-        known = [0, str(error)] if isinstance(error, DataError) else [error.errno, error.strerror]
-        (path / "error.json").write_text(json.dumps(known))
+    except DataError as error:
+        (path / "error.json").write_text(json.dumps([0, error.why, error.path, error.line]))
+    except OSError as error:
+        (path / "error.json").write_text(json.dumps([error.errno, error.strerror, None, None]))
 
 
 def _joined(texts: Sequence[str]) -> bytes:

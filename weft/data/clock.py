@@ -6,6 +6,7 @@ Read next: calendar.py, how often times come and which come next.
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ def on_one_clock(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
     return shown - away, "+00:00"
 
 
-def read_times(path: object, rows: Sequence[tuple[int, Any]], order: Order = "day") -> tuple[np.ndarray, str]:
+def read_times(path: str | Path, rows: Sequence[tuple[int, Any]], order: Order = "day") -> tuple[np.ndarray, str]:
     """Rising times [T] of cells, each with its line, and their offset from UTC as it is written.
 
     Raises:
@@ -88,20 +89,22 @@ def read_times(path: object, rows: Sequence[tuple[int, Any]], order: Order = "da
             clocks.append(parse(iso(str(cell), order)))
         except ValueError:
             raise DataError(
-                f"{path}:{line}: {str(cell)[:40]!r} is not a time; write 2024-01-31, 2024-01-31 13:00, "
-                "31.01.2024, 2024-01 or 2024-Q1"
+                f"{str(cell)[:40]!r} is not a time; write 2024-01-31, 2024-01-31 13:00, "
+                "31.01.2024, 2024-01 or 2024-Q1",
+                path=path,
+                line=line,
             ) from None
     try:
         times, zone = on_one_clock(clocks)
     except ValueError as error:
         odd = next(n for n, one in enumerate(clocks) if (one.offset is None) != (clocks[0].offset is None))
-        raise DataError(f"{path}:{rows[odd][0]}: {error}") from None
+        raise DataError(str(error), path=path, line=rows[odd][0]) from None
     wrong = np.flatnonzero(np.diff(times).astype(np.int64) <= 0)
     if len(wrong):
         (_, before), (line, cell) = rows[wrong[0]], rows[wrong[0] + 1]
         same = times[wrong[0]] == times[wrong[0] + 1]
         what = "stands twice" if same else f"comes after {str(before)[:40]}"
         raise DataError(
-            f"{path}:{line}: {str(cell)[:40]} {what}; sort the rows by time and keep each time once"
+            f"{str(cell)[:40]} {what}; sort the rows by time and keep each time once", path=path, line=line
         )
     return times, zone

@@ -131,7 +131,7 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
     seen = max(line.count("\t") + 1 for line in lines)  # of all: a comment may hold a tab
     if width in (0, WIDTH) and (seen > 2 or width == WIDTH):
         for number, fault in faults(lines, first):
-            raise DataError(f"{name}:{number}: {fault}")
+            raise DataError(f"{fault}", path=name, line=number)
         rows = [row for row in inside if _WORD.fullmatch(lines[row].split("\t")[0])]
         cells = [lines[row].split("\t") for row in rows]
         tags = [line[COLUMNS[column]] for line in cells]
@@ -143,7 +143,7 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
         if len(each) != width or not each[0].strip():
             need = "word TAB tag" if width == 2 else "a word"
             found = _columns(each) if each[0].strip() else "no word"
-            raise DataError(f"{name}:{first + row}: expected {need}, got {found}; correct the line")
+            raise DataError(f"expected {need}, got {found}; correct the line", path=name, line=first + row)
     forms = [each[0].strip() for each in split]
     tags_ = [each[1].strip() for each in split] if width == 2 else None
     return Sentence(lines, first, rows, forms, tags_), width

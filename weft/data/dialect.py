@@ -7,6 +7,7 @@ import csv
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from weft.errors import DataError
@@ -83,7 +84,7 @@ def _thousands(cell: Any) -> Any:
     return cell.replace(",", "") if number else cell
 
 
-def order_of(path: object, rows: Sequence[tuple[int, Any]], said: Order | None = None) -> Order:
+def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], said: Order | None = None) -> Order:
     """What comes first in the dates of a column; "day" where no date needs to be told.
 
     A number above 12 tells, or a point between the numbers (31.12.2024 is day first everywhere), or that the
@@ -112,8 +113,10 @@ def order_of(path: object, rows: Sequence[tuple[int, Any]], said: Order | None =
         return rising[0]
     line, match = found[0]
     raise DataError(
-        f"{path}:{line}: {match[0][:40]!r} may begin with the day or the month; say which: data.dates: day "
-        "or month (--dates for weft init)"
+        f"{match[0][:40]!r} may begin with the day or the month; say which: data.dates: day "
+        "or month (--dates for weft init)",
+        path=path,
+        line=line,
     )
 
 

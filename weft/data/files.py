@@ -33,9 +33,9 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
         with open(path, "rb") as file:
             start = file.read(6)
     except OSError as error:
-        raise DataError(unreadable(path, error)) from error
+        raise unreadable(path, error) from error
     if not start:
-        raise DataError(f"{path}: the file is empty; give one with at least one line")
+        raise DataError("the file is empty; give one with at least one line", path=path)
     if start.startswith(b"\x1f\x8b"):
         parts = _measured(_parts(gzip.open, path), path)
     elif start.startswith(b"\xfd7zXZ\x00"):
@@ -43,7 +43,9 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
     elif start.startswith(b"\x28\xb5\x2f\xfd"):
         parts = _measured(_zstandard(path), path)
     elif path.suffix in COMPRESSED:
-        raise DataError(f"{path}: not compressed, although its name says so; rename it or compress it again")
+        raise DataError(
+            "not compressed, although its name says so; rename it or compress it again", path=path
+        )
     else:
         parts = _parts(open, path)
     return _guarded(parts, path)
@@ -56,13 +58,14 @@ def stream_bytes(stream: BinaryIO) -> Iterator[bytes]:
         yield part
 
 
-def unreadable(path: str | Path, error: OSError) -> str:
-    """Why a path cannot be read, in one sentence."""
+def unreadable(path: str | Path, error: OSError) -> DataError:
+    """The error for a path that cannot be read."""
     if isinstance(error, FileNotFoundError):
-        return f"{path}: no such file; check the name and the directory"
+        return DataError("no such file; check the name and the directory", path=path)
     if isinstance(error, IsADirectoryError):
-        return f"{path}: a directory; name a file in it"
-    return f"{path}: cannot be read ({error.strerror or error}); check the file and its permissions"
+        return DataError("a directory; name a file in it", path=path)
+    why = error.strerror or error
+    return DataError(f"cannot be read ({why}); check the file and its permissions", path=path)
 
 
 def _parts(opener: Callable[..., Any], path: Path) -> Iterator[bytes]:
@@ -79,8 +82,9 @@ def _measured(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
         total += len(part)
         if total > most:
             raise DataError(
-                f"{path}: unpacks to more than {MOST_TIMES} times its size, which no text does; unpack it "
-                "yourself if you trust it"
+                f"unpacks to more than {MOST_TIMES} times its size, which no text does; unpack it "
+                "yourself if you trust it",
+                path=path,
             )
         yield part
 
@@ -115,7 +119,7 @@ def _guarded(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
         yield from parts
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise DataError(
-            f"{path}: damaged compressed file ({str(error).rstrip('.')}); copy or download it again"
+            f"damaged compressed file ({str(error).rstrip('.')}); copy or download it again", path=path
         ) from error
     except OSError as error:
-        raise DataError(unreadable(path, error)) from error
+        raise unreadable(path, error) from error

@@ -34,7 +34,7 @@ def read_future(path: str | Path, which: Columns, long: bool) -> dict[str, dict[
     named = column_of(path, header, which.id or "unique_id") if long else -1
     if any(len(row) != len(header) for _, row in rows):
         line = next(line for line, row in rows if len(row) != len(header))
-        raise DataError(f"{path}:{line}: expected {len(header)} cells; correct or remove the line")
+        raise DataError(f"expected {len(header)} cells; correct or remove the line", path=path, line=line)
     groups: dict[str, list[tuple[int, list[Any]]]] = {}
     for line, row in rows:
         groups.setdefault(str(row[named]) if long else "", []).append((line, row))

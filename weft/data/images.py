@@ -79,7 +79,7 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
         return clip
     if len(clip) < frames:
         raise DataError(
-            f"{path}: expected at least {frames} frames, got {len(clip)}; use longer clips or fewer frames"
+            f"expected at least {frames} frames, got {len(clip)}; use longer clips or fewer frames", path=path
         )
     return clip[np.linspace(0, len(clip) - 1, frames).round().astype(int)]
 
@@ -97,9 +97,9 @@ def read_array(path: Path) -> np.ndarray:
     except _BROKEN_ARRAY as error:
         raise _broken(path, error, "array") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in "uif" or not found.size:
-        raise DataError(f"{path}: expected an array of numbers; save one with numpy.save")
+        raise DataError("expected an array of numbers; save one with numpy.save", path=path)
     if found.dtype.kind == "f" and not np.isfinite(found).all():
-        raise DataError(f"{path}: expected finite values; correct or remove the file")
+        raise DataError("expected finite values; correct or remove the file", path=path)
     return found
 
 
@@ -117,7 +117,7 @@ def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> n
     for path, array in zip(paths, arrays, strict=True):
         if array.shape != arrays[0].shape:
             ours, theirs = (" x ".join(map(str, one.shape)) for one in (array, arrays[0]))
-            raise DataError(f"{path}: {ours}, but {paths[0]} has {theirs}; {remedy}")
+            raise DataError(f"{ours}, but {paths[0]} has {theirs}; {remedy}", path=path)
     return np.stack(arrays)
 
 
@@ -128,15 +128,17 @@ def read_folders(path: Path) -> list[Labelled]:
         DataError: no folder, or classes without pictures.
     """
     if not path.is_dir():
-        raise DataError(f"{path}: no such folder; give one with a subfolder for each class")
+        raise DataError("no such folder; give one with a subfolder for each class", path=path)
     found = []
     for folder in sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != "."):
         files = [each for each in sorted(folder.iterdir()) if each.suffix.lower() in PICTURES + CLIPS]
         if not files:
-            raise DataError(f"{folder}: expected pictures or clips, got none; add some or remove the folder")
+            raise DataError(
+                "expected pictures or clips, got none; add some or remove the folder", path=folder
+            )
         found += [Labelled(file, folder.name) for file in files]
     if not found:
-        raise DataError(f"{path}: expected a subfolder for each class, got none")
+        raise DataError("expected a subfolder for each class, got none", path=path)
     return found
 
 
@@ -188,7 +190,7 @@ def _frames(file: Image.Image, size: int | None, path: Path) -> Iterator[np.ndar
         total += picture.nbytes
         if total > LARGEST_CLIP:
             raise DataError(
-                f"{path}: more than {LARGEST_CLIP // 2**20} MiB of frames; give a shorter or smaller clip"
+                f"more than {LARGEST_CLIP // 2**20} MiB of frames; give a shorter or smaller clip", path=path
             )
         yield picture
 
@@ -198,27 +200,27 @@ def _clip_of(array: np.ndarray, path: Path) -> np.ndarray:
         array = np.repeat(array[..., None], 3, -1)
     if array.ndim != 4 or array.shape[-1] != 3:
         shape = " x ".join(map(str, array.shape))
-        raise DataError(f"{path}: expected frames x height x width (x 3), got {shape}")
+        raise DataError(f"expected frames x height x width (x 3), got {shape}", path=path)
     if array.dtype.kind == "f":
         if array.min() < 0 or array.max() > 1:
             raise DataError(
-                f"{path}: values from {array.min():g} to {array.max():g}; 0 to 1, or whole numbers to 255"
+                f"values from {array.min():g} to {array.max():g}; 0 to 1, or whole numbers to 255", path=path
             )
         array = np.round(255 * array)
     if array.min() < 0 or array.max() > 255:
-        raise DataError(f"{path}: expected values from 0 to 255, got {array.min()} to {array.max()}")
+        raise DataError(f"expected values from 0 to 255, got {array.min()} to {array.max()}", path=path)
     return array.astype(np.uint8)
 
 
 def _broken(path: Path, error: BaseException, what: str = "picture") -> DataError:
     if isinstance(error, FileNotFoundError):
-        return DataError(f"{path}: no such file; check the name and the directory")
+        return DataError("no such file; check the name and the directory", path=path)
     if isinstance(error, IsADirectoryError):
-        return DataError(f"{path}: a directory; name a file in it")
+        return DataError("a directory; name a file in it", path=path)
     if isinstance(error, NotADirectoryError) and archive.inside(path):
-        return DataError(f"{path}: arrays are not read from within a .zip; unpack it")
+        return DataError("arrays are not read from within a .zip; unpack it", path=path)
     again = "with numpy.save" if what == "array" else "as PNG or JPEG"
-    return DataError(f"{path}: damaged, or no {what}; save it again {again}, or remove it")
+    return DataError(f"damaged, or no {what}; save it again {again}, or remove it", path=path)
 
 
 def data_uri(picture: np.ndarray) -> str:

@@ -86,7 +86,7 @@ class LabelledText:
         self._header = 0
         first = next(self._split(), None)
         if isinstance(first, Finding):
-            raise DataError(str(first))
+            raise first.error()
         if self.kind == "lines" or first is None:
             return
         names = [cell.strip() for cell in first[1]]
@@ -98,14 +98,15 @@ class LabelledText:
         else:
             shown = ", ".join(name[:20] for name in names[:10])
             raise DataError(
-                f"{path}:1: expected a column {missing!r}, got {shown}; name the columns "
-                f"{named}, or in the first line"
+                f"expected a column {missing!r}, got {shown}; name the columns {named}, or in the first line",
+                path=path,
+                line=1,
             )
 
     def __iter__(self) -> Iterator[Labelled]:
         for row in self.rows():
             if isinstance(row, Finding):
-                raise DataError(str(row))
+                raise row.error()
             yield row
 
     def rows(self) -> Iterator[Labelled | Finding]:

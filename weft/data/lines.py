@@ -65,7 +65,7 @@ def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
         if size > LONGEST:
             most = f"{LONGEST // 2**20} MiB"
             raise DataError(
-                f"{name}:{first}: a line longer than {most}; give a text file, LF after each line"
+                f"a line longer than {most}; give a text file, LF after each line", path=name, line=first
             )
     if size:
         yield first, b"".join(held)
@@ -111,7 +111,7 @@ def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str]:
             for number, line in enumerate(whole.removesuffix(b"\n").split(b"\n"), first):
                 wrong = wrong_bytes(line, name)
                 if wrong:
-                    raise DataError(f"{name}:{number}: {wrong}")
+                    raise DataError(f"{wrong}", path=name, line=number)
                 yield line.removesuffix(b"\r").decode("utf-8")
             continue
         if "\r" in text:

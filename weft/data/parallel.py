@@ -97,8 +97,10 @@ class ParallelText:
             if len(cells) != self._width:
                 form = f" ({self.source} TAB {self.target})" if self._width == 2 else ""
                 raise DataError(
-                    f"{file}:{number}: expected {self._width} columns{form}, got {len(cells)}; "
-                    "correct or remove the line (weft data check lists all)"
+                    f"expected {self._width} columns{form}, got {len(cells)}; "
+                    "correct or remove the line (weft data check lists all)",
+                    path=file,
+                    line=number,
                 )
             yield Pair(number, cells[left], cells[right])
 
@@ -107,7 +109,7 @@ class ParallelText:
         (file,) = self.files
         line = next(read_lines(file), None)
         if line is None:  # a byte order mark and nothing behind it
-            raise DataError(f"{file}: the file is empty; give one with at least one line")
+            raise DataError("the file is empty; give one with at least one line", path=file)
         cells = [cell.strip() for cell in line.split("\t")]
         wanted = [self.source, self.target]
         if set(wanted) <= set(cells):
@@ -117,8 +119,10 @@ class ParallelText:
             missing = next(name for name in wanted if name not in cells)
             shown = ", ".join(cell[:20] for cell in cells[:10])
             raise DataError(
-                f"{file}:1: expected a column {missing!r}, got {shown}; "
-                "name the columns in the first line, or give two columns (source TAB target) without names"
+                f"expected a column {missing!r}, got {shown}; "
+                "name the columns in the first line, or give two columns (source TAB target) without names",
+                path=file,
+                line=1,
             )
 
 
@@ -163,14 +167,15 @@ def find_side(prefix: str | Path, language: str) -> Path:
     try:
         found = [form for form in forms if form.exists()]
     except OSError as error:
-        raise DataError(unreadable(forms[0], error)) from error
+        raise unreadable(forms[0], error) from error
     if len(found) > 1:
         raise DataError(f"found both {found[0]} and {found[1]}; remove or rename one of them")
     if not found:
         if Path(prefix).is_file():
-            raise DataError(f"{prefix}: one file of a pair; give the part of its name before the language")
+            raise DataError("one file of a pair; give the part of its name before the language", path=prefix)
         raise DataError(
-            f"{forms[0]}: no such file, nor with {', '.join(COMPRESSED)} after it; "
-            f"give the part of the name before .{language}, or a .tsv file"
+            f"no such file, nor with {', '.join(COMPRESSED)} after it; "
+            f"give the part of the name before .{language}, or a .tsv file",
+            path=forms[0],
         )
     return found[0]

@@ -53,13 +53,14 @@ def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
         cells = about.num_rows * about.num_columns
         if cells > max(FREE_CELLS, path.stat().st_size):  # equal rows take no room in the file
             raise DataError(
-                f"{path}: expected a table, got {cells:,} cells in a file too small for them; write it as CSV"
+                f"expected a table, got {cells:,} cells in a file too small for them; write it as CSV",
+                path=path,
             )
         table = parquet.read_table(path)
     except DataError:
         raise
     except (OSError, ValueError, LookupError, TypeError, NotImplementedError) as error:
         why = " ".join(str(error).split())[:120]
-        raise DataError(f"{path}: cannot be read as Parquet ({why}); is it the right file?") from error
+        raise DataError(f"cannot be read as Parquet ({why}); is it the right file?", path=path) from error
     cells = [column.to_pylist() for column in table.columns]
     return list(table.column_names), [(n + 1, list(row)) for n, row in enumerate(zip(*cells, strict=True))]

@@ -12,7 +12,7 @@ from weft.data.corpora import FOLDER, languages, names
 from weft.data.files import file_bytes
 from weft.data.lines import blocks, read_lines, wrong_bytes
 from weft.data.report import COMMON, MOST, Report
-from weft.data.sides import Finding
+from weft.data.sides import Finding, placed
 from weft.errors import ConfigError, DataError
 
 SPLITS = ("train", "valid", "test")
@@ -106,11 +106,12 @@ def check(paths: Sequence[Path]) -> Report:
             if not words:
                 add(path, 0, "file", "expected text, got only white space")
         except DataError as error:
-            add(path, 0, "file", str(error).removeprefix(f"{path}: "))
+            finding = placed(str(path), error)
+            add(path, finding.line, finding.kind, finding.text)
         lines[str(path)] = number
     return Report(findings, dict(counts), lines, COMMON)
 
 
 def no_words(path: str | Path) -> DataError:
     """The error for a text of white space alone."""
-    return DataError(f"{path}: expected text, got only white space")
+    return DataError("expected text, got only white space", path=path)

@@ -57,11 +57,13 @@ def read_questions(path: Path) -> Questions:
             if not found.pairs and not found.analogies:
                 need = "two words and a finite number, or four words"
             raise DataError(
-                f"{path}:{number}: expected {need}, got {len(cells)} column{'s' * (len(cells) > 1)} "
-                f"({line[:40]!r}); correct or remove the line"
+                f"expected {need}, got {len(cells)} column{'s' * (len(cells) > 1)} "
+                f"({line[:40]!r}); correct or remove the line",
+                path=path,
+                line=number,
             )
     if not found.pairs and not found.analogies:
-        raise DataError(f"{path}: expected word pairs or analogies, got none")
+        raise DataError("expected word pairs or analogies, got none", path=path)
     return found
 
 

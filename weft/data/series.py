@@ -114,11 +114,13 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
     for line, row in rows:
         if len(row) != len(header):
             raise DataError(
-                f"{path}:{line}: expected {len(header)} cells, got {len(row)}; correct or remove the line"
+                f"expected {len(header)} cells, got {len(row)}; correct or remove the line",
+                path=path,
+                line=line,
             )
         groups.setdefault(str(row[group]) if long else "", []).append((line, row))
     if not groups:
-        raise DataError(f"{path}: expected a header and rows of numbers, got no row")
+        raise DataError("expected a header and rows of numbers, got no row", path=path)
     kinds = [columns_of(path, header, names) for names in (columns, which.known, which.past)]
     if place >= 0:
         which = which._replace(dates=order_of(path, [(line, row[place]) for line, row in rows], which.dates))
@@ -143,16 +145,19 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     mark = mark_of(head)
     if (count := head.count(mark) + 1) > MOST_COLUMNS:
         raise DataError(
-            f"{path}: expected at most {MOST_COLUMNS:,} columns, got {count:,}; give fewer, or one row for "
-            "each series and time (unique_id, ds, y)"
+            f"expected at most {MOST_COLUMNS:,} columns, got {count:,}; give fewer, or one row for "
+            "each series and time (unique_id, ds, y)",
+            path=path,
         )
     reader = csv.reader((line + "\n" for line in chain([head], lines)), delimiter=mark)
     try:
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
-        raise DataError(f"{path}:{reader.line_num}: {error}; quote the cell or correct the line") from None
+        raise DataError(
+            f"{error}; quote the cell or correct the line", path=path, line=reader.line_num
+        ) from None
     if not rows:
-        raise DataError(f"{path}: expected a header and rows, got an empty file")
+        raise DataError("expected a header and rows, got an empty file", path=path)
     first = [str(cell) for cell in rows[0][1]]
     rows = list(with_points(rows, mark))
     if all(_is_number(cell) for cell in first):
@@ -244,8 +249,10 @@ def _check_known(
     if len(holes):
         row, column = holes[0].tolist()
         raise DataError(
-            f"{path}:{rows[row][0]}: expected a number in column {names[column][:40]}, which is known ahead, "
-            "got none; fill it in (0 where nothing happens), or name the column under past"
+            f"expected a number in column {names[column][:40]}, which is known ahead, "
+            "got none; fill it in (0 where nothing happens), or name the column under past",
+            path=path,
+            line=rows[row][0],
         )
 
 
@@ -286,12 +293,14 @@ def _number(path: Path, line: int, cell: Any, column: str) -> float:
         value = float(cell)
     except (TypeError, ValueError):
         raise DataError(
-            f"{path}:{line}: {str(cell)[:40]!r} in column {column[:40]} is not a number; correct "
-            "it or leave it empty"
+            f"{str(cell)[:40]!r} in column {column[:40]} is not a number; correct it or leave it empty",
+            path=path,
+            line=line,
         ) from None
     if np.isinf(value):
         raise DataError(
-            f"{path}:{line}: {str(cell)[:40]} in column {column[:40]} is infinite; correct it or "
-            "leave it empty"
+            f"{str(cell)[:40]} in column {column[:40]} is infinite; correct it or leave it empty",
+            path=path,
+            line=line,
         )
     return value

@@ -29,7 +29,11 @@ class Finding(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.text}" if self.line else f"{self.file}: {self.text}"
+        return str(self.error())
+
+    def error(self) -> DataError:
+        """The finding as an error."""
+        return DataError(self.text, path=self.file, line=self.line or None)
 
 
 class Row(NamedTuple):
@@ -138,12 +142,11 @@ def raw_lines(file: str) -> Iterator[bytes | Finding]:
         yield placed(file, error)
 
 
-def placed(file: str, error: Exception, kind: str = "file") -> Finding:
-    """What an error says of a file, with the line that it begins with."""
-    where, _, what = str(error).removeprefix(f"{file}:").partition(": ")
-    if where.isdigit():
-        return Finding(file, int(where), kind, what)
-    return Finding(file, 0, kind, str(error).removeprefix(f"{file}: "))
+def placed(file: str, error: DataError, kind: str = "file") -> Finding:
+    """An error as a finding in this file; an error of another file keeps that file's name in its text."""
+    if error.path != file:
+        return Finding(file, 0, kind, str(error))
+    return Finding(file, error.line or 0, kind, error.why)
 
 
 def _may_pair(files: Sequence[str]) -> bool:

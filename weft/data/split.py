@@ -64,7 +64,7 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
             opened[part, source].write(pair.source + "\n")
             opened[part, target].write(pair.target + "\n")
     except OSError as error:
-        raise DataError(f"{path}: cannot be split ({error.strerror})") from error
+        raise DataError(f"cannot be split ({error.strerror})", path=path) from error
     finally:
         for handle in opened.values():
             handle.close()

@@ -42,7 +42,7 @@ def content_key(files: Iterable[str | Path], **settings: Any) -> str:
             with open(path, "rb") as file:
                 total.update(hashlib.file_digest(file, "sha256").digest())
         except OSError as error:
-            raise DataError(f"{path}: cannot be read ({error.strerror}); check the name") from error
+            raise DataError(f"cannot be read ({error.strerror}); check the name", path=path) from error
     return total.hexdigest()
 
 
@@ -100,18 +100,18 @@ class TokenStore:
             meta = jsonfile.decode(jsonfile.read_bytes(directory / "store.json"), SavedStore)
             found = {name: (directory / name).stat().st_size for name in FILES}
         except OSError as error:
-            raise DataError(f"{directory}: no token store ({error.strerror}: {error.filename})") from error
+            raise DataError(f"no token store ({error.strerror}: {error.filename})", path=directory) from error
         except ValueError as error:
-            raise DataError(f"{directory}: store.json is damaged ({error}); {remedy}") from error
+            raise DataError(f"store.json is damaged ({error}); {remedy}", path=directory) from error
         if meta.version != VERSION:
             raise DataError(
-                f"{directory}: expected a token store of version {VERSION}, got {meta.version}; {remedy}"
+                f"expected a token store of version {VERSION}, got {meta.version}; {remedy}", path=directory
             )
         for name, size in found.items():
             if size != meta.bytes.get(name, 0):
                 needed = meta.bytes.get(name, 0)
                 raise DataError(
-                    f"{directory}: expected {name} to have {needed:,} bytes, got {size:,}; {remedy}"
+                    f"expected {name} to have {needed:,} bytes, got {size:,}; {remedy}", path=directory
                 )
         return cls(directory, meta)
 
@@ -168,8 +168,9 @@ class TokenStore:
             except OSError as error:
                 shutil.rmtree(temporary, ignore_errors=True)
                 raise DataError(
-                    f"{directory}: the token store cannot be written ({error.strerror}); "
-                    "free some space or choose another directory"
+                    f"the token store cannot be written ({error.strerror}); "
+                    "free some space or choose another directory",
+                    path=directory,
                 ) from error
             except DataError:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -186,8 +187,9 @@ def _workplace(directory: Path) -> Iterator[Path]:
         file = open(place / LOCK, "ab")  # noqa: SIM115  closed below
     except OSError as error:
         raise DataError(
-            f"{directory}: the token store cannot be written ({error.strerror}); "
-            "free some space or choose another directory"
+            f"the token store cannot be written ({error.strerror}); "
+            "free some space or choose another directory",
+            path=directory,
         ) from error
     with file:
         try:

@@ -39,8 +39,9 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     for number, line in enumerate(read_lines(path), 1):
         if line.count(" ") > _MOST:
             raise DataError(
-                f"{path}:{number}: expected a word2vec or GloVe text file, got a line of more "
-                f"than {_MOST:,} numbers"
+                f"expected a word2vec or GloVe text file, got a line of more than {_MOST:,} numbers",
+                path=path,
+                line=number,
             )
         cells = line.rstrip(" ").split(" ")
         if number == 1 and len(cells) == 2 and all(cell.isdigit() for cell in cells):
@@ -48,8 +49,10 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
         size = size or len(cells) - 1
         if len(cells) - 1 != size or size < 1:
             raise DataError(
-                f"{path}:{number}: expected a word and {size or 'some'} numbers, got {len(cells) - 1}; "
-                "give a text file of word2vec or GloVe"
+                f"expected a word and {size or 'some'} numbers, got {len(cells) - 1}; "
+                "give a text file of word2vec or GloVe",
+                path=path,
+                line=number,
             )
         if wanted is not None and cells[0] not in wanted:
             continue
@@ -59,7 +62,9 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
         except ValueError:
             vector = np.full(1, np.nan, dtype=np.float32)
         if not np.isfinite(vector).all():
-            raise DataError(f"{path}:{number}: expected finite numbers after the word; correct the line")
+            raise DataError(
+                "expected finite numbers after the word; correct the line", path=path, line=number
+            )
         found[cells[0]] = vector
     return found, size
 
@@ -70,8 +75,9 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
     count, size = (int(number) for number in head.groups()) if head else (0, 0)
     if head is None or not 0 < size < _MOST:
         raise DataError(
-            f"{path}: expected a first line with the number of words and the size of a vector; "
-            "give a binary file of word2vec, or name a text file .txt"
+            "expected a first line with the number of words and the size of a vector; "
+            "give a binary file of word2vec, or name a text file .txt",
+            path=path,
         )
     at, found = head.end(), {}
     for number in range(1, count + 1):
@@ -79,13 +85,13 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
         end = space + 1 + 4 * size
         if space < 0 or end > len(data):
             raise DataError(
-                f"{path}: ends in word {number:,} of {count:,}; the file is damaged or not complete"
+                f"ends in word {number:,} of {count:,}; the file is damaged or not complete", path=path
             )
         word = data[at:space].lstrip(b"\n").decode("utf-8", "replace")
         if wanted is None or word in wanted:
             vector = np.frombuffer(data, "<f4", size, space + 1).astype(np.float32)
             if not np.isfinite(vector).all():
-                raise DataError(f"{path}: word {number:,} ({word!r}) has a number that is not finite")
+                raise DataError(f"word {number:,} ({word!r}) has a number that is not finite", path=path)
             found[word] = vector
         at = end
     return found, size
@@ -104,7 +110,7 @@ def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None
     wrong = next((word for word in words if not word or _GAP.search(word)), None)
     if wrong is not None:
         raise DataError(
-            f"{path}: the word {wrong!r} is empty or contains white space, which no reader accepts"
+            f"the word {wrong!r} is empty or contains white space, which no reader accepts", path=path
         )
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -115,7 +121,8 @@ def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None
     except OSError as error:
         part.unlink(missing_ok=True)
         raise DataError(
-            f"{path}: cannot be written ({error.strerror or error}); free some space or choose another place"
+            f"cannot be written ({error.strerror or error}); free some space or choose another place",
+            path=path,
         ) from error
 
 

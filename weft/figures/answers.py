@@ -64,6 +64,7 @@ def refusing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DataError(
-            f"{path}: cannot be written ({error.strerror or os.strerror(error.errno or 0)}); "
-            "free some space or choose another place"
+            f"cannot be written ({error.strerror or os.strerror(error.errno or 0)}); "
+            "free some space or choose another place",
+            path=path,
         ) from error

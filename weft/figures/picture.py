@@ -49,7 +49,7 @@ def save(figure: Figure, path: str | Path) -> None:
     except OSError as error:
         with suppress(OSError):  # what stopped the writing may stop this too
             part.unlink()
-        raise DataError(f"{path}: cannot be written ({error.strerror}); choose another place") from error
+        raise DataError(f"cannot be written ({error.strerror}); choose another place", path=path) from error
 
 
 def png(figure: Figure) -> bytes:

@@ -103,10 +103,10 @@ def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
         if order == 1:
             words = {spelt[0]: number for number, (_, spelt, _) in enumerate(rows)}
             if len(words) < len(rows) or START not in words:
-                raise DataError(f"{name}: its 1-grams hold a word twice or no {START}; write it anew")
+                raise DataError(f"its 1-grams hold a word twice or no {START}; write it anew", path=name)
             keys = np.arange(len(words))
         else:
-            keys = _keys(rows, words, orders, f"{name}: {order}-grams")
+            keys = _keys(rows, words, orders, name)
         logp = np.array([one for one, _, _ in rows]) * TEN
         away = np.array([one for _, _, one in rows]) * TEN
         logp[logp <= NOTHING * TEN] = -np.inf
@@ -118,12 +118,13 @@ def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
 Row = tuple[float, list[str], float]
 
 
-def _keys(rows: list[Row], words: dict[str, int], orders: list[Grams], what: str) -> np.ndarray:
+def _keys(rows: list[Row], words: dict[str, int], orders: list[Grams], name: str) -> np.ndarray:
+    what = f"{len(orders) + 1}-grams"
     try:
         tokens = np.array([[words[word] for word in spelt] for _, spelt, _ in rows], np.int64)
     except KeyError as error:
         raise DataError(
-            f"{what}: the word {error.args[0][:60]!r} is none of its 1-grams; write it anew"
+            f"{what}: the word {error.args[0][:60]!r} is none of its 1-grams; write it anew", path=name
         ) from None
     tokens = tokens.reshape(len(rows), len(orders) + 1)
     number = tokens[:, 0]
@@ -131,7 +132,8 @@ def _keys(rows: list[Row], words: dict[str, int], orders: list[Grams], what: str
         number = find(orders[step].keys, number * len(words) + tokens[:, step])
         if len(number) and number.min() < 0:
             lost = " ".join(rows[int(number.argmin())][1])[:60]
-            raise DataError(f"{what}: of {lost!r} the shorter n-gram before its last word is not there")
+            why = f"{what}: of {lost!r} the shorter n-gram before its last word is not there"
+            raise DataError(why, path=name)
     return number * len(words) + tokens[:, -1]
 
 
@@ -156,14 +158,16 @@ def _sections(lines: Iterable[str], name: str) -> list[tuple[int, list[Row]]]:
             # What stands before \data\ is a comment.
         except ValueError as error:
             raise DataError(
-                f"{name}:{number}: {line[:50]!r} is no line of an ARPA file ({str(error)[:60]}); correct it"
+                f"{line[:50]!r} is no line of an ARPA file ({str(error)[:60]}); correct it",
+                path=name,
+                line=number,
             ) from None
     if not ended or [order for order, _ in found] != list(range(1, len(found) + 1)) or not found:
-        raise DataError(f"{name}: no whole ARPA file (from \\1-grams: to \\end\\); copy it again")
+        raise DataError("no whole ARPA file (from \\1-grams: to \\end\\); copy it again", path=name)
     for order, rows in found:
         if promised.get(order) != len(rows):
             raise DataError(
-                f"{name}: expected {promised.get(order)} {order}-grams as its header says, got {len(rows)}"
+                f"expected {promised.get(order)} {order}-grams as its header says, got {len(rows)}", path=name
             )
     return found
 

@@ -81,7 +81,8 @@ def kept(data: bytes) -> Iterator[Path]:
                 )
             yield path
         except DataError as error:
-            raise Refusal(400, f"inputs: {str(error).replace(str(path), 'the file')}") from None
+            said = error.at("the file", error.line) if error.path == str(path) else error
+            raise Refusal(400, f"inputs: {said}") from None
 
 
 def _ending(data: bytes) -> str:

@@ -80,7 +80,9 @@ class Captioner:
         found = read(path, self.size)
         if found.shape != self.shape:
             size, need = (" x ".join(map(str, shape)) for shape in (found.shape, self.shape))
-            raise DataError(f"{path}: expected {need}, as the model was trained on, got {size}; rescale it")
+            raise DataError(
+                f"expected {need}, as the model was trained on, got {size}; rescale it", path=path
+            )
         return found
 
     def captions(self, pixels: np.ndarray) -> Iterator[list[Caption]]:

@@ -90,7 +90,7 @@ def recipe(
         length = len(one.text.split())
         words, longest = words + length, max(longest, length)
     if len(counts) < 2:
-        raise DataError(f"{train}: expected at least 2 classes, got {len(counts)}; see weft data check")
+        raise DataError(f"expected at least 2 classes, got {len(counts)}; see weft data check", path=train)
     total = counts.total()
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
     shown += ", ..." if len(counts) > 6 else ""

@@ -193,7 +193,7 @@ class Embeddings(Task):
         try:
             return evaluate(self.predictor(model), questions, title=path.name)
         except DataError as error:
-            raise DataError(f"{path}: {error}; train on more text, or lower data.min_count") from None
+            raise DataError(f"{error}; train on more text, or lower data.min_count", path=path) from None
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

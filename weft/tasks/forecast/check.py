@@ -29,8 +29,11 @@ def check(files: Sequence[Path]) -> Report:
             which, note = guessed(file, Columns(), check=True)
             notes += [note] if note else []
             table = read_series(file, which)
-        except (DataError, ConfigError) as error:
+        except DataError as error:
             findings.append(placed(str(file), error))
+            continue
+        except ConfigError as error:
+            findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
             continue
         for series in table.series:
             called = f"{file} {series.name}".strip()

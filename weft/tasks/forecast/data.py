@@ -181,5 +181,7 @@ def received(text: bytes, data: SeriesData, name: str = "standard input") -> Tab
         path.write_bytes(text)
         try:
             return data.table(path)
-        except (ConfigError, DataError) as error:
-            raise type(error)(str(error).replace(str(path), name)) from None
+        except DataError as error:
+            raise error.at(name, error.line) from None
+        except ConfigError as error:
+            raise ConfigError(str(error).replace(str(path), name)) from None

@@ -107,8 +107,8 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
         lookback -= 1
     if lookback + horizon > train:
         raise DataError(
-            f"{file}: expected at least {int(2 * horizon / 0.7) + 1} rows for a horizon of "
-            f"{horizon}, got {rows}"
+            f"expected at least {int(2 * horizon / 0.7) + 1} rows for a horizon of {horizon}, got {rows}",
+            path=file,
         )
     segment = next(
         one for one in range(min(lookback, horizon, 48), 0, -1) if not (lookback % one or horizon % one)

@@ -108,7 +108,7 @@ class ForecastTask(Task):
         except (ConfigError, ShapeError) as error:
             raise ConfigError(f"model: {error}") from error
         if self.data.file is not None and not (self.data.folder / self.data.file).exists():
-            raise DataError(f"{self.data.folder / self.data.file}: no such file; check data.file")
+            raise DataError("no such file; check data.file", path=self.data.folder / self.data.file)
 
     def prepare(self, run: Path, progress: Progress) -> None:
         """Read the series; their names and scales are kept in the run."""

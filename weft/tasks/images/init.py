@@ -48,7 +48,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     found = read_folders(train)
     counts = Counter(one.label for one in found)
     if len(counts) < 2:
-        raise DataError(f"{train}: expected at least 2 classes, got {len(counts)}; see weft data check")
+        raise DataError(f"expected at least 2 classes, got {len(counts)}; see weft data check", path=train)
     clips = is_clip(found[0].path)
     shapes = [(read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]]
     side = rounded(median(max(shape[-3:-1]) for shape in shapes), LARGEST)

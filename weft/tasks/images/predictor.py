@@ -49,7 +49,9 @@ class Seer:
         found = self._read(path)
         if found.shape != self.shape:
             size, need = (" x ".join(map(str, shape)) for shape in (found.shape, self.shape))
-            raise DataError(f"{path}: expected {need}, as the model was trained on, got {size}; rescale it")
+            raise DataError(
+                f"expected {need}, as the model was trained on, got {size}; rescale it", path=path
+            )
         return found
 
     def probs(self, pixels: np.ndarray) -> np.ndarray:

@@ -113,7 +113,7 @@ def recipe(
             look(PlainText(path))
     if valid is None and seen.lines < 10:
         raise DataError(
-            f"{train}: {seen.lines} lines are too few without --valid; give a longer text, or both"
+            f"{seen.lines} lines are too few without --valid; give a longer text, or both", path=train
         )
     kind = kind or seen.kind
     size = f", size: {seen.pieces}" if kind == "bpe" else ""

@@ -66,7 +66,7 @@ def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
         each += [(len(line.split()) + 1, len(one) + 1) for line, one in zip(some, plain, strict=True)]
     tokens = np.concatenate(parts)
     if len(tokens) == 1 + number:
-        raise DataError(f"{name}: expected text, got only white space")
+        raise DataError("expected text, got only white space", path=name)
     counts = np.array(each, np.int64)
     words, characters = counts.sum(0).tolist()
     return Stream(tokens, number, words, characters, counts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from weft.data.audio import read_wav
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Report
-from weft.data.sides import Finding
+from weft.data.sides import Finding, placed
 from weft.errors import DataError
 
 WORDS = COMMON | {
@@ -37,7 +37,7 @@ def check_recordings(files: Sequence[Path]) -> Report:
         try:
             rows = list(read_lines(file))
         except DataError as error:
-            findings.append(Finding(str(file), 0, "file", str(error).removeprefix(f"{file}: ")))
+            findings.append(placed(str(file), error))
             continue
         lines[str(file)] = len(rows)
         for number, row in enumerate(rows, 1):
@@ -68,8 +68,7 @@ def _sound(path: Path, file: str, line: int) -> list[Finding]:
     try:
         sound = read_wav(path)
     except DataError as error:
-        text = str(error) if line else str(error).removeprefix(f"{path}: ")
-        return [Finding(file, line, "recording", text)]
+        return [Finding(file, line, "recording", str(error) if line else error.why)]
     if not sound.samples.any():
         return [Finding(file, line, "silent", f"{path} holds nothing but silence; is it the right file?")]
     return []

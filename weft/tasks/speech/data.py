@@ -126,7 +126,7 @@ class SpeechData:
             )
         path = self.folder / name
         if not path.is_file():
-            raise DataError(f"{path}: no such file; check data.{split}")
+            raise DataError(f"no such file; check data.{split}", path=path)
         return path
 
     def recordings(
@@ -158,4 +158,4 @@ def heard(spoken: Spoken) -> Sound:
     try:
         return read_wav(spoken.file)
     except DataError as error:
-        raise DataError(f"{spoken.place}: {error}") from None
+        raise DataError(str(error), path=spoken.source, line=spoken.line) from None

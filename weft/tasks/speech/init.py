@@ -51,7 +51,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
         longest = max(longest, sound.seconds)
         rates.add(sound.rate)
     if not count:
-        raise DataError(f"{train}: expected lines FILE TAB TRANSCRIPT, got none")
+        raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=train)
     rate = min(16000, max(rates))
     tested = (
         f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"

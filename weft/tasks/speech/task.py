@@ -106,7 +106,7 @@ class Speech(Task):
         self._valid = list(self.data.recordings(self.data.path("valid"), progress))
         for name, found in (("train", self._train), ("valid", self._valid)):
             if not found:
-                raise DataError(f"{self.data.path(name)}: expected recordings that can be used, got none")  # type: ignore[arg-type]
+                raise DataError("expected recordings that can be used, got none", path=self.data.path(name))  # type: ignore[arg-type]
         texts = [one.text for one in self._train]
         if not (run / "speech.json").exists():
             self.data.vocabulary.learn(texts).save(run / "tokenizer.json")
@@ -224,7 +224,7 @@ class Speech(Task):
         path = data or self.data.path(split)
         recordings = list(self.data.recordings(path))
         if not recordings:
-            raise DataError(f"{path}: expected lines FILE TAB TRANSCRIPT, got none")
+            raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=path)
         if "score" in options:
             assert isinstance(model, Generator)
             return score_file(

@@ -51,7 +51,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         raise ConfigError(f"no validation files stand beside {train}; name them with --valid")
     seen = survey(ParallelText(train, source, target))
     if not seen.pairs:
-        raise DataError(f"{train}: expected at least a few thousand pairs, got none")
+        raise DataError("expected at least a few thousand pairs, got none", path=train)
     tested = (
         f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from weft.data.conllu import COLUMNS, WIDTH, faults
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Report
-from weft.data.sides import Finding
+from weft.data.sides import Finding, placed
 from weft.errors import DataError
 
 MOST = 1000  # findings of a kind that are kept
@@ -54,7 +54,7 @@ def check_tags(files: Sequence[Path]) -> Report:
                 for finding in _look(str(path), first, held, wide, seen, sentences):
                     add(finding)
         except DataError as error:
-            add(_placed(path, str(error)))
+            add(placed(str(path), error, "bytes"))
         lines[str(path)] = number
         if place == 0:
             known = {column: set(tags) for column, tags in seen.items()}
@@ -120,9 +120,3 @@ def _look(
         if before != f"{name}:{first}":
             kind = "again" if before.startswith(f"{name}:") else "leak"
             yield Finding(name, first, kind, f"the same sentence as {before}: {text[:50]!r}")
-
-
-def _placed(path: Path, sentence: str) -> Finding:
-    head, _, rest = sentence.partition(": ")
-    number = head.removeprefix(f"{path}:")
-    return Finding(str(path), int(number) if number.isdigit() else 0, "bytes", rest)

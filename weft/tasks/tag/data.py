@@ -95,11 +95,13 @@ class TagData:
             if not sentence.forms:
                 continue
             if sentence.tags is None:
-                raise DataError(f"{path}:{sentence.first}: expected word TAB tag, got words without tags")
+                raise DataError(
+                    "expected word TAB tag, got words without tags", path=path, line=sentence.first
+                )
             empty = False
             yield sentence
         if empty:
-            raise DataError(f"{path}: expected at least one sentence, got none")
+            raise DataError("expected at least one sentence, got none", path=path)
 
     def describe(self, split: Split) -> str:
         """For signatures, such as "dev.conllu upos"."""

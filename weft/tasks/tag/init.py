@@ -46,11 +46,11 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
     tags: set[str] = set()
     for one in read_sentences(train, column=column):
         if one.forms and one.tags is None:
-            raise DataError(f"{train}:{one.first}: expected word TAB tag, got words without tags")
+            raise DataError("expected word TAB tag, got words without tags", path=train, line=one.first)
         sentences, words = sentences + bool(one.forms), words + len(one.forms)
         tags.update(one.tags or [])
     if not words or tags == {"_"}:
-        raise DataError(f"{train}: expected tags in column {column}, got none; give tagged sentences")
+        raise DataError(f"expected tags in column {column}, got none; give tagged sentences", path=train)
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:

@@ -102,7 +102,7 @@ class Tag(Task):
         """Learn the lexicon unless the run has it; read the sentences."""
         train = list(self.data.sentences("train"))
         if not train:
-            raise DataError(f"{self.data.file('train')}: expected sentences to train on, got none")
+            raise DataError("expected sentences to train on, got none", path=self.data.file("train"))
         given = self.parts.embedding.vectors
         if given is not None:
             progress("reading word vectors", 0, None)

@@ -92,7 +92,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     test = test or beside(train, ("test",), source, target)
     seen = survey(ParallelText(train, source, target))
     if not seen.pairs:
-        raise DataError(f"{train}: expected at least a few thousand pairs, got none")
+        raise DataError("expected at least a few thousand pairs, got none", path=train)
     if valid is None:
         example = train.name.replace("train", "valid") + ("" if is_table(train) else f".{source}")
         shown = f" (such as {example})" if "train" in train.name and both(train) is None else ""

@@ -135,7 +135,7 @@ class Examples(NamedTuple):
             DataError: there is none.
         """
         if not self.texts:
-            raise DataError(f"{self.run}: keeps no example to inspect; give a text after the run")
+            raise DataError("keeps no example to inspect; give a text after the run", path=self.run)
         return self.texts[len(self.texts) // 2]
 
 

@@ -154,7 +154,9 @@ class LabelData:
         if self.split_column is not None:
             first = next(iter(found), None)
             if first is not None and self.split_column not in first.cells:
-                raise DataError(f"{found.path}:1: no such column {self.split_column!r} (data.split_column)")
+                raise DataError(
+                    f"no such column {self.split_column!r} (data.split_column)", path=found.path, line=1
+                )
 
     def texts(self, split: Split) -> Iterator[Labelled]:
         """The texts of a split.
@@ -200,8 +202,10 @@ class LabelData:
             said = SAID.get(word.strip().lower())
             if said is None:
                 raise DataError(
-                    f"{self._file('train')}:{one.number}: expected one of {', '.join(SAID)} in column "
-                    f"{self.split_column}, got {word[:40]!r}; correct the cell"
+                    f"expected one of {', '.join(SAID)} in column "
+                    f"{self.split_column}, got {word[:40]!r}; correct the cell",
+                    path=self._file("train"),
+                    line=one.number,
                 )
             yield one, said
 

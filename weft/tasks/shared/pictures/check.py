@@ -7,7 +7,7 @@ from weft.data.captions import folders, located, read_captions
 from weft.data.images import CLIPS, PICTURES, is_clip, read_clip
 from weft.data.lines import read_lines
 from weft.data.report import COMMON, Report
-from weft.data.sides import Finding
+from weft.data.sides import Finding, placed
 from weft.errors import DataError
 from weft.tasks.shared.pictures.data import read
 
@@ -34,9 +34,9 @@ def check_captions(files: Sequence[Path]) -> Report:
     for path in files:
         try:
             count, whole = len(list(read_lines(path))), path.suffix.lower() != ".tsv"
-            found = [] if not whole else [(one.place, one.path) for one in read_captions(path)]
+            found = [] if not whole else [one.path for one in read_captions(path)]
         except DataError as error:
-            findings.append(_finding(path, str(error)))
+            findings.append(placed(str(path), error))
             lines[str(path)] = 0
             continue
         if not whole:
@@ -44,8 +44,8 @@ def check_captions(files: Sequence[Path]) -> Report:
             findings += wrong
         lines[str(path)] = count
         sizes: dict[tuple[int, ...], Path] = {}
-        for place, picture in {picture: (place, picture) for place, picture in found}.values():
-            findings += _picture(place, picture, sizes)
+        for picture in dict.fromkeys(found):
+            findings += _picture(picture, sizes)
     return _report(findings, lines, CAPTIONS, "lines")
 
 
@@ -58,7 +58,8 @@ def check_classes(files: Sequence[Path]) -> Report:
         seen: dict[bytes, Path] = {}
         lines[str(path)] = 0
         if not path.is_dir():
-            findings.append(_finding(path, f"{path}: no such folder; give one with a folder for each class"))
+            what = "no such folder; give one with a folder for each class"
+            findings.append(Finding(str(path), 0, "file", what))
             continue
         folders = sorted(each for each in path.iterdir() if each.is_dir() and each.name[0] != ".")
         if len(folders) < 2:
@@ -76,20 +77,18 @@ def check_classes(files: Sequence[Path]) -> Report:
                 )
             for each in known:
                 lines[str(path)] += 1
-                findings += _picture(str(each), each, sizes, clip=is_clip(each))
+                findings += _picture(each, sizes, clip=is_clip(each))
                 first = seen.setdefault(each.read_bytes(), each)
                 if first != each:
                     findings.append(Finding(str(each), 0, "again", f"the same file as {first}"))
     return _report(findings, lines, CLASSES, "pictures")
 
 
-def _picture(
-    place: str, path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False
-) -> Iterator[Finding]:
+def _picture(path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False) -> Iterator[Finding]:
     try:
         shape = (read_clip(path) if clip else read(path, None)).shape
     except DataError as error:
-        yield _finding(path, str(error))
+        yield placed(str(path), error)
         return
     first = next(iter(sizes), shape)
     if shape != first and shape not in sizes:
@@ -99,7 +98,7 @@ def _picture(
     sizes.setdefault(shape, path)
 
 
-def _table(path: Path) -> tuple[list[tuple[str, Path]], list[Finding]]:
+def _table(path: Path) -> tuple[list[Path], list[Finding]]:
     """A .tsv line by line, past whatever is wrong."""
     found, wrong = [], []
     where = folders(path)
@@ -119,14 +118,8 @@ def _table(path: Path) -> tuple[list[tuple[str, Path]], list[Finding]]:
             what = f"no such picture {path.parent / cells[0]}; correct the name or remove the line"
             wrong.append(Finding(str(path), number, "file", what))
         else:
-            found.append((f"{path}:{number}", picture))
+            found.append(picture)
     return found, wrong
-
-
-def _finding(path: Path, sentence: str) -> Finding:
-    head, _, rest = sentence.partition(": ")
-    number = head.removeprefix(f"{path}:")
-    return Finding(str(path), int(number) if number.isdigit() else 0, "file", rest or sentence)
 
 
 def _report(findings: list[Finding], lines: dict[str, int], words: Mapping[str, str], item: str) -> Report:

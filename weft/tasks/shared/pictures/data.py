@@ -153,7 +153,7 @@ def read(path: Path, size: int | None) -> np.ndarray:
     found = read_array(path)
     if found.ndim not in (1, 2, 3):
         raise DataError(
-            f"{path}: expected [features], [regions, features] or a grid of them, got {found.ndim} axes"
+            f"expected [features], [regions, features] or a grid of them, got {found.ndim} axes", path=path
         )
     return found.astype(np.float32)
 
@@ -166,7 +166,7 @@ def asked(path: Path) -> list[Path] | None:
         every = archive.files(path) if zipped else sorted(path.iterdir())
         found = [each for each in every if each.suffix.lower() in known]
         if not found:
-            raise DataError(f"{path}: expected a folder with pictures, got none")
+            raise DataError("expected a folder with pictures, got none", path=path)
         return found
     return [path] if path.suffix.lower() in known else None
 

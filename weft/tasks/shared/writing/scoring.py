@@ -95,14 +95,16 @@ def score_file(
         raise ConfigError(f"--score: searches nothing, so {beside[0]} means nothing; leave it out")
     given = list(read_lines(path))
     if len(given) != count:
-        raise DataError(f"{path}: expected {count:,} lines, one for each source, got {len(given):,}")
+        raise DataError(f"expected {count:,} lines, one for each source, got {len(given):,}", path=path)
     texts = given
     if labels:
         texts = [line.partition("\t")[2] for line in given]
         for number, (line, label) in enumerate(zip(given, labels, strict=True), 1):
             if not line.startswith(f"{label}\t"):
                 raise DataError(
-                    f"{path}:{number}: expected {label} TAB TEXT, as --output writes it, got {line[:40]!r}"
+                    f"expected {label} TAB TEXT, as --output writes it, got {line[:40]!r}",
+                    path=path,
+                    line=number,
                 )
     found = scores_of(model, encode(texts), batch)
     lines = [GivenLine(logp, tokens, line) for (logp, tokens), line in zip(found, given, strict=True)]
