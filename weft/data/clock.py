@@ -77,7 +77,9 @@ def on_one_clock(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
     return shown - away, "+00:00"
 
 
-def read_times(path: str | Path, rows: Sequence[tuple[int, Any]], order: Order = "day") -> tuple[np.ndarray, str]:
+def read_times(
+    path: str | Path, rows: Sequence[tuple[int, Any]], order: Order = "day"
+) -> tuple[np.ndarray, str]:
     """Rising times [T] of cells, each with its line, and their offset from UTC as it is written.
 
     Raises:

@@ -113,11 +113,8 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
     groups: dict[str, list[tuple[int, list[Any]]]] = {}
     for line, row in rows:
         if len(row) != len(header):
-            raise DataError(
-                f"expected {len(header)} cells, got {len(row)}; correct or remove the line",
-                path=path,
-                line=line,
-            )
+            why = f"expected {len(header)} cells, got {len(row)}; correct or remove the line"
+            raise DataError(why, path=path, line=line)
         groups.setdefault(str(row[group]) if long else "", []).append((line, row))
     if not groups:
         raise DataError("expected a header and rows of numbers, got no row", path=path)
@@ -153,9 +150,8 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     try:
         rows = [(reader.line_num, row) for row in reader if row]
     except csv.Error as error:
-        raise DataError(
-            f"{error}; quote the cell or correct the line", path=path, line=reader.line_num
-        ) from None
+        why = f"{error}; quote the cell or correct the line"
+        raise DataError(why, path=path, line=reader.line_num) from None
     if not rows:
         raise DataError("expected a header and rows, got an empty file", path=path)
     first = [str(cell) for cell in rows[0][1]]
@@ -292,15 +288,9 @@ def _number(path: Path, line: int, cell: Any, column: str) -> float:
     try:
         value = float(cell)
     except (TypeError, ValueError):
-        raise DataError(
-            f"{str(cell)[:40]!r} in column {column[:40]} is not a number; correct it or leave it empty",
-            path=path,
-            line=line,
-        ) from None
+        why = f"{str(cell)[:40]!r} in column {column[:40]} is not a number; correct it or leave it empty"
+        raise DataError(why, path=path, line=line) from None
     if np.isinf(value):
-        raise DataError(
-            f"{str(cell)[:40]} in column {column[:40]} is infinite; correct it or leave it empty",
-            path=path,
-            line=line,
-        )
+        why = f"{str(cell)[:40]} in column {column[:40]} is infinite; correct it or leave it empty"
+        raise DataError(why, path=path, line=line)
     return value
