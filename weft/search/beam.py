@@ -6,41 +6,53 @@ choose eos are the next beam. 2W are always enough, since each of the W hypothes
 only, and so a finished hypothesis never leaves the beam a place short.
 
 Order of the result: hypotheses that ended, by score = logp / norm(length) (normalisation.py), eos
-counted; then those cut at max_length, by score, however high: an unfinished sentence is not a
-better one, and loops score best of all.
+counted; then those cut at max_length, by score. An unfinished hypothesis never ranks before a finished
+one, however high its score: loops have the highest scores of all.
 
 A source is done when any of these holds:
-  1. it has reached its max_length;
+  1. It has reached its max_length.
   2. patience * W of its hypotheses have finished (Kasai et al. 2022; patience 1 is fairseq's rule), and
-     none alive scores better at its present length than the best of these. The second half keeps a sure
-     model from ending early: where one word is all but certain, eos comes second at every word's end,
-     and W such ends, each improbable, would otherwise stop the search before the sentence is written.
-     This is part of what the search is, and makes a beam of one greedy whatever the length penalty;
-  3. its n best can no longer change. Let c <= 0 be the cumulative log-probability of the best
-     hypothesis alive. Whatever comes of it ends with a sum s <= c, since a log-probability is never
+     none alive scores better at its present length than the best of these. The second half keeps a
+     confident model from ending early: where one word is all but certain, eos ranks second after every
+     word, and W such improbable ends would otherwise stop the search before the sentence is written.
+     This is part of the definition of the search, and makes a beam of one greedy for any length penalty.
+  3. Its n best can no longer change. Let c <= 0 be the cumulative log-probability of the best
+     hypothesis alive. Any continuation of it ends with a sum s <= c, since a log-probability is never
      above 0, at a length n <= max_length. norm is positive and never falls, so
         s / norm(n) <= c / norm(n) <= c / norm(max_length)      (c / norm(n) rises with n as c <= 0),
      and all others alive start from less than c. When the nbest-th finished score is at least this
-     bound, going on could at most tie, and ties go to what ended earlier. Cut hypotheses rank behind.
+     bound, continuing could at most tie, and ties go to what ended earlier. Cut hypotheses rank last.
 Rule 3 saves time and never changes the result.
 
-Read next: finished.py, trace.py.
+Read `_search` for the loop, then the steps below it. Read next: finished.py, trace.py.
 """
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from weft.errors import ConfigError
-from weft.search.candidates import INFINITY, best_candidates
-from weft.search.finished import Added, Finished, append_cut, merge_ended, nothing_finished, read_back
+from weft.search.candidates import INFINITY, Candidates, best_candidates
+from weft.search.finished import (
+    Added,
+    Finished,
+    append_cut,
+    as_hypotheses,
+    merge_ended,
+    nothing_finished,
+    write,
+)
 from weft.search.hypotheses import Hypotheses
-from weft.search.normalisation import Normalisation, norms
-from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, no_token, source_limits
+from weft.search.normalisation import Normalisation, norms_for
+from weft.search.step import COMPACT_SHARE, Step, check_best, checked_step, source_limits
 from weft.search.trace import Settings, Trace
 from weft.tree import State, fan, keep_sources, reorder, take
+
+Penalty = Callable[[State], Tensor]
+"""The state gives what is added to the score of each hypothesis that ends, [N] float64, never above 0."""
 
 
 @torch.no_grad()
@@ -58,7 +70,7 @@ def beam(
     patience: float = 1.0,
     banned: Sequence[int] = (),
     trace: Trace | None = None,
-    penalty: Callable[[State], Tensor] | None = None,
+    penalty: Penalty | None = None,
 ) -> Hypotheses:
     """The best hypotheses that a beam of `width` finds.
 
@@ -66,21 +78,20 @@ def beam(
     result does not depend on the batch a source is in.
 
     Args:
-        step: token [N] and state give logp [N, V] and state (step.py).
-        state: the state before the first step, a row a source.
+        step: maps token [N] and state to logp [N, V] and state (step.py).
+        state: the state before the first step, one row per source.
         first: [B] int64, the token fed first, usually sos.
         eos: the token that ends a hypothesis.
-        max_length: tokens at most, eos counted; one number, or [B] for a limit a source.
-        width: W, hypotheses kept a source.
-        nbest: N, hypotheses returned a source, at most W.
+        max_length: maximum number of tokens, eos counted; one number, or [B] for a limit per source.
+        width: W, hypotheses kept per source.
+        nbest: N, hypotheses returned per source, at most W.
         length_penalty: alpha of the normalisation; 0 is none.
         normalisation: "length" or "gnmt" (normalisation.py).
         patience: a source is done when patience * W hypotheses have finished and none alive scores
             better than the best of them; `math.inf`: only when its n best can no longer change.
         banned: tokens never chosen; the other probabilities stay as they are.
         trace: a new Trace, to keep every expanded candidate and its fate.
-        penalty: what the state adds to the score of a hypothesis that ends, [N] float64, never above 0
-            (coverage.py); a trace cannot replay it.
+        penalty: changes the score of hypotheses that end (coverage.py); a trace cannot replay it.
 
     Returns:
         Hypotheses in the order of the sources, best first.
@@ -95,115 +106,163 @@ def beam(
         >>> found.tokens.tolist(), round(float(found.score.exp()), 2)
         ([[[2]]], 0.3)
     """
-    enough = _check(width, nbest, patience)
-    if trace is not None and penalty is not None:
-        raise ConfigError("trace: a search with coverage cannot be replayed; leave out one of them")
     limits = source_limits(max_length, first)
-    longest = int(limits.max()) if len(limits) else 0
-    norm_of = norms(longest, length_penalty, normalisation).to(first.device)
-    stops = set(limits.tolist())
+    enough = _enough(width, nbest, patience, limits)
+    settings = Settings(eos, width, nbest, length_penalty, normalisation, enough, limits.tolist())
+    return _search(step, state, _start(first, limits, nbest), settings, banned, trace, penalty)
+
+
+class Beams(NamedTuple):
+    """The B sources still being searched, with the beam of each."""
+
+    source: Tensor  # [B] int64, the number of the source
+    limit: Tensor  # [B] int64, its max_length
+    finished: Finished  # its best N ends so far
+    num_finished: Tensor  # [B] int64, all of its ends
+    logp: (
+        Tensor  # [B, W] float64, cumulative; -inf where there is no hypothesis; W is 1 before the first step
+    )
+    parent: Tensor  # [B, W] int64, the slot of each hypothesis one step before
+    token: Tensor  # [B, W] int64, its last token
+
+
+def _search(
+    step: Step,
+    state: State,
+    beams: Beams,
+    settings: Settings,
+    banned: Sequence[int],
+    trace: Trace | None,
+    penalty: Penalty | None,
+) -> Hypotheses:
+    """The loop over time; sources that are done leave it, and their rows of the state with them."""
     if trace is not None:
-        most = int(min(enough, longest * width))
-        trace.begin(Settings(eos, width, nbest, length_penalty, normalisation, most, limits.tolist()))
+        _begin(trace, settings, penalty)
+    limits = beams.limit
+    norm = norms_for(limits, settings.length_penalty, settings.normalisation)
+    result, steps, time, stops = beams.finished, list[Added](), 0, set(settings.limits)
 
-    source = torch.arange(len(first), device=first.device)  # those still in the batch; B is their number
-    limit = limits
-    table = nothing_finished(len(first), nbest, first.device)
-    result = Finished(*(column.clone() for column in table))
-    num_finished = torch.zeros_like(source)
-    base = torch.zeros(len(first), 1, dtype=torch.float64, device=first.device)  # [B, W], W = 1 at first
-    token, steps, time = first, list[Added](), 0
-
-    while len(source):
+    while len(beams.source):
         time += 1
-        logp, state = checked_step(step, token, state, eos, banned)
-        found = best_candidates(logp, base, 2 * width, banned)
-        check_best(found.value[:, 0], base[:, 0], time)
-        less = None if penalty is None else penalty(state).view(len(source), -1)  # of each parent
+        logp, state = checked_step(step, beams.token.flatten(), state, settings.eos, banned)
+        found = best_candidates(logp, beams.logp, 2 * settings.width, banned)
+        check_best(found.value[:, 0], beams.logp[:, 0], time)
+        extra = None if penalty is None else penalty(state).view(len(beams.source), -1)  # of each parent
 
-        is_eos = found.token == eos
-        ending = is_eos & (found.value > -INFINITY)
-        ending[:, width:] = False
-        if bool(ending.any()):
-            value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)
-            written = torch.full_like(found.parent[:, :width], time - 1)
-            new = Finished(value / norm_of[time], value, written, found.parent[:, :width])
-            new = _penalised(new, less, found.parent[:, :width])
-            table = merge_ended(table, new)
-            num_finished = num_finished + ending.sum(1)
+        is_eos = found.token == settings.eos
+        beams, ending = _finish(beams, found, is_eos, time, norm, settings.width, extra)
+        beams, order = _extend(beams, found, is_eos, settings.width)
+        steps.append(Added(beams.source, beams.parent, beams.token))
 
-        # The first W without eos, in order. Where there are not so many, an ending one fills the place, dead.
-        order = is_eos.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
-        parent, token = found.parent.gather(1, order), found.token.gather(1, order)
-        base = found.value.masked_fill(is_eos, -INFINITY).gather(1, order)
-        steps.append(Added(source, parent, token))
-
-        bound = base[:, 0] / norm_of[limit]
-        alive = base[:, 0] / norm_of[time]
-        if less is not None:
-            alive = alive + less.gather(1, parent)[:, 0]
-        done = (bound <= table.score[:, -1]) | ((num_finished >= enough) & (alive <= table.score[:, 0]))
+        done = _done(beams, time, norm, settings.enough, extra)
         if time in stops:
-            at_limit = limit == time
-            value = base.masked_fill(~at_limit[:, None], -INFINITY)
-            slots = torch.arange(width, device=source.device).expand_as(parent)
-            cut = Finished(value / norm_of[time], value, torch.full_like(parent, time), slots)
-            table = append_cut(table, _penalised(cut, less, parent))
-            done = done | at_limit
+            beams, done = _cut(beams, time, norm, extra), done | (beams.limit == time)
         if trace is not None:
-            trace.record(time, source, found, logp, ending, order, base, done, limit, norm_of[time])
+            trace.record(
+                time, beams.source, found, logp, ending, order, beams.logp, done, beams.limit, norm[time]
+            )
 
         num_done = int(done.sum())
         if num_done == len(done):
             break
-        rows_before = len(logp) // len(source)
         if num_done and num_done >= COMPACT_SHARE * len(done):
-            result = _write(result, source, table)
-            keep = (~done).nonzero().squeeze(1)
-            state = keep_sources(state, keep, rows_before)
-            source, limit, table, num_finished, base, parent, token = take(
-                (source, limit, table, num_finished, base, parent, token), keep
-            )
+            result, keep = write(result, beams.source, beams.finished), (~done).nonzero().squeeze(1)
+            state = keep_sources(state, keep, 1 if time == 1 else settings.width)
+            beams = take(beams, keep)
         elif num_done:
-            # A done source that waits to leave is dead: nothing of it may finish or be recorded any more.
-            base = base.masked_fill(done[:, None], -INFINITY)
-        state = fan(state, width) if time == 1 else _follow(state, parent)
-        token = token.flatten()
+            # A done source that stays in the batch is dead: it may finish and record nothing more.
+            beams = beams._replace(logp=beams.logp.masked_fill(done[:, None], -INFINITY))
+        state = fan(state, settings.width) if time == 1 else _follow(state, beams.parent)
 
-    result = _write(result, source, table)
-    if bool((result.score[:, 0] == -INFINITY).any()):
-        raise no_token(int(result.score[:, 0].argmin()))
-    # Cut exactly where as many tokens were written as are allowed: one that ended left room for its eos.
-    there = result.score > -INFINITY
-    lengths = (result.written + (result.written < limits[:, None])) * there
-    tokens = read_back(result, steps, eos)[:, :, : int(lengths.max()) if len(lengths) else 0]
-    return Hypotheses(tokens, lengths, result.logp, result.score)
+    return as_hypotheses(write(result, beams.source, beams.finished), limits, steps, settings.eos)
 
 
-def _check(width: int, nbest: int, patience: float) -> float:
-    """How many finished hypotheses are enough, after refusing what is out of range."""
+def _enough(width: int, nbest: int, patience: float, limits: Tensor) -> int:
+    """How many hypotheses of a source must have finished by rule 2; checks the settings."""
     if width < 1:
         raise ConfigError(f"width: expected at least 1, got {width}")
     if not 1 <= nbest <= width:
         raise ConfigError(f"nbest: expected 1 to {width} (the beam width), got {nbest}")
     if not patience > 0:
         raise ConfigError(f"patience: expected a number above 0 (usually 1), got {patience}")
-    return max(nbest, math.ceil(patience * width)) if math.isfinite(patience) else math.inf
+    most = width * (int(limits.max()) if len(limits) else 0)
+    return most if math.isinf(patience) else min(most, max(nbest, math.ceil(patience * width)))
+
+
+def _begin(trace: Trace, settings: Settings, penalty: Penalty | None) -> None:
+    if penalty is not None:
+        raise ConfigError("trace: a search with coverage cannot be replayed; leave out one of them")
+    trace.begin(settings)
+
+
+def _start(first: Tensor, limits: Tensor, nbest: int) -> Beams:
+    """Every source with one empty hypothesis."""
+    source = torch.arange(len(first), device=first.device)
+    table = nothing_finished(len(first), nbest, first.device)
+    logp = torch.zeros(len(first), 1, dtype=torch.float64, device=first.device)
+    zero = torch.zeros_like(source)
+    return Beams(source, limits, table, zero, logp, zero[:, None], first[:, None])
+
+
+def _finish(
+    beams: Beams,
+    found: Candidates,
+    is_eos: Tensor,
+    time: int,
+    norm: Tensor,
+    width: int,
+    extra: Tensor | None,
+) -> tuple[Beams, Tensor]:
+    """The candidates among the first W that choose eos have finished: [B, 2W] bool."""
+    ending = is_eos & (found.value > -INFINITY)
+    ending[:, width:] = False
+    if not bool(ending.any()):
+        return beams, ending
+    parent = found.parent[:, :width]
+    value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)
+    ended = Finished(value / norm[time], value, torch.full_like(parent, time - 1), parent)
+    table = merge_ended(beams.finished, _penalised(ended, extra, parent))
+    return beams._replace(finished=table, num_finished=beams.num_finished + ending.sum(1)), ending
+
+
+def _extend(beams: Beams, found: Candidates, is_eos: Tensor, width: int) -> tuple[Beams, Tensor]:
+    """The next beam: the first W candidates without eos, in order; and which ones these are, [B, W].
+
+    Where there are fewer than W, one with eos fills the place; its logp is -inf.
+    """
+    order = is_eos.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
+    logp = found.value.masked_fill(is_eos, -INFINITY).gather(1, order)
+    parent, token = found.parent.gather(1, order), found.token.gather(1, order)
+    return beams._replace(logp=logp, parent=parent, token=token), order
+
+
+def _done(beams: Beams, time: int, norm: Tensor, enough: int, extra: Tensor | None) -> Tensor:
+    """Which sources are done by rule 2 or 3, [B] bool."""
+    score = beams.finished.score
+    bound = beams.logp[:, 0] / norm[beams.limit]
+    alive = beams.logp[:, 0] / norm[time]
+    if extra is not None:
+        alive = alive + extra.gather(1, beams.parent)[:, 0]
+    return (bound <= score[:, -1]) | ((beams.num_finished >= enough) & (alive <= score[:, 0]))
+
+
+def _cut(beams: Beams, time: int, norm: Tensor, extra: Tensor | None) -> Beams:
+    """Rule 1: sources at their max_length keep the hypotheses alive behind those that ended."""
+    value = beams.logp.masked_fill((beams.limit != time)[:, None], -INFINITY)
+    slots = torch.arange(beams.parent.shape[1], device=value.device).expand_as(beams.parent)
+    cut = Finished(value / norm[time], value, torch.full_like(beams.parent, time), slots)
+    return beams._replace(finished=append_cut(beams.finished, _penalised(cut, extra, beams.parent)))
+
+
+def _penalised(new: Finished, extra: Tensor | None, parent: Tensor) -> Finished:
+    return new if extra is None else new._replace(score=new.score + extra.gather(1, parent))
 
 
 def _follow(state: State, parent: Tensor) -> State:
-    """The state's rows where their hypotheses went; untouched where each stayed in its place."""
+    """The state's rows moved to where their hypotheses are now; unchanged where none moved."""
     sources, width = parent.shape
     if width == 1:
         return state
     stay = torch.arange(sources * width, device=parent.device).view(sources, width)
     rows = parent + stay[:, :1]
     return state if torch.equal(rows, stay) else reorder(state, rows.flatten())
-
-
-def _penalised(new: Finished, less: Tensor | None, parent: Tensor) -> Finished:
-    return new if less is None else new._replace(score=new.score + less.gather(1, parent))
-
-
-def _write(result: Finished, source: Tensor, table: Finished) -> Finished:
-    return Finished(*(old.index_copy(0, source, new) for old, new in zip(result, table, strict=True)))

@@ -1,6 +1,7 @@
-"""Diverse beam search: groups that choose one after another, each away from what those before it chose."""
+"""Diverse beam search: groups choose one after another, each away from the tokens chosen before it."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -8,10 +9,10 @@ from torch.nn.functional import pad
 
 from weft.errors import ConfigError
 from weft.search.beam import beam
-from weft.search.candidates import best_candidates
-from weft.search.grouped import Choices, grouped
+from weft.search.candidates import INFINITY, best_candidates
+from weft.search.grouped import Choices, Settings, grouped
 from weft.search.hypotheses import Hypotheses, distinct
-from weft.search.normalisation import Normalisation
+from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import Step, source_limits
 from weft.tree import State, keep_sources
 
@@ -48,66 +49,63 @@ def diverse(
 
     Source: Vijayakumar et al. 2016, algorithm 1, with Hamming diversity (section 5.1).
     """
-    if groups < 1 or width % groups:
-        raise ConfigError(
-            f"diverse: expected a number of groups that divides the beam width {width}, got {groups}"
-        )
-    if not 0 <= strength < float("inf"):
-        raise ConfigError(f"diversity: expected 0 or more nats, got {strength}")
-    if not 1 <= nbest <= width:
-        raise ConfigError(f"nbest: expected 1 to {width} (the beam width), got {nbest}")
-    size = width // groups
-
-    def choose(logp: Tensor, base: Tensor, carried: Tensor, twins: Tensor) -> Choices:
-        sources, _, vocabulary = logp.shape
-        chosen = logp.new_zeros(sources, vocabulary)
-        parts = []
-        for group in range(groups):
-            own = logp[:, group * size : (group + 1) * size]
-            ranked = own if group == 0 or not strength else own - strength * chosen[:, None]
-            found = best_candidates(ranked.reshape(-1, vocabulary), base[:, group], 2 * size, banned)
-            real = own.flatten(1).gather(1, found.parent * vocabulary + found.token).double()
-            value = base[:, group].gather(1, found.parent) + real
-            value = value.masked_fill(found.value == -float("inf"), -float("inf"))
-            words = (found.token != eos) & (found.value > -float("inf"))
-            going = words & (words.long().cumsum(1) <= size)
-            chosen = chosen.scatter_add(1, found.token, going.to(logp.dtype))
-            parts.append((value, found.parent + group * size, found.token))
-        value, parent, token = (torch.stack(part, 1) for part in zip(*parts, strict=True))
-        return Choices(value, parent, token, torch.zeros_like(token))
-
+    size = _size(width, groups, strength, nbest)
     limits = source_limits(max_length, first)
     every = torch.ones(groups, dtype=torch.bool, device=first.device)
-    found = grouped(
-        step,
-        state,
-        first,
-        choose,
-        begin=every,
-        may_end=every,
-        size=size,
-        eos=eos,
-        max_length=limits,
-        nbest=nbest,
-        length_penalty=length_penalty,
-        normalisation=normalisation,
-    )
+    norm = norms_for(limits, length_penalty, normalisation)
+    choose = partial(_choose, size=size, strength=strength, eos=eos, banned=banned)
+    found = grouped(step, state, first, choose, Settings(eos, nbest, size, every, every, limits, norm))
     few = (found.lengths == 0).any(1).nonzero().squeeze(1)
     if groups == 1 or not len(few):
         return found
     plain = beam(
-        step,
-        keep_sources(state, few, 1),
-        first[few],
-        eos=eos,
-        max_length=limits[few],
-        width=width,
-        nbest=nbest,
-        length_penalty=length_penalty,
-        normalisation=normalisation,
-        banned=banned,
-    )
+        step, keep_sources(state, few, 1), first[few], eos=eos, max_length=limits[few], width=width,
+        nbest=nbest, length_penalty=length_penalty, normalisation=normalisation, banned=banned,
+    )  # fmt: skip
     return _with(found, plain, few, eos)
+
+
+def _size(width: int, groups: int, strength: float, nbest: int) -> int:
+    """Hypotheses per group; checks the settings."""
+    if groups < 1 or width % groups:
+        raise ConfigError(
+            f"diverse: expected a number of groups that divides the beam width {width}, got {groups}"
+        )
+    if not 0 <= strength < INFINITY:
+        raise ConfigError(f"diversity: expected 0 or more nats, got {strength}")
+    if not 1 <= nbest <= width:
+        raise ConfigError(f"nbest: expected 1 to {width} (the beam width), got {nbest}")
+    return width // groups
+
+
+def _choose(
+    logp: Tensor,
+    base: Tensor,
+    carried: Tensor,
+    twins: Tensor,
+    *,
+    size: int,
+    strength: float,
+    eos: int,
+    banned: Sequence[int],
+) -> Choices:
+    """The candidates of one group after another; a group's penalty is on the tokens chosen before it."""
+    sources, _, vocabulary = logp.shape
+    chosen = logp.new_zeros(sources, vocabulary)
+    parts = []
+    for group in range(base.shape[1]):
+        own = logp[:, group * size : (group + 1) * size]
+        ranked = own if group == 0 or not strength else own - strength * chosen[:, None]
+        found = best_candidates(ranked.reshape(-1, vocabulary), base[:, group], 2 * size, banned)
+        real = own.flatten(1).gather(1, found.parent * vocabulary + found.token).double()
+        value = base[:, group].gather(1, found.parent) + real
+        value = value.masked_fill(found.value == -INFINITY, -INFINITY)
+        words = (found.token != eos) & (found.value > -INFINITY)
+        going = words & (words.long().cumsum(1) <= size)
+        chosen = chosen.scatter_add(1, found.token, going.to(logp.dtype))
+        parts.append((value, found.parent + group * size, found.token))
+    value, parent, token = (torch.stack(part, 1) for part in zip(*parts, strict=True))
+    return Choices(value, parent, token, torch.zeros_like(token))
 
 
 def _with(found: Hypotheses, more: Hypotheses, rows: Tensor, eos: int) -> Hypotheses:
@@ -119,10 +117,10 @@ def _with(found: Hypotheses, more: Hypotheses, rows: Tensor, eos: int) -> Hypoth
     found, more = found._replace(tokens=tokens), more._replace(tokens=added)
     count = tokens.shape[1]
     own = Hypotheses(*(part[rows] for part in found))
-    new = more._replace(score=more.score.masked_fill(_among(more.tokens, own), -float("inf")))
+    new = more._replace(score=more.score.masked_fill(_among(more.tokens, own), -INFINITY))
     room = (own.lengths == 0).sum(1, keepdim=True)
-    late = (new.score > -float("inf")).cumsum(1) > room
-    new = new._replace(score=new.score.masked_fill(late, -float("inf")))
+    late = (new.score > -INFINITY).cumsum(1) > room
+    new = new._replace(score=new.score.masked_fill(late, -INFINITY))
     joined = Hypotheses(*(torch.cat(pair, 1) for pair in zip(own, new, strict=True)))
     filled = distinct(joined, count, eos)
     tokens = pad(filled.tokens, (0, longest - filled.tokens.shape[2]), value=eos)

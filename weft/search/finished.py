@@ -10,6 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from weft.search.hypotheses import Hypotheses
+from weft.search.step import no_token
+
 INFINITY = float("inf")
 
 
@@ -63,6 +66,32 @@ def read_back(table: Finished, steps: list[Added], eos: int) -> Tensor:
         tokens[source, :, index] = torch.where(here, token.gather(1, at), eos)
         slot[source] = torch.where(here, parent.gather(1, at), at)
     return tokens
+
+
+def write(table: Finished, rows: Tensor, new: Finished) -> Finished:
+    """The table with these rows replaced."""
+    return Finished(*(old.index_copy(0, rows, part) for old, part in zip(table, new, strict=True)))
+
+
+def as_hypotheses(table: Finished, limits: Tensor, steps: list[Added], eos: int) -> Hypotheses:
+    """The table with its tokens.
+
+    Args:
+        table: [B, N], of all sources.
+        limits: [B], max_length of each source.
+        steps: what each step added.
+        eos: the token that ends a hypothesis.
+
+    Raises:
+        ConfigError: a source has no hypothesis at all.
+    """
+    there = table.score > -INFINITY
+    if not bool(there.any(1).all()):
+        raise no_token(int(there.any(1).int().argmin()))
+    # Those with as many tokens as are allowed were cut: an ended one left room for its eos.
+    lengths = (table.written + (table.written < limits[:, None])) * there
+    tokens = read_back(table, steps, eos)[:, :, : int(lengths.max()) if len(lengths) else 0]
+    return Hypotheses(tokens, lengths, table.logp, table.score)
 
 
 def _join(table: Finished, new: Finished) -> Finished:

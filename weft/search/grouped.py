@@ -1,9 +1,11 @@
-"""A beam divided into groups: each has its own places, its own ends, and its own idea of a good candidate.
+"""A beam divided into groups: each has its own slots, its own ends, and its own idea of a good candidate.
 
-What the groups are is decided by who calls: diverse.py (they keep apart) and required.py (they have met more
-and more of what is required). A hypothesis is a place of its source, 0 to G K - 1, group by group. A group
-is done when K of its hypotheses have ended (Kasai et al. 2022, as in beam.py); a source, when all its groups
-that may end are done, when its n best can no longer change, or at max_length.
+The caller decides what the groups are: those of diverse.py avoid each other's tokens, those of required.py
+have written more and more of the required tokens. A hypothesis is a slot of its source, 0 to G K - 1, group
+by group. A group is done when K of its hypotheses have ended (Kasai et al. 2022, as in beam.py); a source is
+done when all its groups that may end are done, when its n best can no longer change, or at max_length.
+
+Read beam.py first: the loop is the same.
 """
 
 from collections.abc import Callable
@@ -13,123 +15,183 @@ import torch
 from torch import Tensor
 
 from weft.search.candidates import INFINITY
-from weft.search.finished import Added, Finished, append_cut, merge_ended, nothing_finished, read_back
+from weft.search.finished import (
+    Added,
+    Finished,
+    append_cut,
+    as_hypotheses,
+    merge_ended,
+    nothing_finished,
+    write,
+)
 from weft.search.hypotheses import Hypotheses, distinct
-from weft.search.normalisation import Normalisation, norms
-from weft.search.step import Step, check_best, checked_step, no_token, source_limits
+from weft.search.step import Step, check_best, checked_step
 from weft.tree import State, fan, keep_sources, reorder, take
 
 
 class Choices(NamedTuple):
-    """What each group might go on with, in the order in which it wants it; -inf is no choice."""
+    """The candidates of each group, best first; -inf is none."""
 
     value: Tensor  # [B, G, n] float64 cumulative log-probability
-    parent: Tensor  # [B, G, n] int64, the place continued
+    parent: Tensor  # [B, G, n] int64, the slot continued
     token: Tensor  # [B, G, n] int64
-    carried: Tensor  # [B, G, n] int64, what the chooser wants to know of a hypothesis next time
+    carried: Tensor  # [B, G, n] int64, what the chooser remembers of a hypothesis
 
 
 Choose = Callable[[Tensor, Tensor, Tensor, Tensor], Choices]
 """logp [B, G K, V], cumulative logp [B, G, K] float64, what is carried [B, G, K] and twins [B, G K] give the
-choices. Places with the same number in `twins` have written the same tokens."""
+choices. Slots with the same number in `twins` have written the same tokens."""
+
+
+class Groups(NamedTuple):
+    """The B sources still being searched, with the G groups of each."""
+
+    source: Tensor  # [B] int64, the number of the source
+    limit: Tensor  # [B] int64, its max_length
+    num_finished: Tensor  # [B, G] int64
+    logp: Tensor  # [B, G, K] float64, cumulative; -inf where there is no hypothesis
+    carried: Tensor  # [B, G, K] int64
+    twins: Tensor  # [B, G K] int64, the first slot with the same tokens
+    parent: Tensor  # [B, G K] int64
+    token: Tensor  # [B, G K] int64
+
+
+class Settings(NamedTuple):
+    """What stays the same during a search with G groups of K hypotheses."""
+
+    eos: int  # the token that ends a hypothesis
+    nbest: int  # hypotheses returned per source
+    size: int  # K
+    begin: Tensor  # [G] bool, groups with a hypothesis at the start
+    may_end: Tensor  # [G] bool, groups whose hypotheses are results; only they may choose eos
+    limits: Tensor  # [B] int64, max_length of each source
+    norm: Tensor  # [longest + 1] float64, norm(length)
 
 
 @torch.no_grad()
-def grouped(
-    step: Step,
-    state: State,
-    first: Tensor,
-    choose: Choose,
-    *,
-    begin: Tensor,
-    may_end: Tensor,
-    size: int,
-    eos: int,
-    max_length: int | Tensor,
-    nbest: int,
-    length_penalty: float,
-    normalisation: Normalisation,
-) -> Hypotheses:
-    """Search with groups; see beam.py for what is alike.
+def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: Settings) -> Hypotheses:
+    """Search with groups.
 
     Args:
-        step, state, first, eos, max_length, nbest, length_penalty, normalisation: as in beam.py.
-        choose: see Choose; n is at least 2 K, or eos might leave places empty.
-        begin: [G] bool, groups with a hypothesis at the start.
-        may_end: [G] bool, groups whose hypotheses are results; only they may choose eos.
-        size: K, hypotheses a group.
+        step, state, first: as in beam.py.
+        choose: see Choose; n is at least 2 K, or eos might leave slots empty.
+        settings: see Settings.
+
+    Returns:
+        The n best different hypotheses of all groups.
     """
-    limits, groups = source_limits(max_length, first), len(begin)
-    longest, width = int(limits.max()) if len(limits) else 0, groups * size
-    norm_of = norms(longest, length_penalty, normalisation).to(first.device)
-    source, limit = torch.arange(len(first), device=first.device), limits
-    table = nothing_finished(len(first) * groups, min(nbest, size), first.device)
-    result = table
-    ended = torch.zeros(len(first), groups, dtype=torch.int64, device=first.device)
-    base = torch.full((len(first), groups, size), -INFINITY, dtype=torch.float64, device=first.device)
-    base[:, begin, 0] = 0.0
-    carried = torch.zeros_like(base, dtype=torch.int64)
-    twins = torch.zeros(len(first), width, dtype=torch.int64, device=first.device)
-    state, token, steps, time = fan(state, width), first.repeat_interleave(width), list[Added](), 0
+    ends = nothing_finished(
+        len(first) * len(settings.begin), min(settings.nbest, settings.size), first.device
+    )
+    ends, steps = _search(step, state, _start(first, settings), ends, choose, settings)
+    joined = Finished(*(part.view(len(first), -1) for part in ends))
+    found = as_hypotheses(joined, settings.limits, steps, settings.eos)
+    return distinct(found, settings.nbest, settings.eos)
 
-    while len(source):
+
+def _search(
+    step: Step, state: State, groups: Groups, table: Finished, choose: Choose, settings: Settings
+) -> tuple[Finished, list[Added]]:
+    """The loop over time; gives the ends of every group [B G, N] and what each step added."""
+    width, norm = groups.token.shape[1], settings.norm
+    state, result, steps, time = fan(state, width), table, list[Added](), 0
+
+    while len(groups.source):
         time += 1
-        logp, state = checked_step(step, token, state, eos)
-        found = choose(logp.view(len(source), width, -1), base, carried, twins)
-        check_best(found.value.flatten(1).amax(1), base.flatten(1).amax(1), time)
-        is_eos = found.token == eos
-        rank = torch.arange(found.token.shape[2], device=first.device)
-        ending = is_eos & (found.value > -INFINITY) & (rank < size) & may_end[:, None]
-        value = found.value.masked_fill(~ending, -INFINITY).flatten(0, 1)
-        written = torch.full_like(value, time - 1, dtype=torch.int64)
-        table = merge_ended(
-            table, Finished(value / norm_of[time], value, written, found.parent.flatten(0, 1))
-        )
-        ended = ended + ending.sum(2)
+        logp, state = checked_step(step, groups.token.flatten(), state, settings.eos)
+        found = choose(logp.view(len(groups.source), width, -1), groups.logp, groups.carried, groups.twins)
+        check_best(found.value.flatten(1).amax(1), groups.logp.flatten(1).amax(1), time)
 
-        order = is_eos.to(torch.uint8).sort(dim=2, stable=True).indices[:, :, :size]
-        base = found.value.masked_fill(is_eos, -INFINITY).gather(2, order)
-        full = (ended >= size) & (base.amax(2) / norm_of[time] <= table.score[:, 0].view_as(ended))
-        base = base.masked_fill(full[..., None], -INFINITY)
-        carried = found.carried.gather(2, order)
-        parent, token = (part.gather(2, order).flatten(1) for part in (found.parent, found.token))
-        steps.append(Added(source, parent, token))
-        prefix = twins.gather(1, parent) * logp.shape[1] + token
-        twins = (prefix[:, :, None] == prefix[:, None]).to(torch.uint8).argmax(2)  # the first that is equal
+        ending = _ending(found, settings)
+        table = merge_ended(table, _ended(found, ending, time, norm))
+        groups = groups._replace(num_finished=groups.num_finished + ending.sum(2))
+        groups, full = _extend(groups, found, table, settings, norm[time], logp.shape[1])
+        steps.append(Added(groups.source, groups.parent, groups.token))
 
-        bound = base.flatten(1).amax(1) / norm_of[limit]
-        worst = table.score[:, -1].view(-1, groups)[:, may_end].amin(1)
-        done = (bound <= worst) | full[:, may_end].all(1)
-        at_limit = limit == time
+        done = _done(groups, full, table, settings)
+        at_limit = groups.limit == time
         if bool(at_limit.any()):
-            value = base.masked_fill(~(at_limit[:, None, None] & may_end[:, None]), -INFINITY).flatten(0, 1)
-            slots = torch.arange(width, device=first.device).view(groups, size).repeat(len(source), 1)
-            cut = Finished(value / norm_of[time], value, torch.full_like(slots, time), slots)
-            table, done = append_cut(table, cut), done | at_limit
+            table, done = append_cut(table, _cut(groups, at_limit, time, settings)), done | at_limit
         if bool(done.any()):
-            rows = (source[:, None] * groups + torch.arange(groups, device=first.device)).flatten()
-            result = Finished(*(old.index_copy(0, rows, new) for old, new in zip(result, table, strict=True)))
+            result = write(result, _rows(groups.source, settings), table)
             keep = (~done).nonzero().squeeze(1)
-            state = keep_sources(state, keep, width)
-            kept = (keep[:, None] * groups + torch.arange(groups, device=first.device)).flatten()
-            table = take(table, kept)
-            source, limit, ended, base, carried, twins, parent, token = take(
-                (source, limit, ended, base, carried, twins, parent, token), keep
-            )
-        rows = parent + torch.arange(len(source), device=first.device)[:, None] * width
-        state, token = reorder(state, rows.flatten()), token.flatten()
+            state, table = keep_sources(state, keep, width), take(table, _rows(keep, settings))
+            groups = take(groups, keep)
+        rows = groups.parent + torch.arange(len(groups.source), device=norm.device)[:, None] * width
+        state = reorder(state, rows.flatten())
 
-    return _gather(result, limits, groups, nbest, steps, eos)
+    return result, steps
 
 
-def _gather(
-    result: Finished, limits: Tensor, groups: int, nbest: int, steps: list[Added], eos: int
-) -> Hypotheses:
-    """The n best different hypotheses of all groups."""
-    result = Finished(*(part.view(len(limits), -1) for part in result))
-    there = result.score > -INFINITY
-    if len(limits) and not bool(there.any(1).all()):
-        raise no_token(int(there.any(1).int().argmin()))
-    lengths = (result.written + (result.written < limits[:, None])) * there
-    found = Hypotheses(read_back(result, steps, eos), lengths, result.logp, result.score)
-    return distinct(found, nbest, eos)
+def _start(first: Tensor, settings: Settings) -> Groups:
+    """Every source with one empty hypothesis in each group that begins."""
+    sources, groups, size = len(first), len(settings.begin), settings.size
+    logp = first.new_full((sources, groups, size), -INFINITY, dtype=torch.float64)
+    logp[:, settings.begin, 0] = 0.0
+    zero = first.new_zeros(sources, groups * size)
+    return Groups(
+        source=torch.arange(sources, device=first.device),
+        limit=settings.limits,
+        num_finished=first.new_zeros(sources, groups),
+        logp=logp,
+        carried=zero.view(logp.shape),
+        twins=zero,
+        parent=zero,
+        token=first[:, None].expand_as(zero),
+    )
+
+
+def _ending(found: Choices, settings: Settings) -> Tensor:
+    """Which candidates have finished: those with eos among the first K of a group that may end."""
+    rank = torch.arange(found.token.shape[2], device=found.token.device)
+    is_eos = (found.token == settings.eos) & (found.value > -INFINITY)
+    return is_eos & (rank < settings.size) & settings.may_end[:, None]
+
+
+def _ended(found: Choices, ending: Tensor, time: int, norm: Tensor) -> Finished:
+    """The candidates that have finished, [B G, n]."""
+    value = found.value.masked_fill(~ending, -INFINITY).flatten(0, 1)
+    written = torch.full_like(value, time - 1, dtype=torch.int64)
+    return Finished(value / norm[time], value, written, found.parent.flatten(0, 1))
+
+
+def _extend(
+    groups: Groups, found: Choices, table: Finished, settings: Settings, norm: Tensor, vocabulary: int
+) -> tuple[Groups, Tensor]:
+    """The next K hypotheses of each group, the first without eos; and which groups are done, [B, G].
+
+    A done group is empty from here on.
+    """
+    is_eos = found.token == settings.eos
+    order = is_eos.to(torch.uint8).sort(dim=2, stable=True).indices[:, :, : settings.size]
+    logp = found.value.masked_fill(is_eos, -INFINITY).gather(2, order)
+    best = table.score[:, 0].view_as(groups.num_finished)
+    full = (groups.num_finished >= settings.size) & (logp.amax(2) / norm <= best)
+    logp = logp.masked_fill(full[..., None], -INFINITY)
+    parent, token = (part.gather(2, order).flatten(1) for part in (found.parent, found.token))
+    prefix = groups.twins.gather(1, parent) * vocabulary + token
+    twins = (prefix[:, :, None] == prefix[:, None]).to(torch.uint8).argmax(2)  # the first equal one
+    carried = found.carried.gather(2, order)
+    return groups._replace(logp=logp, carried=carried, twins=twins, parent=parent, token=token), full
+
+
+def _done(groups: Groups, full: Tensor, table: Finished, settings: Settings) -> Tensor:
+    """Which sources are done before their max_length, [B] bool."""
+    bound = groups.logp.flatten(1).amax(1) / settings.norm[groups.limit]
+    worst = table.score[:, -1].view(-1, len(settings.may_end))[:, settings.may_end].amin(1)
+    return (bound <= worst) | full[:, settings.may_end].all(1)
+
+
+def _cut(groups: Groups, at_limit: Tensor, time: int, settings: Settings) -> Finished:
+    """The hypotheses alive of sources at their max_length, of the groups that may end, [B G, K]."""
+    shown = at_limit[:, None, None] & settings.may_end[:, None]
+    value = groups.logp.masked_fill(~shown, -INFINITY).flatten(0, 1)
+    slots = torch.arange(groups.token.shape[1], device=value.device).view(-1, settings.size)
+    slots = slots.repeat(len(groups.source), 1)
+    return Finished(value / settings.norm[time], value, torch.full_like(slots, time), slots)
+
+
+def _rows(sources: Tensor, settings: Settings) -> Tensor:
+    """The rows of these sources in a table of [B G, N]."""
+    groups = torch.arange(len(settings.may_end), device=sources.device)
+    return (sources[:, None] * len(groups) + groups).flatten()

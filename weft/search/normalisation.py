@@ -36,6 +36,11 @@ def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
     return torch.tensor([norm(n, alpha, kind) for n in range(longest + 1)], dtype=torch.float64)
 
 
+def norms_for(limits: Tensor, alpha: float, kind: Normalisation = "length") -> Tensor:
+    """`norms` up to the largest of these limits, on their device."""
+    return norms(int(limits.max()) if len(limits) else 0, alpha, kind).to(limits.device)
+
+
 def norm(length: int, alpha: float, kind: Normalisation = "length") -> float:
     """The norm of one length."""
     if not 0 <= alpha <= 10:

@@ -1,12 +1,14 @@
-"""Words that must come: a grid of beams, one for each number of required tokens that have been written.
+"""Required words: a grid of beams, one for each number of required tokens that have been written.
 
-A hypothesis of beam c has written c of the C required tokens. It goes on freely within beam c, unless it is
-inside a required word, or it writes the next token of a required word and moves to beam c + 1. Only those of
-beam C may end. So a step costs C + 1 beams, and what has met much never competes with what has met little.
-Where a hypothesis stands among the words is a number: the place in a small automaton, made once.
+A hypothesis of beam c has written c of the C required tokens. Unless it is inside a required word, it may
+write any token and stay in beam c; or it writes the next token of a required word and moves to beam c + 1.
+Only those of beam C may end. So a step costs C + 1 beams, and hypotheses compete only with those that have
+written as many required tokens. How far a hypothesis is with each word is one number: its place in a small
+automaton, made once.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -14,9 +16,9 @@ from torch import Tensor
 
 from weft.errors import ConfigError
 from weft.search.candidates import INFINITY, best_candidates
-from weft.search.grouped import Choices, grouped
+from weft.search.grouped import Choices, Settings, grouped
 from weft.search.hypotheses import Hypotheses
-from weft.search.normalisation import Normalisation
+from weft.search.normalisation import Normalisation, norms_for
 from weft.search.step import Step, source_limits
 from weft.tree import State
 
@@ -103,63 +105,69 @@ def required(
             f"required words: they take {where.required} tokens and the end 1, but a translation may have "
             f"{int(limits.min())}; require less, or raise max_extra"
         )
-    groups = where.required + 1
-
-    def choose(logp: Tensor, base: Tensor, carried: Tensor, twins: Tensor) -> Choices:
-        sources, places, vocabulary = logp.shape
-        open_logp = logp.clone().view(sources, groups, width, vocabulary)
-        open_logp[:, :-1, :, eos] = -INFINITY
-        going = base.masked_fill(~where.free[carried], -INFINITY)
-        free = best_candidates(open_logp.view(-1, vocabulary), going.flatten(0, 1), 2 * width, banned)
-        value, parent, token = (part.view(sources, groups, -1) for part in free)
-        kept = carried.gather(2, parent)
-        parent = parent + torch.arange(groups, device=logp.device)[:, None] * width
-
-        must, after = where.token[carried], where.next[carried]  # [B, G, W, M]
-        own = logp.gather(2, must.view(sources, places, -1)).view(must.shape).double()
-        forced = (base[..., None] + own).masked_fill(after < 0, -INFINITY)
-        place = torch.arange(places, device=logp.device).view(groups, width, 1).expand_as(must)
-        parts = [
-            torch.cat([mine, _from_below(part.flatten(2), empty)], 2)
-            for mine, part, empty in (
-                (value, forced, -INFINITY),
-                (parent, place, 0),
-                (token, must, 0),
-                (kept, after.clamp(min=0), 0),
-            )
-        ]
-        parts[0] = parts[0].masked_fill(_repeated(parts, twins), -INFINITY)
-        order = parts[0].sort(dim=2, descending=True, stable=True).indices[:, :, : 2 * width]
-        return Choices(*(part.gather(2, order) for part in parts))
-
-    begin = torch.zeros(groups, dtype=torch.bool, device=first.device)
+    begin = torch.zeros(where.required + 1, dtype=torch.bool, device=first.device)
     may_end = begin.clone()
     begin[0], may_end[-1] = True, True
-    return grouped(
-        step,
-        state,
-        first,
-        choose,
-        begin=begin,
-        may_end=may_end,
-        size=width,
-        eos=eos,
-        max_length=limits,
-        nbest=nbest,
-        length_penalty=length_penalty,
-        normalisation=normalisation,
-    )
+    norm = norms_for(limits, length_penalty, normalisation)
+    choose = partial(_choose, where=where, width=width, eos=eos, banned=banned)
+    return grouped(step, state, first, choose, Settings(eos, nbest, width, begin, may_end, limits, norm))
+
+
+def _choose(
+    logp: Tensor,
+    base: Tensor,
+    carried: Tensor,
+    twins: Tensor,
+    *,
+    where: Automaton,
+    width: int,
+    eos: int,
+    banned: Sequence[int],
+) -> Choices:
+    """The best 2W of what each beam writes freely and of what comes to it from the beam below."""
+    free = _free(logp, base, carried, where, eos=eos, banned=banned)
+    forced = _forced(logp, base, carried, where)
+    parts = [
+        torch.cat([own, _from_below(other.flatten(2), empty)], 2)
+        for own, other, empty in zip(free, forced, (-INFINITY, 0, 0, 0), strict=True)
+    ]
+    parts[0] = parts[0].masked_fill(_repeated(parts, twins), -INFINITY)
+    order = parts[0].sort(dim=2, descending=True, stable=True).indices[:, :, : 2 * width]
+    return Choices(*(part.gather(2, order) for part in parts))
+
+
+def _free(
+    logp: Tensor, base: Tensor, carried: Tensor, where: Automaton, *, eos: int, banned: Sequence[int]
+) -> Choices:
+    """Any token after hypotheses that are not inside a required word; eos in the last beam alone."""
+    (sources, groups, width), vocabulary = base.shape, logp.shape[2]
+    open_logp = logp.clone().view(sources, groups, width, vocabulary)
+    open_logp[:, :-1, :, eos] = -INFINITY
+    outside = base.masked_fill(~where.free[carried], -INFINITY)
+    found = best_candidates(open_logp.view(-1, vocabulary), outside.flatten(0, 1), 2 * width, banned)
+    value, parent, token = (part.view(sources, groups, -1) for part in found)
+    kept = carried.gather(2, parent)
+    return Choices(value, parent + torch.arange(groups, device=logp.device)[:, None] * width, token, kept)
+
+
+def _forced(logp: Tensor, base: Tensor, carried: Tensor, where: Automaton) -> Choices:
+    """The next tokens of required words, M of each hypothesis: every part [B, G, W, M]."""
+    must, after = where.token[carried], where.next[carried]
+    own = logp.gather(2, must.view(len(logp), logp.shape[1], -1)).view(must.shape).double()
+    value = (base[..., None] + own).masked_fill(after < 0, -INFINITY)
+    slot = torch.arange(logp.shape[1], device=logp.device).view(*base.shape[1:], 1).expand_as(must)
+    return Choices(value, slot, must, after.clamp(min=0))
 
 
 def _from_below(part: Tensor, empty: float) -> Tensor:
-    """What group c offers to group c + 1; nothing comes to the first."""
+    """What group c offers to group c + 1; the first group gets nothing."""
     return torch.cat([torch.full_like(part[:, :1], empty), part[:, :-1]], 1)
 
 
 def _repeated(parts: Sequence[Tensor], twins: Tensor) -> Tensor:
-    """Choices [B, G, n] that write the same tokens as an earlier one and come to the same place.
+    """Choices [B, G, n] with the same tokens and the same place as an earlier one.
 
-    A word that the text holds twice can be met by either, so that two ways lead to one hypothesis.
+    Where a hypothesis contains a required word twice, either can count, so it may be found in two ways.
     """
     value, parent, token, place = parts
     prefix = twins[:, None].expand(-1, parent.shape[1], -1).gather(2, parent)
