@@ -91,16 +91,7 @@ def step(
     most = -(-len(caches[0]) // slabs) * (rows // len(caches[0]))
     by_tiles = tiled(most)
     packed = kept(of, parameters, lambda: _pack(layers, last, by_tiles), tiled=by_tiles)
-    each = type(packed.each).from_buffer_copy(packed.each)
-    sources = len(caches[0])
-    for number, (layer, cache) in enumerate(zip(each, caches, strict=True)):
-        layer.cache = pointer(cache)
-        layer.cache_source, layer.cache_side, layer.cache_head = cache.stride()[:3]
-        if look is not None:
-            keys, values = look.layers[number]
-            layer.keys, layer.values = pointer(keys), pointer(values)
-            layer.keys_source, layer.keys_head, layer.keys_place = keys.stride()[:3]
-            layer.values_source, layer.values_head, layer.values_place = values.stride()[:3]
+    each, sources = _with_caches(packed.each, caches, look), len(caches[0])
     positions = entries + 1 if path is None else path.shape[1]
     places = 0 if look is None else look.layers[0][0].shape[2]
     high = form.inner * (2 if form.activation == "swiglu" else 1)
@@ -118,6 +109,22 @@ def step(
     )  # fmt: skip
     native.call("weft_decode", job)
     return y[:, None]
+
+
+def _with_caches(
+    packed: "Array[DecoderLayer]", caches: Sequence[Tensor], look: Look | None
+) -> "Array[DecoderLayer]":
+    """A copy of the layers that knows where this step's caches, and the source's keys and values, are."""
+    each = type(packed).from_buffer_copy(packed)
+    for number, (layer, cache) in enumerate(zip(each, caches, strict=True)):
+        layer.cache = pointer(cache)
+        layer.cache_source, layer.cache_side, layer.cache_head = cache.stride()[:3]
+        if look is not None:
+            keys, values = look.layers[number]
+            layer.keys, layer.values = pointer(keys), pointer(values)
+            layer.keys_source, layer.keys_head, layer.keys_place = keys.stride()[:3]
+            layer.values_source, layer.values_head, layer.values_place = values.stride()[:3]
+    return each
 
 
 class _Packed(NamedTuple):

@@ -73,6 +73,22 @@ def forward(
 
 
 @triton.jit
+def gate_gradients(z, u, real, H, keep, by_keep, by_c, by_out, KIND: tl.constexpr):
+    """Gradients of the parts of z, from those of f (or u), of c and, for SRU, of r before its sigmoid."""
+    by_candidate = by_c * (1.0 - keep)
+    if KIND == "minlstm":
+        f, i = sigmoid(tl.load(z + u, real, 0.0)), sigmoid(tl.load(z + H + u, real, 0.0))
+        by_keep = by_keep / (f + i)
+        one, two = by_keep * (1.0 - keep) * f * (1.0 - f), -by_keep * keep * i * (1.0 - i)
+        three = by_candidate
+    elif KIND == "sru":
+        one, two, three = by_candidate, by_keep * keep * (1.0 - keep), by_out
+    else:
+        one, two, three = by_keep * keep * (1.0 - keep), by_candidate, by_candidate
+    return one, two, three
+
+
+@triton.jit
 def backward(
     z,
     past,
@@ -105,42 +121,29 @@ def backward(
             there = tl.load(mask + at) != 0
             by_y = tl.where(there, by_y, 0.0)
         by_c, c = by_later, tl.load(cs + (at + row + 1) * H + u, real, 0.0)
+        by_out = by_y * 0.0
         if KIND == "sru":
             by_c += by_y * out
-            by_past = by_y * (1.0 - out)
-            by_out = by_y * (c - tl.load(past + at * H + u, real, 0.0)) * out * (1.0 - out)
+            carried = tl.load(past + at * H + u, real, 0.0)
+            by_out = by_y * (c - carried) * out * (1.0 - out)
+            tl.store(dpast + at * H + u, by_y * (1.0 - out), real)
         elif KIND == "ssru":
             by_c += tl.where(c > 0, by_y, 0.0)
         else:
             by_c += by_y
-        by_keep, by_candidate, later = by_c * (before - candidate), by_c * (1.0 - keep), by_c * keep
-        mine = dz + at * G + u
-        if KIND == "minlstm":
-            f, i = (
-                sigmoid(tl.load(z + at * G + u, real, 0.0)),
-                sigmoid(tl.load(z + at * G + H + u, real, 0.0)),
-            )
-            by_keep = by_keep / (f + i)
-            one, two, three = (
-                by_keep * (1.0 - keep) * f * (1.0 - f),
-                -by_keep * keep * i * (1.0 - i),
-                by_candidate,
-            )
-        elif KIND == "sru":
-            one, two, three = by_candidate, by_keep * keep * (1.0 - keep), by_out
-            if PEEP:
-                later += two * tl.load(peep + u, real, 0.0) + three * tl.load(peep + H + u, real, 0.0)
-        else:
-            one, two, three = by_keep * keep * (1.0 - keep), by_candidate, by_candidate
+        by_keep = by_c * (before - candidate)
+        one, two, three = gate_gradients(z + at * G, u, real, H, keep, by_keep, by_c, by_out, KIND)
+        later = by_c * keep
+        if PEEP:
+            later += two * tl.load(peep + u, real, 0.0) + three * tl.load(peep + H + u, real, 0.0)
         if MASKED:
             one, two = tl.where(there, one, 0.0), tl.where(there, two, 0.0)
             three, later = tl.where(there, three, 0.0), tl.where(there, later, by_later)
+        mine = dz + at * G + u
         tl.store(mine, one, real)
         tl.store(mine + H, two, real)
         if KIND == "minlstm" or KIND == "sru":
             tl.store(mine + 2 * H, three, real)
-        if KIND == "sru":
-            tl.store(dpast + at * H + u, by_past, real)
         by_later = later
     tl.store(dc + row * H + u, by_later, real)
 
