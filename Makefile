@@ -3,12 +3,12 @@
 #   make demo    train, score, use and look into a small translator
 #   make test    add the test tools, run the tests
 #   make check   format, lint, types, import direction
-#   make docs    the documentation site, in build/site
+#   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-forced check audit sbom lock format docs clean
+.PHONY: help setup setup-test setup-dev setup-hashed demo test test-all test-forced check audit sbom lock format docs docs-run docs-gettext clean
 
 PYTHON ?=
 TORCH_INDEX ?=
@@ -116,11 +116,22 @@ format: $(VENV)/ready-dev
 	@$(RUN) -m ruff check --fix .
 	@$(RUN) -m ruff format .
 
+# Doctrees and the outputs of pages that run are kept in build, so only what changed is built again.
+SPHINX := $(QUIET) $(RUN) -m sphinx -q -W --keep-going -j auto -d build/doctrees
+
 docs: $(VENV)/ready-docs
-	@mkdir -p build
-	@NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict >build/docs.log 2>&1 || \
-	    { grep -vE "^INFO" build/docs.log; exit 1; }
+	@$(SPHINX) -b html docs build/site
+	@$(RUN) docs/_ext/links.py build/site
 	@echo "The site is in build/site: open build/site/index.html"
+
+# Runs every page that holds code, also those whose outputs are kept in docs/_executed.
+docs-run: $(VENV)/ready-docs
+	@rm -rf build/jupyter-cache build/doctrees docs/_executed
+	@$(MAKE) --no-print-directory docs
+
+docs-gettext: $(VENV)/ready-docs
+	@$(SPHINX) -b gettext docs build/gettext
+	@echo "Catalogs to translate are in build/gettext; translations go to docs/_locale/LANGUAGE/LC_MESSAGES"
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -147,7 +158,7 @@ $(VENV)/ready-dev: $(VENV)/ready-test
 	@touch $@
 
 $(VENV)/ready-docs: $(VENV)/ready
-	@echo "Installing MkDocs with its theme into $(VENV)."
+	@echo "Installing Sphinx with its theme into $(VENV)."
 	$(call install,-c constraints.txt -e ".[docs]")
 	@touch $@
 

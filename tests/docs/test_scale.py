@@ -1,9 +1,9 @@
-"""The figures of docs/scale.md that are formulas are what the formulas give."""
+"""The figures of docs/guides/scale.md that are formulas are what the formulas give."""
 
 import re
 from pathlib import Path
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "scale.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "scale.md").read_text("utf-8")
 ROW = r"\| (.+) \| ([\d.]+) M \| (?:(\d+) \+ (\d+) M|0) \| (\d+) MB \| (\d+) MB \| (\d+) MB \|"
 
 

@@ -1,4 +1,4 @@
-"""docs/equations.md is true: every file, symbol and test that it names exists."""
+"""docs/reference/equations.md is true: every file, symbol and test that it names exists."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "equations.md"
+PAGE = ROOT / "docs" / "reference" / "equations.md"
 CODE = re.compile(r"^`(?P<file>weft/[\w/]+\.py)` `(?P<symbol>[\w.]+)`$")
 TEST = re.compile(r"^`(?P<file>tests/[\w/]+\.py)::(?P<symbol>\w+)`$")
 

@@ -52,7 +52,7 @@ def _kernels(checkpoints: "Checkpoints") -> list[str]:
     about = saved.state.about
     where = f" on {about.machine}" if about.machine else ""
     return [
-        f"trained{where}; kernels that were chosen (docs/kernels.md)",
+        f"trained{where}; kernels that were chosen (docs/reference/kernels.md)",
         *(f"  {key}: {name}" for key, name in sorted(about.kernels.items())),
         "",
     ]

@@ -57,7 +57,7 @@ class Settings:
         checkpoint_activations: keep only the inputs of layers and compute the rest again when gradients
             come: less memory, more time, the same gradients.
         compile: let torch.compile write the blocks of Transformers anew, after minutes of compiling; needs a
-            compiler. Batches are then computed one after the other. On a CPU measure first (docs/scale.md).
+            compiler. Batches are then computed one after the other. On a CPU, measure the gain first.
         sharding: with several processes, full leaves each only its rows of parameters, gradients and moments
             (FSDP2); none a copy of the whole.
         save_in_background: write a checkpoint while training goes on; a copy is in memory meanwhile.

@@ -1,0 +1,56 @@
+"""Keeps the outputs of pages that run in docs/_executed, so that a fresh clone builds without running them.
+
+MyST-NB looks into the cache in build/jupyter-cache before it runs a page. This extension fills that cache
+from docs/_executed before a build and writes new outputs back after it. Only code cells are kept.
+"""
+
+import shutil
+from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
+from sphinx.application import Sphinx
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("builder-inited", fill)
+    app.connect("build-finished", keep)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def fill(app: Sphinx) -> None:
+    """What docs/_executed holds enters the cache."""
+    cache = get_cache(app.config.nb_execution_cache_path)
+    for path in sorted(Path(app.srcdir, "_executed").rglob("*.ipynb")):
+        cache.cache_notebook_file(path, uri=str(path), check_validity=False, overwrite=True)
+
+
+def keep(app: Sphinx, error: Exception | None) -> None:
+    """What this build ran is written to docs/_executed; pages that are gone leave it."""
+    if error is not None or app.builder.name != "html":
+        return
+    folder = Path(app.srcdir, "_executed")
+    ran = {name for name, known in app.env.metadata.items() if known.get("exec_data")}
+    for name in sorted(ran):
+        made = Path(app.outdir).parent / "jupyter_execute" / f"{name}.ipynb"
+        if made.exists():
+            _write(made, folder / f"{name}.ipynb")
+    for path in folder.rglob("*.ipynb"):
+        if path.relative_to(folder).with_suffix("").as_posix() not in ran:
+            path.unlink()
+    for path in [one for one in folder.glob("*") if one.is_dir() and not any(one.rglob("*.ipynb"))]:
+        shutil.rmtree(path)
+
+
+def _write(made: Path, place: Path) -> None:
+    book = nbformat.read(made, as_version=4)
+    book.cells = [cell for cell in book.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(book.cells):
+        cell["id"] = f"cell-{number}"
+        cell.metadata.pop("execution", None)
+    book.metadata = {name: book.metadata[name] for name in ("kernelspec",) if name in book.metadata}
+    text = nbformat.writes(book) + "\n"
+    if not place.exists() or place.read_text("utf-8") != text:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, "utf-8")

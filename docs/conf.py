@@ -1,0 +1,106 @@
+"""How Sphinx builds the site: `make docs`. docs/contributing-docs.md says how to write a page.
+
+Nothing is fetched: formulas are set by KaTeX, whose fonts are in _static/katex, and the outputs of pages that
+run are in _executed. Our own extensions are in _ext.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+project = "Weft"
+author = "The Weft authors"
+project_copyright = "The Weft authors; Apache License 2.0"
+release = re.findall(r'__version__ = "(.+)"', (DOCS.parent / "weft/__init__.py").read_text("utf-8"))[0]
+version = release
+language = "en"
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx.ext.intersphinx",
+    "sphinx_click",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_exercise",
+    "sphinxcontrib.katex",
+    "executed",
+]
+exclude_patterns = ["_executed", "**/README.md"]
+templates_path = ["_templates"]
+suppress_warnings = ["myst.header"]
+"""A page may begin with a second-level heading, where another page includes it."""
+
+# Markdown
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes"]
+myst_heading_anchors = 4
+myst_update_mathjax = False
+
+# Pages that run; docs/_ext/executed.py keeps what they gave in docs/_executed
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(DOCS.parent / "build" / "jupyter-cache")
+nb_execution_in_temp = True
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+nb_number_source_lines = False
+
+# Python reference
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_mock_imports = ["triton", "ray"]
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_custom_sections = [("Source", "notes_style")]
+napoleon_use_rtype = False
+python_maximum_signature_line_length = 88
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+intersphinx_mapping: dict[str, tuple[str, str]] = {}
+
+# Formulas
+katex_css_path = "katex/katex.min.css"  # its scripts come with sphinxcontrib-katex, of the same version
+katex_options = (
+    "throwOnError: false, macros: {'\\\\R': '\\\\mathbb{R}', '\\\\softmax': '\\\\operatorname{softmax}'}"
+)
+html_math_renderer = "katex"
+
+# HTML
+html_theme = "pydata_sphinx_theme"
+html_title = f"Weft {release}"
+html_static_path = ["_static"]
+html_css_files = ["weft.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_last_updated_fmt = None
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+html_theme_options = {
+    "logo": {"text": f"Weft {release}"},
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
+    "navigation_depth": 3,
+    "show_nav_level": 1,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": ["sphinx-version"],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+    "back_to_top_button": True,
+}
+html_sidebars = {"index": []}
+
+# Translations: `make docs-gettext` writes one catalog for each folder of docs
+gettext_compact = True
+gettext_uuid = False
+locale_dirs = ["_locale"]
