@@ -17,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 GROUND = {
     "errors",
+    "files",
     "tree",
     "shapes",
     "masks",
@@ -64,7 +65,8 @@ ALLOWED |= {
     "shapes": {"errors"},
     "probe": {"errors"},
     "randomness": set(),
-    "jsonfile": {"errors"},
+    "files": set(),
+    "jsonfile": {"errors", "files"},
     "cache": set(),
     "native": set(),
 }

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import torch
 
-from weft import __version__
+from weft import __version__, files
 from weft.config import dump
 from weft.errors import CheckpointError
 from weft.run import Begun
-from weft.train import files
 from weft.train.outcome import Outcome
 
 

@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeGuard, TypeVar
 
@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Meta as Meta
 from msgspec import field as field
 
+from weft import files
 from weft.errors import CheckpointError, WeftError
 
 LARGEST = 64 * 2**20
@@ -141,6 +142,20 @@ def load(
         raise error(f"{path}: is missing or damaged ({trouble.strerror or trouble}); {remedy}") from trouble
     except ValueError as trouble:
         raise error(f"{path}: is missing or damaged ({trouble}); {remedy}") from trouble
+
+
+def save(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a table as a JSON file, atomically.
+
+    Raises:
+        CheckpointError: no space left, no such directory, no permission.
+    """
+    try:
+        files.replace(path, json.dumps(content, ensure_ascii=False, indent=1).encode())
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be written ({error.strerror}); free some space or choose another directory"
+        ) from error
 
 
 def read(path: Path, largest: int = LARGEST) -> Any:

@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from weft import __version__, jsonfile
+from weft import __version__, files, jsonfile
 from weft.config import Table, build, dump, named, read_recipe, resolved
 from weft.config.compared import at, difference
 from weft.errors import CheckpointError, ConfigError
 from weft.tasks.task import Task
-from weft.train import blueprint, devices, files, weights
+from weft.train import blueprint, claim, devices, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.settings import Settings
 
@@ -118,8 +118,8 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     try:
         if path.is_dir() and not (path / "recipe.yaml").exists() and any(map(_foreign, path.iterdir())):
             raise ConfigError(f"{path}: is not empty and no run directory; choose another one with --run")
-        files.alone(path)
-        with files.claim(path):
+        claim.alone(path)
+        with claim.claim(path):
             if (path / "recipe.yaml").exists():
                 _check_format(path)
                 _go_on(path, begun, _begun_with(path, plugins))
@@ -148,7 +148,7 @@ def _start_from(old: Path, path: Path, task: Task) -> None:
         raise CheckpointError(
             f"training.start: expected a trained run, got {old}; train it first, or leave start out"
         )
-    files.alone(old)
+    claim.alone(old)
     for kept in _kept(old, task):
         files.replace(path / kept.name, kept.read_bytes())
     files.replace(path / weights.START, model.read_bytes())
@@ -204,7 +204,7 @@ def open_run(
         ) from error
     if not is_run:
         raise CheckpointError(f"{path}: not a run directory (it has no recipe.yaml); train one first")
-    files.alone(path)
+    claim.alone(path)
     _check_format(path)
     recipe = read_recipe(path / "recipe.yaml", changes)
     begun = check(recipe, plugins=plugins)

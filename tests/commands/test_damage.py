@@ -130,10 +130,10 @@ def test_weights_of_another_model_are_refused(run: Path, trained: Path) -> None:
 
 
 def test_two_trainings_of_one_run_are_refused(run: Path) -> None:
-    from weft.train import files
+    from weft.train import claim
 
     before = content(run)
-    with files.claim(run):
+    with claim.claim(run):
         said = refused(
             weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=99")
         )

@@ -71,7 +71,7 @@ def test_of_two_processes_that_measure_at_once_the_first_to_write_counts(
     monkeypatch.setattr(choice, "_fastest", slower)
     assert choice.choose("a product", WAYS) == "two"
     assert choice.reasons() == {"a product": "the other process"}
-    assert not list(measured.directory().glob(".part-*"))
+    assert not list(measured.directory().glob(".writing-*"))
 
 
 @pytest.mark.parametrize(

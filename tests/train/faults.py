@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from weft.train import files
+from weft import files
 
 
 class Fault:

@@ -11,8 +11,9 @@ from torch import nn
 
 from tests.train.saved import newest, save
 from tests.train.toy import Notes, Task, quiet, settings
+from weft import files
 from weft.errors import CheckpointError
-from weft.train import files
+from weft.train import claim
 from weft.train.checkpoints import Checkpoints
 from weft.train.loop import train
 
@@ -115,7 +116,7 @@ def test_a_run_directory_holds_no_pickle(tmp_path: Path) -> None:
 
 
 def test_two_processes_do_not_share_a_run(tmp_path: Path) -> None:
-    with files.claim(tmp_path), pytest.raises(CheckpointError, match="another process trains this run"):
+    with claim.claim(tmp_path), pytest.raises(CheckpointError, match="another process trains this run"):
         train(Task(), tmp_path, settings(), quiet(tmp_path))
     assert train(Task(), tmp_path, settings(max_epochs=1), quiet(tmp_path)).reason == "max_epochs"
 

@@ -1,7 +1,7 @@
 """weft predict --output: large files answered by several processes, and gone on with after a kill.
 
 The input is cut into chunks of lines. Each process answers every N-th chunk and writes its answers as one
-file, whole or not at all, into a directory beside the output (OUT.parts); once all are there they are put
+file, atomically, into a directory beside the output (OUT.parts); once all are there they are put
 together in order. What was answered before a kill is not answered again. Read next: predict.py; ray_job.py,
 the same on a cluster.
 """
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from weft import jsonfile
+from weft import files, jsonfile
 from weft.data.labelled import kind_of
 from weft.errors import ConfigError, DataError
 
@@ -140,8 +140,6 @@ def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]
     Raises:
         DataError: they cannot be written.
     """
-    from weft.train import files
-
     place = parts / f"{number:09}"
     try:
         reasons = "".join(f"{one}\n" for one in wrong)
@@ -162,9 +160,8 @@ def join(file: Path, output: Path) -> Joined:
         DataError: one is missing, or the output cannot be written.
     """
     parts, lines, wrong = parts_of(output), 0, list[str]()
-    temporary = output.with_name(f".writing-{output.name}")
     try:
-        with open(temporary, "wb") as joined:
+        with files.replacing(output) as joined:
             for part in chunks(file):
                 place = parts / f"{part.number:09}"
                 if not place.exists():
@@ -174,13 +171,8 @@ def join(file: Path, output: Path) -> Joined:
                 lines += len(part.lines)
                 with contextlib.suppress(FileNotFoundError):
                     wrong += place.with_suffix(WRONG).read_text("utf-8").removesuffix("\n").split("\n")
-            joined.flush()
-            os.fsync(joined.fileno())
-        os.replace(temporary, output)
     except OSError as error:
         raise _unwritable(output, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     shutil.rmtree(parts, ignore_errors=True)
     return Joined(lines, wrong)
 
@@ -203,16 +195,12 @@ def chunks(file: Path) -> Iterator[Part]:
 
 def _begin(parts: Path, about: dict[str, Any]) -> None:
     """Make the directory of the chunks, or see that those in it are of this command."""
-    from weft.train import files
-
     known = parts / "command.json"
     try:
         parts.mkdir(exist_ok=True)
         then = jsonfile.decode(jsonfile.read_bytes(known), dict[str, Any]) if known.exists() else None
         if then is None:
-            temporary = parts / f".command-{os.getpid()}"
-            files.write(temporary, files.to_json(about))
-            os.replace(temporary, known)
+            files.replace(known, files.to_json(about))
     except (OSError, ValueError) as error:
         raise DataError(
             f"cannot be used ({error}); remove it, or choose another --output", path=parts

@@ -1,4 +1,4 @@
-"""Files that a command writes where the user says: refused before the work begins, whole or not at all.
+"""Files that a command writes where the user says: refused before the work begins, atomically.
 
 Read next: evaluate.py, which uses it.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from weft import files
 from weft.commands.program import typed
 from weft.errors import ConfigError, DataError
 
@@ -35,7 +36,7 @@ def check(*paths: Path | None) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text as UTF-8, LF after each line, whole or not at all.
+    """Write a text as UTF-8, LF after each line, atomically.
 
     Raises:
         DataError: it cannot be written; what stood there before still does.
@@ -44,9 +45,7 @@ def write(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; see `write`."""
-    from weft.train import files
-
+    """Write a file atomically; see `write`."""
     try:
         files.replace(path, content)
     except OSError as error:

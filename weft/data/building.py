@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from weft import jsonfile
+from weft import files, jsonfile
 from weft.data.child import Child
 from weft.data.encoded import BATCH, Encoded, How, Line, encoded
 
@@ -70,24 +70,24 @@ def write(directory: Path, pairs: Iterable[Line], key: str, how: How) -> dict[st
     lines = iter(pairs)
     next(islice(lines, report["pairs"], report["pairs"]), None)  # those that were done
     with ExitStack() as stack:
-        files: dict[str, BinaryIO] = {}
+        opened: dict[str, BinaryIO] = {}
         for name in FILES:
-            files[name] = stack.enter_context(open(directory / name, "ab"))
-        ends = np.array([[files[name].tell() // 4 for name in ("source.ids", "target.ids")]], dtype=np.int64)
+            opened[name] = stack.enter_context(open(directory / name, "ab"))
+        ends = np.array([[opened[name].tell() // 4 for name in ("source.ids", "target.ids")]], dtype=np.int64)
         noted = report["pairs"]
         found = _encoded(directory, lines, how)
         try:
             for piece in found:
-                ends = _append(files, piece, ends)
+                ends = _append(opened, piece, ends)
                 report = {name: report[name] + piece.report[name] for name in report}
                 if how.progress is not None:
                     how.progress(report["pairs"])
                 if report["pairs"] - noted >= JOURNAL:
                     noted = report["pairs"]
-                    _note(directory, files, key, report)
+                    _note(directory, opened, key, report)
         finally:
             found.close()
-        _note(directory, files, key, report)
+        _note(directory, opened, key, report)
     return report
 
 
@@ -120,28 +120,24 @@ def _here(lines: Iterator[Line], how: How) -> Iterator[Encoded]:
         yield encoded(batch, how)
 
 
-def _append(files: dict[str, BinaryIO], piece: Encoded, ends: np.ndarray) -> np.ndarray:
+def _append(opened: dict[str, BinaryIO], piece: Encoded, ends: np.ndarray) -> np.ndarray:
     """The ends of the last example."""
     for name, data in piece.parts.items():
-        files[name].write(data)
+        opened[name].write(data)
     lengths = np.frombuffer(piece.parts["lengths"], dtype="<i4").reshape(-1, 2)
     after = ends + lengths.astype(np.int64).cumsum(0)
-    files["ends"].write(after.astype("<i8").tobytes())
+    opened["ends"].write(after.astype("<i8").tobytes())
     return after[-1:] if len(after) else ends
 
 
-def _note(directory: Path, files: dict[str, BinaryIO], key: str, report: dict[str, int]) -> None:
+def _note(directory: Path, opened: dict[str, BinaryIO], key: str, report: dict[str, int]) -> None:
     """Flush what was written, and say how far it goes."""
-    for file in files.values():
+    for file in opened.values():
         file.flush()
         os.fsync(file.fileno())
-    sizes = {name: file.tell() for name, file in files.items()}
+    sizes = {name: file.tell() for name, file in opened.items()}
     note = json.dumps({"key": key, "report": report, "bytes": sizes})
-    with open(directory / "done.new", "w") as new:
-        new.write(note)
-        new.flush()
-        os.fsync(new.fileno())
-    os.replace(directory / "done.new", directory / "done.json")
+    files.replace(directory / "done.json", note.encode())
 
 
 def _taken_up(directory: Path, key: str) -> dict[str, int]:

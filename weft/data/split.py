@@ -1,9 +1,10 @@
 """Hold some pairs out of a parallel text, the same ones each time. Read next: parallel.py."""
 
+from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
-from typing import TextIO
 
+from weft import files
 from weft.data.parallel import ParallelText, both, is_table
 from weft.errors import ConfigError, DataError
 
@@ -46,26 +47,22 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
     if (two := both(path)) is not None:
         stem = two[0].with_name(f"{source}-{target}")
     rest, held = stem.with_name(f"{stem.name}.rest"), stem.with_name(f"{stem.name}.held")
-    files = {
+    places = {
         (part, language): Path(f"{part}.{language}") for part in (rest, held) for language in (source, target)
     }
-    for file in files.values():
+    for file in places.values():
         if file.exists():
             raise ConfigError(
                 f"{file}: already exists; remove it, or train on the split: --train {rest} --valid {held}"
             )
     chosen = set(sorted(range(total), key=lambda number: rank(number, SEED))[:count])
-    opened: dict[tuple[Path, str], TextIO] = {}
     try:
-        for key, file in files.items():
-            opened[key] = open(file, "w", encoding="utf-8", newline="\n")  # noqa: SIM115  closed below
-        for place, pair in enumerate(text):
-            part = held if place in chosen else rest
-            opened[part, source].write(pair.source + "\n")
-            opened[part, target].write(pair.target + "\n")
+        with ExitStack() as stack:
+            opened = {key: stack.enter_context(files.replacing(file)) for key, file in places.items()}
+            for place, pair in enumerate(text):
+                part = held if place in chosen else rest
+                opened[part, source].write(f"{pair.source}\n".encode())
+                opened[part, target].write(f"{pair.target}\n".encode())
     except OSError as error:
         raise DataError(f"cannot be split ({error.strerror})", path=path) from error
-    finally:
-        for handle in opened.values():
-            handle.close()
     return rest, held

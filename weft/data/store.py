@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from weft import jsonfile
+from weft import files, jsonfile
 from weft.data.building import FILES, cores, write
 from weft.data.encoded import EncodedPairs, How, PairEncoder
 from weft.errors import DataError
@@ -157,10 +157,7 @@ class TokenStore:
                     raise DataError(_nothing_left(report, max_length))
                 sizes = {name: (temporary / name).stat().st_size for name in FILES}
                 meta = {"version": VERSION, "key": key, "report": report, "bytes": sizes}
-                with open(temporary / "store.json", "wb") as file:
-                    file.write(json.dumps(meta, indent=1).encode())
-                    file.flush()
-                    os.fsync(file.fileno())
+                files.write(temporary / "store.json", json.dumps(meta, indent=1).encode())
                 for name in ("done.json", LOCK):
                     (temporary / name).unlink(missing_ok=True)
                 _replace(temporary, directory, key)
@@ -228,11 +225,7 @@ def _replace(new: Path, directory: Path, key: str) -> None:
         if not _has(directory, key):
             raise
     shutil.rmtree(old, ignore_errors=True)
-    parent = os.open(directory.parent, os.O_RDONLY)
-    try:
-        os.fsync(parent)
-    finally:
-        os.close(parent)
+    files.flush_directory(directory.parent)
 
 
 def _has(directory: Path, key: str) -> bool:

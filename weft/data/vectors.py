@@ -4,13 +4,13 @@ text     a word and its numbers on each line, a space between; word2vec's begin 
 binary   "words size" LF, then each word, a space, its numbers as float32 (little-endian), LF
 """
 
-import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from weft import files
 from weft.data.files import file_bytes
 from weft.data.lines import read_lines
 from weft.errors import DataError
@@ -112,14 +112,11 @@ def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None
         raise DataError(
             f"the word {wrong!r} is empty or contains white space, which no reader accepts", path=path
         )
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with files.replacing(path) as file:
             for some in _bytes(path, words, vectors.astype("<f4")):
                 file.write(some)
-        part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise DataError(
             f"cannot be written ({error.strerror or error}); free some space or choose another place",
             path=path,

@@ -1,12 +1,10 @@
-"""Save a figure as PNG or SVG: the same bytes for the same picture, whole or not at all.
+"""Save a figure as PNG or SVG: the same bytes for the same picture, written atomically.
 
 Nothing here touches pyplot, so pictures may be made in a server or a notebook without side effects.
 Read next: alignment.py, quality.py.
 """
 
 import io
-import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from weft import files
 from weft.errors import ConfigError, DataError
 from weft.figures.fonts import BROWSER, readable
 
@@ -41,14 +40,10 @@ def save(figure: Figure, path: str | Path) -> None:
         data = svg(figure).encode()
     else:
         raise ConfigError(f"{path}: pictures are written as .png or .svg, not {suffix or 'without a suffix'}")
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
-        part.replace(path)
+        files.replace(path, data)
     except OSError as error:
-        with suppress(OSError):  # what stopped the writing may stop this too
-            part.unlink()
         raise DataError(f"cannot be written ({error.strerror}); choose another place", path=path) from error
 
 

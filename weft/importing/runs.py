@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft import __version__
+from weft import __version__, files
 from weft.config import dump, read_recipe
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign, read
@@ -21,7 +21,7 @@ from weft.importing.translators import sides
 from weft.importing.vocabularies import vocabularies
 from weft.models import Generator
 from weft.run import FORMAT, check
-from weft.train import files, weights
+from weft.train import weights
 
 NEVER = -1e4
 """Logit of a symbol that the imported model lacks, or has under another number already."""

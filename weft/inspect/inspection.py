@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import weft.inspect.views
-from weft import __version__, jsonfile, rooms
+from weft import __version__, files, jsonfile, rooms
 from weft.errors import ConfigError
 from weft.inspect.page.html import Head, page
 from weft.inspect.views.view import View
@@ -108,8 +108,6 @@ def file_of(view: View, form: Format) -> bytes:
 
 def write_views(views: Sequence[View], folder: Path, forms: Sequence[Format]) -> list[Path]:
     """Files of all views in a folder that is there; their paths."""
-    from weft.train import files
-
     written = []
     for view in views:
         for form in forms:

@@ -16,7 +16,6 @@ from tokenizers import Tokenizer
 from weft import jsonfile
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
-from weft.text.saved import write
 from weft.text.vocabulary import EOS, Vocabulary, Word
 
 KEY = "weft"
@@ -97,7 +96,7 @@ class Imported(Vocabulary):
 
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all."""
-        write(Path(path), {**self._content, KEY: {"order": self._order, "framed": self._framed}})
+        jsonfile.save(Path(path), {**self._content, KEY: {"order": self._order, "framed": self._framed}})
 
     def __len__(self) -> int:
         return len(self._order)

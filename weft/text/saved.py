@@ -5,9 +5,6 @@ Reading takes the pieces and these three; the rest is built anew, so a file from
 nothing but which pieces there are. Read next: vocabulary.py.
 """
 
-import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,31 +26,6 @@ class Saved(NamedTuple):
 
     model: models.Model
     settings: dict[str, Any]
-
-
-def write(path: Path, content: dict[str, Any]) -> None:
-    """Write JSON whole or not at all: temporary name, fsync, rename.
-
-    Raises:
-        CheckpointError: no space left, no such directory, no permission.
-    """
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            temporary = file.name
-            json.dump(content, file, ensure_ascii=False, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise CheckpointError(
-            f"{path}: cannot be written ({error.strerror}); make room or choose another directory"
-        ) from error
 
 
 def read(path: Path) -> Saved:
@@ -125,9 +97,3 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(value)
     return value
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

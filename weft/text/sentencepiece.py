@@ -23,7 +23,7 @@ from weft.text.bounds import guarded
 from weft.text.charsmap import Charsmap
 from weft.text.imported import KEY
 from weft.text.pieces import SPECIALS
-from weft.text.saved import LARGEST, write
+from weft.text.saved import LARGEST
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 
 SPACE = "▁"
@@ -110,7 +110,7 @@ class SentencePieces(Vocabulary):
     def save(self, path: str | Path) -> None:
         """Write the file, whole or not at all."""
         cut = self._cut._asdict() | {"table": base64.b64encode(self._cut.table).decode()}
-        write(Path(path), {KEY: {"sentencepiece": cut, "names": self._names, "framed": self._framed}})
+        jsonfile.save(Path(path), {KEY: {"sentencepiece": cut, "names": self._names, "framed": self._framed}})
 
     def __len__(self) -> int:
         return len(self._names)

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 from tokenizers import Tokenizer, models
 
+from weft import jsonfile
 from weft.errors import DataError
 from weft.text.bounds import guarded
 from weft.text.learn import learn
 from weft.text.normalise import normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter
-from weft.text.saved import read, write
+from weft.text.saved import read
 
 PAD, UNK, SOS, EOS = range(len(SPECIALS))
 
@@ -211,7 +212,7 @@ class Vocabulary:
             CheckpointError: it cannot be written.
         """
         whole = complete(self._model, self.kind, self.form, self.lowercase)
-        write(Path(path), json.loads(whole.to_str()))
+        jsonfile.save(Path(path), json.loads(whole.to_str()))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":

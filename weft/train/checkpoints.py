@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
-from weft import jsonfile
+from weft import files, jsonfile
 from weft.errors import CheckpointError
-from weft.train import files, parts, weights
+from weft.train import parts, weights
 from weft.train.history import History, plain
 from weft.train.parts import Part
 from weft.train.position import Position

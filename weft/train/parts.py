@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from weft import jsonfile
+from weft import files, jsonfile
 from weft.errors import CheckpointError
-from weft.train import files
 
 MANIFEST = "manifest.json"
 PATIENCE_SECONDS = 600.0

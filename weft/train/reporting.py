@@ -6,9 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from weft import jsonfile
+from weft import files, jsonfile
 from weft.errors import CheckpointError
-from weft.train import files
 from weft.train.history import plain
 
 

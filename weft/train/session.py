@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from weft.nn.kernels import choice
-from weft.train import files, seeds
+from weft.train import claim, seeds
 from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupts
 from weft.train.parts import Part
@@ -86,7 +86,7 @@ def session(run: Path, settings: Settings, device: torch.device, report: Report 
         enter(choice.training())
         processes = enter(Processes(device))
         if processes.first:
-            enter(files.claim(run))
+            enter(claim.claim(run))
             told = enter(report or open_report(run, tensorboard=settings.tensorboard))
         else:
             told = enter(Report())

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from weft import jsonfile
+from weft import files, jsonfile
 from weft.errors import WeftError
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.inspect.inspection import inspected_of
@@ -25,7 +25,6 @@ from weft.metrics.bylength import LengthRow
 from weft.metrics.scored import as_json
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
-from weft.train import files
 
 VERSION = 4
 """Of the facts; older ones are measured anew."""

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from weft import __version__, jsonfile, native
+from weft import __version__, files, jsonfile, native
 from weft.cache import cache_directory
 
 LARGEST = 2**16
@@ -79,23 +78,12 @@ def keep(key: str, ways: Collection[str], chosen: Measured) -> Measured | None:
     try:
         path = _path(key, ways)
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+        data = json.dumps({"key": key, **chosen._asdict()}).encode()
+        if not files.create(path, data) and _read(path, ways) is None:  # damaged
+            files.replace(path, data)
+        return _read(path, ways)
     except (OSError, RuntimeError):
         return None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({"key": key, **chosen._asdict()}, file)
-        try:
-            os.link(name, path)  # unlike a rename, it fails where the file exists
-        except FileExistsError:
-            if _read(path, ways) is None:  # cut off by a crash of the machine
-                os.replace(name, path)
-        return _read(path, ways)
-    except OSError:
-        return None
-    finally:
-        with suppress(OSError):
-            os.unlink(name)
 
 
 def writable() -> bool:

@@ -21,7 +21,6 @@ from weft.tasks.classify.model import Bag
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.writing.batch import pad
 from weft.text.normalise import words_of
-from weft.text.saved import write
 from weft.text.vocabulary import Vocabulary
 
 
@@ -131,7 +130,7 @@ class Reader:
             plain["items"] = self.items.kept
             if self.items.bag.weight == "tfidf":
                 plain |= {"documents": self.items.documents, "texts": self.items.total}
-        write(run / "tokenizer.classes.json", plain)
+        jsonfile.save(run / "tokenizer.classes.json", plain)
 
     @classmethod
     def load(cls, run: Path, *, bag: Bag | None, max_length: int) -> "Reader":

@@ -1,6 +1,5 @@
 """Drawn pictures: each as a PNG of its own pixels, enlarged, and a sheet of all with their captions."""
 
-import os
 import textwrap
 from pathlib import Path
 from types import TracebackType
@@ -10,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
+from weft import files
 from weft.errors import ConfigError
 from weft.figures.answers import Look, refusing
 from weft.figures.colours import INK
@@ -40,10 +40,8 @@ class DrawLook(Look):
         times = -(-LARGE // max(picture.shape[:2]))
         large = picture.repeat(times, 0).repeat(times, 1)
         path = self.plot / f"{self.drawn}.png"
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        with refusing(path):
-            Image.fromarray(large).save(part, "png")
-            part.replace(path)
+        with refusing(path), files.replacing(path) as file:
+            Image.fromarray(large).save(file, "png")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

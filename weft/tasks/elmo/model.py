@@ -8,7 +8,6 @@ from weft import jsonfile
 from weft.errors import ConfigError
 from weft.nn.embed.contextual import BothWays
 from weft.tasks.shared.lexicon import Lexicon
-from weft.text.saved import write
 
 LEXICON, SIZES = "tokenizer.elmo.json", "tokenizer.elmo-sizes.json"
 
@@ -63,7 +62,7 @@ class Elmo(NamedTuple):
     def save(self, folder: Path) -> None:
         """Two files of a run directory."""
         self.lexicon.save(folder / LEXICON)
-        write(folder / SIZES, asdict(self.sizes))
+        jsonfile.save(folder / SIZES, asdict(self.sizes))
 
     @classmethod
     def load(cls, folder: Path) -> "Elmo":

@@ -15,7 +15,6 @@ from weft import jsonfile
 from weft.errors import CheckpointError, DataError
 from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
-from weft.text.saved import write
 
 NOISE = 256
 """Words drawn by chance for a row of a batch."""
@@ -64,7 +63,7 @@ class WordList:
 
     def save(self, path: Path) -> None:
         """Write it as JSON, whole or not at all."""
-        write(path, {"words": self.words, "counts": self.counts})
+        jsonfile.save(path, {"words": self.words, "counts": self.counts})
 
     @classmethod
     def load(cls, path: Path) -> "WordList":

@@ -3,7 +3,6 @@
 Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.py, baselines.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft import jsonfile
 from weft.data.parquet import as_parquet
 from weft.data.report import Report
 from weft.data.windows import Windows
@@ -124,9 +124,7 @@ class ForecastTask(Task):
             )
         self.about_series = about(self.windows)
         self._settle()
-        path = run / "series.json"
-        path.with_suffix(".part").write_text(json.dumps(self.about_series, indent=1) + "\n", "utf-8")
-        path.with_suffix(".part").replace(path)
+        jsonfile.save(run / "series.json", self.about_series)
         names = len(self.windows.names)
         progress(f"{names:,} series, {len(train):,} training and {len(valid):,} validation windows", 0, 0)
         for note in table.notes:

@@ -17,7 +17,6 @@ from weft.data.conllu import Sentence
 from weft.errors import CheckpointError
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.words import Spelled
-from weft.text.saved import write
 
 PAD, UNKNOWN = 0, 1
 LETTERS = 30
@@ -151,7 +150,7 @@ class Lexicon:
             tags=self.tags,
             lowercase=self.lowercase,
         )
-        write(path, jsonfile.plain(saved))
+        jsonfile.save(path, jsonfile.plain(saved))
 
     @classmethod
     def load(cls, path: Path) -> "Lexicon":

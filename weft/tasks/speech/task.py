@@ -3,7 +3,6 @@
 Read next: data.py, model.py, predictor.py; ../nn/encoders/pyramid.py.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -111,9 +110,7 @@ class Speech(Task):
         if not (run / "speech.json").exists():
             self.data.vocabulary.learn(texts).save(run / "tokenizer.json")
             answer = Counter(texts).most_common(1)[0][0]
-            part = run / "speech.json.part"
-            part.write_text(json.dumps({"answer": answer}, ensure_ascii=False) + "\n", "utf-8")
-            part.replace(run / "speech.json")
+            jsonfile.save(run / "speech.json", {"answer": answer})
         self.open(run)
         self._train_tokens = self.vocabulary.encode_batch(texts)
         hours = sum(len(one.frames) for one in self._train) * self.data.sound.hop / 3600

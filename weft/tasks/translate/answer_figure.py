@@ -2,13 +2,15 @@
 
 import errno
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
+from typing import BinaryIO
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from weft import files
 from weft.figures.alignment import heat_map, save
 from weft.figures.answers import Look, refusing
 from weft.figures.pharaoh import merge, pharaoh
@@ -25,37 +27,26 @@ class TranslateLook(Look):
 
     predictor: Translator
     _number = 0
-    _file: TextIO | None = None
+    _file: BinaryIO | None = None
 
     def __enter__(self) -> "TranslateLook":
         if self.alignments is not None or self.plot is not None:
             self.predictor.align([EOS], [])  # a model without attention is refused before anything is written
         super().__enter__()
+        self._written = ExitStack()
         if self.alignments is not None:
             with refusing(self.alignments):
                 if self.alignments.is_dir():
                     raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-                self._file = open(self._part, "w", encoding="utf-8", newline="\n")
+                self._file = self._written.enter_context(files.replacing(self.alignments))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is None or self.alignments is None:
-            return
-        try:
+        if self.alignments is not None:
             with refusing(self.alignments):
-                self._file.close()
-                if error is None:
-                    os.replace(self._part, self.alignments)
-        finally:
-            self._part.unlink(missing_ok=True)
-
-    @property
-    def _part(self) -> Path:
-        """The file of alignments until it is whole."""
-        assert self.alignments is not None
-        return self.alignments.with_name(f".{self.alignments.name}.{os.getpid()}.part")
+                self._written.__exit__(kind, error, trace)
 
     def see(self, look: tuple[str, Translation]) -> None:
         """Align one line with its translation, as far as anything was asked for."""
@@ -79,7 +70,7 @@ class TranslateLook(Look):
     def _write(self, text: str) -> None:
         if self._file is not None and self.alignments is not None:
             with refusing(self.alignments):
-                self._file.write(text + "\n")
+                self._file.write(f"{text}\n".encode())
 
 
 def draw(translator: Translator, line: str, found: Translation, path: Path) -> None:

@@ -1,6 +1,5 @@
 """What a run keeps of its pictures: their shape, and the names of its classes or the colours of its tiles."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +21,7 @@ class SavedShape(jsonfile.Form):
 def write_shape(run: Path, shape: Sequence[int], names: Sequence[str] = ()) -> None:
     """Keep the shape of a picture and names."""
     plain = {"shape": list(shape), "names": list(names)}
-    (run / NAME).write_text(json.dumps(plain, ensure_ascii=False) + "\n", "utf-8")
+    jsonfile.save(run / NAME, plain)
 
 
 def read_shape(run: Path) -> tuple[tuple[int, ...], list[str]]:

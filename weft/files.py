@@ -1,0 +1,132 @@
+"""Write files and directories atomically, even if the program is killed or the machine loses power.
+
+New content is written under a temporary name, flushed to disk and renamed; then the rename is flushed too.
+Names that begin with a dot are leftovers. Read next: jsonfile.py.
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+WRITING = ".writing-"
+REMOVING = ".removing-"
+
+
+def write(path: Path, data: bytes) -> None:
+    """A new file, flushed to the disk."""
+    with open(path, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def flush_directory(path: Path) -> None:
+    """Flush the names in a directory to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write in the block; after it, it replaces the older one. An error leaves the older one.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     with replacing(Path(folder) / "a.txt") as file:
+        ...         _ = file.write(b"one")
+        ...     [each.name for each in Path(folder).iterdir()]
+        ['a.txt']
+    """
+    temporary = _temporary(path)
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+    flush_directory(path.parent)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Put a file in the place of an older one: readers see the old one or the new one."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def create(path: Path, data: bytes) -> bool:
+    """Write a file unless there is one; False where there is, such as that of a faster process."""
+    temporary = _temporary(path)
+    try:
+        write(temporary, data)
+        os.link(temporary, path)  # unlike a rename, it fails where the file exists
+    except FileExistsError:
+        return False
+    finally:
+        _remove(temporary)
+    return True
+
+
+def write_directory(path: Path, contents: dict[str, bytes]) -> None:
+    """A directory with these files, in the place of an older one of that name."""
+    temporary = path.with_name(f"{WRITING}{path.name}")
+    try:
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        for name, data in contents.items():
+            write(temporary / name, data)
+        flush_directory(temporary)
+        if path.exists():
+            remove_directory(path)
+        os.rename(temporary, path)
+    except OSError:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    flush_directory(path.parent)
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory atomically: it is renamed first."""
+    doomed = path.with_name(f"{REMOVING}{path.name}")
+    shutil.rmtree(doomed, ignore_errors=True)
+    os.rename(path, doomed)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def remove_leftovers(directory: Path) -> None:
+    """Remove what a killed process left in a directory."""
+    for path in [*directory.glob(f"{WRITING}*"), *directory.glob(f"{REMOVING}*")]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def to_json(value: Any) -> bytes:
+    """JSON as bytes.
+
+    Raises:
+        ValueError: a number is not finite, which JSON cannot hold.
+    """
+    return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _temporary(path: Path) -> Path:
+    """A name beside the file that no other writer has, be it on another machine."""
+    return path.with_name(f"{WRITING}{path.name}-{secrets.token_hex(4)}")
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # what stopped the writing may stop this too
+        path.unlink(missing_ok=True)

@@ -1,0 +1,76 @@
+"""A run directory that one process holds, and from which no link leads out.
+
+Read next: session.py, which claims the run that it trains.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weft.errors import CheckpointError
+
+
+def alone(path: Path) -> None:
+    """See that nothing in a run leads out of it: a link would be read, or written to, in its place.
+
+    Raises:
+        CheckpointError: a link out of it, a pipe or a device.
+    """
+    if _loops(path):
+        raise CheckpointError(f"{path}: is a link to itself; name the run directory")
+    root = path.resolve()
+    for place, folders, names in os.walk(path):
+        for one in (Path(place) / name for name in (*folders, *names)):
+            mode = one.lstat().st_mode
+            if stat.S_ISLNK(mode) and _loops(one):
+                raise CheckpointError(f"{one}: is a link to itself; put the file itself there")
+            if stat.S_ISLNK(mode) and not one.resolve().is_relative_to(root):
+                raise CheckpointError(
+                    f"{one}: is a link out of the run ({os.readlink(one)[:200]}); put the file itself there"
+                )
+            if not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+                raise CheckpointError(f"{one}: is a pipe or a device, and no run has such; remove it")
+
+
+def _loops(link: Path) -> bool:
+    try:
+        link.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
+
+
+@contextmanager
+def claim(run: Path) -> Iterator[None]:
+    """Hold a run directory for this process alone; the claim ends with the process, however it ends.
+
+    Raises:
+        CheckpointError: another process holds it, or it cannot be written to.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such lock
+        yield
+        return
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        handle = os.open(run / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise CheckpointError(
+            f"{run}: cannot be written to ({error.strerror}); choose another directory with --run"
+        ) from error
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CheckpointError(
+                f"{run}: another process trains this run; wait for it, stop it, or choose another --run"
+            ) from None
+        except OSError:
+            pass  # a file system without locks
+        yield
+    finally:
+        os.close(handle)
