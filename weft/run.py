@@ -25,6 +25,7 @@ from weft import __version__, files, jsonfile
 from weft.config import Table, build, dump, named, read_recipe, resolved
 from weft.config.compared import at, difference
 from weft.errors import CheckpointError, ConfigError
+from weft.tasks.predictor import Predictor
 from weft.tasks.task import Task
 from weft.train import blueprint, claim, devices, weights
 from weft.train.checkpoints import Checkpoints
@@ -57,7 +58,8 @@ class Begun(NamedTuple):
 class Opened(NamedTuple):
     """A trained model and what it needs."""
 
-    task: Any
+    task: Any  # a Task
+    ready: Any  # a Ready
     model: nn.Module
     path: Path
     recipe: Table
@@ -109,7 +111,7 @@ def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     begun = check(recipe, plugins=plugins)
     devices.choose(begun.settings.device)
     try:
-        begun.task.look()
+        begun.task.check_ready()
     except ConfigError as error:
         section, _, sentence = str(error).partition(": ")
         if section not in recipe:
@@ -212,12 +214,12 @@ def open_run(
         raise CheckpointError(
             f"{path}: has no model.safetensors yet; let `weft train` reach a first validation"
         )
-    begun.task.open(path)
+    ready = begun.task.open(path)
     stored, place = weights.load(path / "model.safetensors"), str(path / "model.safetensors")
-    model = blueprint.build_for(begun.task.model, stored, place)
+    model = blueprint.build_for(ready.model, stored, place)
     weights.restore(model, stored, place)
     model = model.to(devices.choose(device)).eval().requires_grad_(False)
-    return Opened(begun.task, model, path, recipe, str(recipe.value["task"].value))
+    return Opened(begun.task, ready, model, path, recipe, str(recipe.value["task"].value))
 
 
 def _untrained(path: Path, plugins: Collection[str]) -> Opened:
@@ -227,11 +229,13 @@ def _untrained(path: Path, plugins: Collection[str]) -> Opened:
     _check_format(path)
     recipe = read_recipe(path / "recipe.yaml")
     task = check(recipe, plugins=plugins).task
-    task.open(path)
-    return Opened(task, blueprint.build(task.model).eval(), path, recipe, str(recipe.value["task"].value))
+    ready = task.open(path)
+    return Opened(
+        task, ready, blueprint.build(ready.model).eval(), path, recipe, str(recipe.value["task"].value)
+    )
 
 
-def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Any:
+def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Predictor[Any]:
     """A trained run, ready for use from Python.
 
     Args:
@@ -242,7 +246,7 @@ def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = (
         translator.predict("Click the button.")
     """
     opened = open_run(path, device=device, plugins=plugins)
-    return opened.task.predictor(opened.model)
+    return opened.ready.predictor(opened.model)
 
 
 def _check_format(path: Path) -> None:

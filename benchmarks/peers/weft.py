@@ -60,7 +60,9 @@ class Pairs(NamedTuple):
 
 
 class OneBatch:
-    """As much of a task as `update` asks for: the batch at hand."""
+    """As much of a training as `update` asks for: the batch at hand."""
+
+    streams = False
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch

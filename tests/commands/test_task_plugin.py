@@ -24,7 +24,9 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.task import Answer, Task
+from weft.tasks.predictor import Answer, Predictor
+from weft.tasks.ready import Ready, Training
+from weft.tasks.task import Task
 from weft.tasks.validation import Sample, Validation
 
 LETTERS = "abcdefg"
@@ -89,15 +91,31 @@ class Evaluated(Evaluation):
     scores: list
 
 
-class Speaker:
+class Speaker(Predictor):
     """Says words again."""
 
     def __init__(self, model):
         self.model = model
 
-    def predict(self, word):
-        numbers = torch.tensor([LETTERS.index(letter) for letter in word])
-        return "".join(LETTERS[n] for n in self.model.logits(numbers).argmax(-1).tolist())
+    def parse(self, raw, place):
+        if set(raw) - set(LETTERS):
+            raise place.refuse(f"expected letters of {LETTERS}")
+        return torch.tensor([LETTERS.index(letter) for letter in raw])
+
+    def answers(self, inputs):
+        for numbers in inputs:
+            yield Word("".join(LETTERS[n] for n in self.model.logits(numbers).argmax(-1).tolist()))
+
+
+class Word(Answer):
+    def __init__(self, word):
+        self.word = word
+
+    def text(self):
+        return self.word
+
+    def json(self):
+        return self.word
 
 
 class Echo(Task):
@@ -105,7 +123,6 @@ class Echo(Task):
 
     sections = {"data": Files, "model": Parts}
     better = {"loss": "lower", "accuracy": "higher"}
-    linewise = True
     evaluation = Evaluated
 
     def __init__(self, *, data: Files, model: Parts) -> None:
@@ -120,20 +137,23 @@ class Echo(Task):
     def words(self, path):
         return list(read_lines(path))
 
-    def look(self):
+    def check_ready(self):
         self.words(self.data.valid)
 
     def rehearse(self):
-        return self.model().loss(Batch(torch.zeros(2, dtype=torch.long)))
+        return Table(self.parts.scale).loss(Batch(torch.zeros(2, dtype=torch.long)))
 
     def prepare(self, run, progress):
-        self.letters = torch.tensor([LETTERS.index(x) for word in self.words(self.data.train) for x in word])
+        return EchoReady(self, EchoTraining(self))
 
     def open(self, run):
-        pass
+        return EchoReady(self)
 
-    def model(self):
-        return Table(self.parts.scale)
+
+class EchoTraining(Training):
+    def __init__(self, task):
+        self.task = task
+        self.letters = torch.tensor([LETTERS.index(x) for word in task.words(task.data.train) for x in word])
 
     def plan(self, seed):
         return Plan(len(self.letters))
@@ -142,20 +162,25 @@ class Echo(Task):
         return Batch(self.letters[torch.from_numpy(numbers)])
 
     def validate(self, model):
-        found = self.evaluate(model, split="valid")
-        letters = torch.tensor([LETTERS.index(x) for word in self.words(self.data.valid) for x in word])
+        found = EchoReady(self.task).evaluate(model, split="valid")
+        words = self.task.words(self.task.data.valid)
+        letters = torch.tensor([LETTERS.index(x) for word in words for x in word])
         scores = {"loss": float(model.loss(Batch(letters)).mean), "accuracy": found.scores[0].value}
-        return Validation(scores, [Sample(self.words(self.data.valid)[0], "", found.outputs[0])])
+        return Validation(scores, [Sample(words[0], "", found.outputs[0])])
 
-    def predictor(self, model):
+
+class EchoReady(Ready):
+    def __init__(self, task, training=None):
+        self.task, self.training = task, training
+
+    def model(self):
+        return Table(self.task.parts.scale)
+
+    def predictor(self, model, options={}):
         return Speaker(model)
 
-    def answers(self, model, source, options):
-        for line in read_lines(source):
-            yield Answer(Speaker(model).predict(line))
-
     def evaluate(self, model, *, split="test", data=None, options={}):
-        words = self.words(data or self.data.valid)
+        words = self.task.words(data or self.task.data.valid)
         outputs = [Speaker(model).predict(word) for word in words]
         baselines = {"always a": ["a" * len(word) for word in words]}
         scores = [scored(Accuracy(), outputs, words, baselines=baselines)]

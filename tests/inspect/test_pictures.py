@@ -29,7 +29,7 @@ def test_a_caption_is_the_one_that_predict_gives_and_looks_where_the_model_looke
     captioned: tuple[Opened, Inspected, dict[str, View]],
 ) -> None:
     opened, subject, views = captioned
-    captioner = opened.task.predictor(opened.model)
+    captioner = opened.ready.predictor(opened.model)
     assert isinstance(views["Picture"], PictureView)
     picture = views["Picture"].picture
     tokens = captioner.vocabulary.encode(subject.answer)
@@ -52,7 +52,7 @@ def test_pictures_come_from_files_and_what_is_none_is_named(
         assert subject.text == "x.png"
         assert isinstance(views["Picture"], PictureView)
         assert (views["Picture"].picture.pixels == noise).all()
-        predictor = opened.task.predictor(opened.model)
+        predictor = opened.ready.predictor(opened.model)
         if name == "caption":  # a plain beam, whatever the run's own search is
             how = plain_beam(predictor.decoding)
             predictor = Captioner(predictor.model, predictor.vocabulary, how, predictor.shape, predictor.size)
@@ -102,7 +102,7 @@ def test_a_drawn_picture_is_that_of_predict_and_every_tile_has_its_chance(
     opened = runs("draw")
     text = "a red circle at the top"
     subject, views = looked_at(opened, text)
-    painter = opened.task.predictor(opened.model)
+    painter = opened.ready.predictor(opened.model)
     assert isinstance(views["Picture"], PictureView)
     assert (views["Picture"].picture.pixels == painter.predict(text)).all()
     sure = views["Picture"].picture.looks[-1][1]

@@ -117,7 +117,7 @@ def test_every_evaluation_says_beforehand_what_it_shows_and_gives_its_main_score
     trained: tuple[str, Path],
 ) -> None:
     opened = open_run(trained[1] / "whole")
-    found = opened.task.evaluate(
+    found = opened.ready.evaluate(
         opened.model, split="test" if "test" in KINDS[trained[0]].evaluated else "valid"
     )
     assert type(found) is opened.task.evaluation and found.shows

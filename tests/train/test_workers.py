@@ -38,6 +38,8 @@ class Model(nn.Module):
 
 
 class Task:
+    streams = False
+
     def collate(self, numbers: np.ndarray) -> Batch:
         x = torch.sin(torch.arange(7.0)[None] + torch.from_numpy(numbers)[:, None].float())
         return Batch(x, len(numbers))

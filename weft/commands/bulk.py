@@ -81,7 +81,14 @@ def predict(
 
 def linewise(opened: Any, file: Path | None) -> bool:
     """Whether a file's lines are answered one by one, so that chunks of them can be."""
-    return file is not None and opened.task.linewise and kind_of(file) == "lines"
+    return file is not None and linewise_of(opened) and kind_of(file) == "lines"
+
+
+def linewise_of(opened: Any) -> bool:
+    """For tasks that are split and those that are not."""
+    if hasattr(opened.ready, "answers"):
+        return bool(opened.ready.linewise)
+    return bool(opened.ready.predictor(opened.model).linewise)
 
 
 def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Path:
@@ -115,9 +122,11 @@ def answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path, fo
     """
     lines = folder / f".lines-{part.number:09}"
     try:
+        if not hasattr(opened.ready, "answers"):
+            return _answered(opened, part, options, file)
         # The mark, so that a line that begins with one keeps it.
         lines.write_bytes(BOM + "".join(f"{line}\n" for line in part.lines).encode())
-        answers = list(opened.task.answers(opened.model, lines, options))
+        answers = list(opened.ready.answers(opened.model, lines, options))
         wrong = [_in_whole(answer.wrong, lines, file, part) for answer in answers if answer.wrong]
         return Answered([answer.text for answer in answers], wrong)
     except DataError as error:
@@ -126,6 +135,17 @@ def answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path, fo
         raise _unwritable(lines, error) from error
     finally:
         lines.unlink(missing_ok=True)
+
+
+def _answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path) -> Answered:
+    from weft.tasks.predictor import Place, answered
+
+    predictor = opened.ready.predictor(opened.model, options)
+    first = part.number * CHUNK + 1
+    given = (predictor.given(line, Place(str(file), number)) for number, line in enumerate(part.lines, first))
+    answers = list(answered(predictor, given))
+    wrong = [answer.wrong for answer in answers if answer.wrong]
+    return Answered([answer.text() for answer in answers], wrong)
 
 
 def _in_whole(said: str, lines: Path, file: Path, part: Part) -> str:

@@ -68,8 +68,8 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     opened = open_run(run)
     click.echo("\nHow good is it? Sentences from help pages that training never saw:\n")
     for beam in (1, 5):
-        click.echo(opened.task.evaluate(opened.model, options={"beam": beam}).text() + "\n")
-    translator = opened.task.predictor(opened.model)
+        click.echo(opened.ready.evaluate(opened.model, options={"beam": beam}).text() + "\n")
+    translator = opened.ready.predictor(opened.model)
     sentences = ENGLISH if source == "en" else _from_test(opened)
     click.echo("What does it say?\n")
     for sentence, found in translator.pairs(sentences):

@@ -75,7 +75,7 @@ def command(**given: Any) -> None:
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: the task {opened.name} has no picture of its evaluation; leave it out")
-    found = opened.task.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
+    found = opened.ready.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
     text = found.text()
     click.echo(text)
     if WORSE in text:

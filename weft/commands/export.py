@@ -30,7 +30,7 @@ def command(run: Path, vectors: Path, device: str) -> None:
         raise ConfigError(f"--vectors {vectors}: name a file that ends in .txt, .vec, .bin or .glove")
     outputs.check(vectors)
     opened = open_run(run, device=device)
-    found = opened.task.predictor(opened.model)
+    found = opened.ready.predictor(opened.model)
     if not isinstance(found, HasVectors):
         raise ConfigError(
             f"{run}: expected a run with word vectors, got one of the task {opened.name}; train one with "

@@ -6,15 +6,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from weft.commands.searching import searching
 
 if TYPE_CHECKING:
-    from weft.figures.answers import Look
+    from weft.figures.answers import Look, Pictures
     from weft.run import Opened
+    from weft.tasks.predictor import Predictor
 
 UNANSWERED = 3
 """The exit code where some inputs have no answer and all others have one."""
@@ -121,10 +122,12 @@ def command(**given: Any) -> int:
         from weft.commands import bulk, outputs
 
         if not _several(given) and not bulk.linewise(opened, file):
-            opened.task.file([], given["output"])  # what it cannot write is refused before the work
             source = sys.stdin.buffer if file is None else file
-            answers = list(opened.task.answers(opened.model, source, options))
-            content = opened.task.file([answer.text for answer in answers], given["output"])
+            if not hasattr(opened.ready, "answers"):
+                return _kept(opened.ready.predictor(opened.model, options), source, given["output"])
+            opened.ready.file([], given["output"])  # what it cannot write is refused before the work
+            answers = list(opened.ready.answers(opened.model, source, options))
+            content = opened.ready.file([answer.text for answer in answers], given["output"])
             outputs.write_bytes(given["output"], content)
             click.echo(f"written to {given['output']}", err=True)
             return _code([answer.wrong for answer in answers if answer.wrong])
@@ -140,7 +143,10 @@ def command(**given: Any) -> int:
     # As the input is read: UTF-8 and LF, whatever the terminal's or the system's own ways are.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
-    answers = opened.task.answers(opened.model, sys.stdin.buffer if file is None else file, options)
+    source = sys.stdin.buffer if file is None else file
+    if not hasattr(opened.ready, "answers"):
+        return _written(opened.ready.predictor(opened.model, options), source, given)
+    answers = opened.ready.answers(opened.model, source, options)
     code = 0
     with _look(opened, given) as look:
         for answer in answers:
@@ -154,11 +160,50 @@ def command(**given: Any) -> int:
     return code
 
 
+def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping[str, Any]) -> int:
+    """Answer every input, as soon as it is read where it is typed."""
+    from weft.tasks.predictor import answered
+
+    typed = not isinstance(source, Path) and source.isatty()
+    window = 1 if typed else 0 if isinstance(source, Path) else predictor.piped
+    answers = answered(predictor, predictor.inputs(source), window)
+    code = 0
+    drawing = given["plot"] or given["alignments"]
+    with _pictures(predictor, given) if drawing else nullcontext() as pictures:
+        for answer, text in predictor.written(answers):
+            click.echo(text)
+            if answer.wrong:
+                code = _code([answer.wrong])
+            if pictures is not None:
+                pictures.see(answer)
+    if pictures is not None and pictures.drawn:
+        click.echo(f"{pictures.drawn} pictures: {given['plot']}", err=True)
+    return code
+
+
+def _pictures(predictor: "Predictor[Any]", given: Mapping[str, Any]) -> "Pictures":
+    from weft.figures.answers import Pictures  # imports matplotlib
+
+    return Pictures(predictor, given["plot"], given["alignments"], given["plot_limit"])
+
+
 def _code(wrong: Sequence[str]) -> int:
     """Say which inputs have no answer, and why; the exit code that tells of them."""
     for one in "\n".join(wrong).split("\n") if wrong else ():
         click.echo(f"weft: {one}", err=True)
     return UNANSWERED if wrong else 0
+
+
+def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) -> int:
+    """Write all answers to a file at once."""
+    from weft.commands import outputs
+    from weft.tasks.predictor import answered
+
+    predictor.file([], output)  # a format that it cannot write is refused before the work
+    answers = list(predictor.written(answered(predictor, predictor.inputs(source))))
+    outputs.write_bytes(output, predictor.file([text for _, text in answers], output))
+    click.echo(f"written to {output}", err=True)
+    return _code([answer.wrong for answer, _ in answers if answer.wrong])
 
 
 def _joined(file: Path, output: Path) -> int:
@@ -180,7 +225,7 @@ def _look(opened: "Opened", given: Mapping[str, Any]) -> "AbstractContextManager
     kind: Any = rooms.beside(type(opened.task), "answer_figure", Look)
     if kind is None:
         raise ConfigError(f"--plot: the task {opened.name} has no picture of an answer; leave it out")
-    predictor = opened.task.predictor(opened.model)
+    predictor = opened.ready.predictor(opened.model)
     return kind(predictor, given["alignments"], given["plot"], given["plot_limit"])  # type: ignore[no-any-return]
 
 

@@ -1,17 +1,44 @@
-"""The contract of what draws answers: one file of this folder for each task that has a picture.
+"""The pictures and alignments that `weft predict` writes beside its answers.
 
-Read next: ../tasks/translate/answer_figure.py.
+Read next: ../tasks/predictor.py, what an answer can show.
 """
 
+import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol, TextIO
+
+from matplotlib.figure import Figure
 
 from weft.errors import DataError
+from weft.figures.picture import png, svg
+
+
+class Drawable(Protocol):
+    """An answer (tasks/predictor.py)."""
+
+    def pictures(self) -> Mapping[str, bytes]:
+        """Contents of its files by their endings."""
+
+    def figure_name(self) -> str:
+        """The name of its files; "" for its number."""
+
+    def alignment(self) -> str:
+        """Its words' sources as Pharaoh pairs."""
+
+
+class Shows(Protocol):
+    """A predictor (tasks/predictor.py)."""
+
+    def check_figures(self, *, alignments: bool) -> None:
+        """Refuse what the model cannot show."""
+
+    def overview(self, answers: Sequence[Any]) -> Figure | None:
+        """One picture of all answers."""
 
 
 class Look(ABC):
@@ -55,6 +82,101 @@ class Look(ABC):
     @abstractmethod
     def see(self, look: Any) -> None:
         """Draw one answer, as far as anything was asked for."""
+
+
+class Pictures:
+    """Writes the pictures of the first answers, and the word alignments of all of them.
+
+    Pictures are named by the number of their answer, or as the answer says. The file of alignments has a line
+    for each answer and appears when all of them are written.
+
+    Args:
+        predictor: gives the answers.
+        plot: the directory of the pictures; None for none.
+        alignments: the file of the alignments; None for none.
+        limit: maximum number of pictures.
+
+    Attributes:
+        drawn: number of pictures so far.
+
+    Raises:
+        ConfigError: on entering, the model has no pictures or alignments.
+        DataError: a file cannot be written.
+    """
+
+    def __init__(self, predictor: Shows, plot: Path | None, alignments: Path | None, limit: int) -> None:
+        self.drawn = 0
+        self._predictor = predictor
+        self._plot = plot
+        self._alignments = alignments
+        self._limit = limit
+        self._seen = 0
+        self._kept: list[Drawable] = []
+        self._names: set[str] = set()
+        self._file: TextIO | None = None
+
+    def __enter__(self) -> "Pictures":
+        for path in (self._alignments, self._plot):
+            if path is not None:
+                self._predictor.check_figures(alignments=path is self._alignments)
+        if self._plot is not None:
+            with refusing(self._plot):
+                self._plot.mkdir(parents=True, exist_ok=True)
+        if self._alignments is not None:
+            with refusing(self._alignments):
+                if self._alignments.is_dir():
+                    raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                self._file = open(self._part, "w", encoding="utf-8", newline="\n")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._plot is not None and error is None and self._kept:
+            overview = self._predictor.overview(self._kept)
+            if overview is not None:
+                self._write("sheet", {".png": png(overview), ".svg": svg(overview).encode()})
+        if self._file is None or self._alignments is None:
+            return
+        try:
+            with refusing(self._alignments):
+                self._file.close()
+                if error is None:
+                    os.replace(self._part, self._alignments)
+        finally:
+            self._part.unlink(missing_ok=True)
+
+    def see(self, answer: Drawable) -> None:
+        """Draw and align one answer, as far as that was asked for."""
+        self._seen += 1
+        if self._file is not None and self._alignments is not None:
+            with refusing(self._alignments):
+                self._file.write(f"{answer.alignment()}\n")
+        if self._plot is None or self.drawn >= self._limit:
+            return
+        pictures = answer.pictures()
+        if not pictures:
+            return
+        self.drawn += 1
+        self._kept.append(answer)
+        name = answer.figure_name() or str(self._seen)
+        self._write(f"{name}-{self._seen}" if name in self._names else name, pictures)
+        self._names.add(name)
+
+    def _write(self, name: str, pictures: Mapping[str, bytes]) -> None:
+        assert self._plot is not None
+        for ending, content in pictures.items():
+            path = self._plot / f"{name}{ending}"
+            part = path.with_name(f".{path.name}.{os.getpid()}.part")
+            with refusing(path):
+                part.write_bytes(content)
+                os.replace(part, path)
+
+    @property
+    def _part(self) -> Path:
+        """The file of alignments until it is complete."""
+        assert self._alignments is not None
+        return self._alignments.with_name(f".{self._alignments.name}.{os.getpid()}.part")
 
 
 @contextmanager

@@ -81,8 +81,7 @@ def import_run(
         begun = check(read_recipe(made / "recipe.yaml"))
         for file, vocabulary in found.items():
             vocabulary.save(made / file)
-        begun.task.open(made)
-        model = begun.task.model()
+        model = begun.task.open(made).model()
         weights.restore(model, _renumbered(theirs.state_dict(), order), str(directory))
         packed = weights.pack(model.state_dict())
         contents = {

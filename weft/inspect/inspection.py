@@ -36,7 +36,7 @@ def inspected_of(opened: Opened, text: str | None, options: Mapping[str, Any] = 
     for name, value in options.items():
         if value is not None and name not in opened.task.options.get("inspect", ()):
             raise ConfigError(f"--{name}: the task {opened.name} does not know this option; leave it out")
-    return opened.task.inspected(  # type: ignore[no-any-return]
+    return opened.ready.inspected(  # type: ignore[no-any-return]
         opened.model, text, examples(opened.path), options
     )
 

@@ -32,10 +32,10 @@ def translator(
     assert model is not None
     model = model if stopped is None else heeding(model, stopped)
     if run.kind in ("translate", "summarise"):
-        return opened.task.predictor(model, decoding)  # type: ignore[no-any-return]
+        return opened.ready.predictor(model, decoding)  # type: ignore[no-any-return]
     sources = [source for source, to in run.directions() if to == target]
-    many = opened.task.predictor(model)
-    many = type(many)(model, opened.task.data, opened.task.vocabulary, decoding)
+    many = opened.ready.predictor(model)
+    many = type(many)(model, opened.task.data, opened.ready.vocabulary, decoding)
     return many.to(target, sources[0])  # type: ignore[no-any-return]
 
 

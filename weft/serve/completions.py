@@ -63,7 +63,7 @@ class Completions:
             "created": int(time.time()),
             "model": run.name,
         }
-        writer = run.opened.task.predictor(run.opened.model)
+        writer = run.opened.ready.predictor(run.opened.model)
         shows = given.get("logprobs") is not None
         if given.get("stream") is True:
             events = self._stream(about, writer, asks, echo, shows)

@@ -23,6 +23,7 @@ from weft.serve.files import kept, limited
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.served import Served
 from weft.tasks.forecast.data import received
+from weft.tasks.predictor import Place
 
 TEXTS = ("classify", "tag", "memory", "summarise", "masked", "embeddings", "elmo", "draw")
 FILES = ("images", "caption", "speech")
@@ -39,7 +40,7 @@ WORDS = 200
 
 def predicting(run: Served, limits: Limits, edits: Edits = NOTHING) -> Work:
     """Inputs of a task that answers each at once, as JSON."""
-    answer = _ANSWERS[run.kind]
+    answer = _answered if not hasattr(run.opened.ready, "answers") else _ANSWERS[run.kind]
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         if stopped():
@@ -103,8 +104,15 @@ def _refusing() -> Iterator[None]:
         raise Refusal(400, str(error)) from error
 
 
+def _answered(run: Served, items: list[Any], limits: Limits, edits: Edits) -> list[Any]:
+    options = {"scores": True} if "scores" in run.opened.task.options.get("predict", ()) else {}
+    predictor = run.opened.ready.predictor(without(run, edits), options)
+    inputs = [predictor.parse(item, Place("inputs")) for item in items]
+    return [answer.json() for answer in predictor.answers(inputs)]
+
+
 def _at_work(run: Served, edits: Edits) -> Any:
-    return run.opened.task.predictor(without(run, edits))
+    return run.opened.ready.predictor(without(run, edits))
 
 
 def _classes(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
@@ -116,18 +124,6 @@ def _classes(run: Served, texts: list[str], limits: Limits, edits: Edits) -> lis
             "probs": dict(zip(classifier.reader.classes, found.probs.tolist(), strict=True)),
         }
         for found in classifier.classify(texts)
-    ]
-
-
-def _tags(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
-    sentences = [text.split() for text in texts]
-    found = _at_work(run, edits).tag(sentences, probs=True)
-    return [
-        [
-            {"word": word, "tag": tag, "prob": prob}
-            for word, tag, prob in zip(words, one.tags, one.probs, strict=True)
-        ]
-        for words, one in zip(sentences, found, strict=True)
     ]
 
 
@@ -250,7 +246,6 @@ def _each(run: Served, items: Sequence[Any], limits: Limits, edits: Edits) -> li
 
 _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
     "classify": _classes,
-    "tag": _tags,
     "forecast": _forecasts,
     "memory": _each,
     "summarise": _summaries,

@@ -74,7 +74,7 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
     elif run.kind == "language":
         _continue(run, given, emit, stopped)
     elif run.kind == "classify":
-        classifier = run.opened.task.predictor(without(run, given["edits"]))
+        classifier = run.opened.ready.predictor(without(run, given["edits"]))
         seen, classes = classifier.look(given["text"]), classifier.reader.classes
         probs = dict(zip(classes, seen.decided.probs.tolist(), strict=True))
         emit(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from weft.errors import DataError, ShapeError
-from weft.tasks.task import Answer
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,14 +47,3 @@ def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> It
 def place(source: Path | BinaryIO, number: int) -> str:
     """Where an input stands, such as in.txt:3."""
     return f"{source if isinstance(source, Path) else 'standard input'}:{number}"
-
-
-def unanswered(where: str, why: Failure, lines: int = 1) -> Answer:
-    """As many empty lines as an answer has, and why there is none.
-
-    Args:
-        where: the file and the line; empty where the reason names its file.
-        why: what was wrong.
-        lines: that are written in its place.
-    """
-    return Answer("\n" * (lines - 1), wrong=f"{where}: {why}" if where else str(why))

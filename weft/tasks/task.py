@@ -6,57 +6,32 @@ Read next: translate/task.py, the main job.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, Protocol
 
-import numpy as np
 from torch import nn
 
-from weft import rooms
 from weft.data.report import Report
 from weft.errors import ConfigError
-from weft.nn.embed.contextual import Context
 from weft.nn.heads.head import Loss
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.validation import Validation
-from weft.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from weft.tasks.shared.inspected.inspected import Examples, Inspected
+from weft.tasks.ready import Ready, Split
 
 Progress = Callable[[str, float, float | None], None]
 """Told what is being done, how far it is, and of how much (None where that is unknown)."""
-
-Split = Literal["train", "valid", "test"]
-SPLITS: tuple[Split, ...] = ("train", "valid", "test")
-
-
-class Answer(NamedTuple):
-    """What `weft predict` writes for one input, in the order of the inputs."""
-
-    text: str  # written as it is, with a line end after it
-    look: Any = None  # what answer_figure.py draws from; None where nothing can be drawn
-    wrong: str = ""  # why an input has no answer, its place first (a line each); the text has empty lines
 
 
 class Other(Protocol):
     """Another run, opened (run.py)."""
 
     @property
-    def task(self) -> Any:
-        """What it has learnt."""
+    def ready(self) -> "Ready":
+        """What it has learnt from its data."""
 
     @property
     def model(self) -> nn.Module:
         """Its model, in evaluation mode."""
-
-
-class Contextual(NamedTuple):
-    """Words in context, for other tasks to stand on."""
-
-    read: Callable[[Sequence[Sequence[str]]], Any]  # sentences [B] of words, each with one or more
-    model: Context  # gives the layers [B, S, D] of what was read
 
 
 class Task(ABC):
@@ -75,7 +50,6 @@ class Task(ABC):
             `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
         trained: gives another run, which this one stands on; weft/run.py sets it.
         untrained: the same from its recipe and vocabularies alone, with a model newly made.
-        linewise: whether `answers` gives one answer for each line of a text, whatever stands beside it.
         keeps: patterns of the files that `prepare` leaves in a run; another run that begins with its weights
             (`training.start`) takes them over; a recipe changed before the first checkpoint makes them anew.
         suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
@@ -95,7 +69,6 @@ class Task(ABC):
     streams: bool = False
     trained: Callable[[Path], Other]
     untrained: Callable[[Path], Other]
-    linewise: ClassVar[bool] = False
     samples_readable: ClassVar[bool] = True
 
     @classmethod
@@ -117,7 +90,7 @@ class Task(ABC):
         """Whether the recipe names data for this split."""
 
     @abstractmethod
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that data and model can be had, before a run directory is made; no data is read.
 
         Raises:
@@ -130,117 +103,17 @@ class Task(ABC):
         """The loss of a small made-up batch under a model of these parts, so that they fit together."""
 
     @abstractmethod
-    def prepare(self, run: Path, progress: Progress) -> None:
-        """Make ready for training: vocabularies (kept in the run), data. Twice does no more than once."""
-
-    @abstractmethod
-    def open(self, run: Path) -> None:
-        """Make ready for use without the training data: what `prepare` left in the run is read."""
-
-    @abstractmethod
-    def model(self) -> nn.Module:
-        """A new model with `loss(batch) -> Loss`; after `prepare` or `open`."""
-
-    def file(self, answers: Sequence[str], output: Path) -> bytes:
-        """What `weft predict --output` writes of all answers; a line each unless the ending asks for more.
+    def prepare(self, run: Path, progress: Progress) -> Ready:
+        """Read the data for training; learn, and keep in the run, what it lacks, such as vocabularies.
 
         Args:
-            answers: texts of `answers`.
-            output: whose ending says in which format.
-
-        Raises:
-            ConfigError: the format needs a library that is not there.
-        """
-        return "".join(f"{answer}\n" for answer in answers).encode("utf-8", "replace")
-
-    def writes(self) -> Vocabulary | None:
-        """The vocabulary of what the model writes for a source; None where it writes no text for one."""
-        return None
-
-    def common(self) -> Mapping[str, Any]:
-        """What runs that search together must share, by the name people have for it (pairs/members.py)."""
-        return {}
-
-    @abstractmethod
-    def plan(self, seed: int) -> Any:
-        """The order of the training batches: `.epoch(number)` gives lists of example numbers."""
-
-    @abstractmethod
-    def collate(self, numbers: np.ndarray) -> Any:
-        """The training examples of these numbers as a batch with `to(device)` and `target_tokens`.
-
-        With `rows(slice)` too, which gives some of its rows padded as they are (None where it cannot), a
-        batch that does not fit into memory is computed in parts with the dropout of the whole.
+            run: the run directory.
+            progress: told what is being done.
         """
 
     @abstractmethod
-    def validate(self, model: nn.Module) -> Validation:
-        """Scores on the validation data; the model is in evaluation mode, gradients are off."""
-
-    @abstractmethod
-    def predictor(self, model: nn.Module) -> Any:
-        """The trained model at work, for Python: its `predict(one input)` gives one answer."""
-
-    @abstractmethod
-    def answers(
-        self, model: nn.Module, source: Path | BinaryIO, options: Mapping[str, Any]
-    ) -> Iterator[Answer]:
-        """What `weft predict` writes, an answer for each input, as they come.
-
-        Args:
-            model: trained, in evaluation mode.
-            source: a file of the user, or standard input.
-            options: those of `self.options["predict"]` that the user gave.
-
-        Raises:
-            ConfigError: options that do not fit together.
-            DataError: the source cannot be read. An input that cannot be answered ends nothing: its answer
-                says why (each.py).
-        """
-
-    @abstractmethod
-    def evaluate(
-        self,
-        model: nn.Module,
-        *,
-        split: Split = "test",
-        data: Path | None = None,
-        options: Mapping[str, Any] = {},
-    ) -> Evaluation:
-        """Scores on a split of the recipe's data, or on other files, beside the baselines.
-
-        Args:
-            model: trained, in evaluation mode.
-            split: which one.
-            data: files of the user instead.
-            options: those of `self.options["evaluate"]` that the user gave.
-        """
-
-    def inspected(
-        self, model: nn.Module, text: str | None, examples: "Examples", options: Mapping[str, Any] = {}
-    ) -> "Inspected":
-        """What `weft inspect` shows of one input: by `inspected` in the file inspected.py beside this one.
-
-        `text` is None for an example of the run's own, one of `examples` that it was validated on.
-        """
-        from weft.tasks.shared.inspected.inspected import Inspected, checked
-
-        file = rooms.file_beside(type(self), "inspected")
-        if file is None:
-            return Inspected(text="" if text is None else checked(text), answer="")
-        found: Inspected = file.inspected(self, model, text, examples, options)
-        return found
-
-    def contextual(self, model: nn.Module) -> Contextual:
-        """Words in context by a model of this task.
-
-        Raises:
-            ConfigError: it has none.
-        """
-        raise ConfigError(
-            f"model: embedding.contextual: expected a run that gives words in context, got {self.about()}; "
-            "name a run of a task that is trained on running text, such as elmo"
-        )
+    def open(self, run: Path) -> Ready:
+        """What `prepare` left in a run, for use without the training data."""
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

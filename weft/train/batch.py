@@ -13,6 +13,7 @@ from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
 from weft.randomness import Rows, drawing, part_of_batch
 from weft.recompute import recomputing
+from weft.tasks.ready import Training
 from weft.train import devices, seeds
 from weft.train.objectives.objective import Criterion
 from weft.train.position import Group
@@ -37,7 +38,7 @@ class Pass:
     """A pass forward and backward over any batch of a group.
 
     Args:
-        task: collates.
+        training: collates.
         criterion: makes the losses.
         parameters: whose gradients are wanted.
         group: the batches are of.
@@ -48,7 +49,7 @@ class Pass:
         sharded: whether the parameters are; then gradients are added to theirs at once.
     """
 
-    task: Any
+    training: Training
     criterion: Criterion
     parameters: list[nn.Parameter]
     group: Group
@@ -62,7 +63,7 @@ class Pass:
         """One batch, or its halves one after the other where the device has no memory for it.
 
         The sum of the halves' gradients is that of the batch, with its dropout and true words too where a
-        batch can give some of its rows (tasks/task.py); else, and for words that are drawn, each half draws
+        batch can give some of its rows (tasks/ready.py); else, and for words that are drawn, each half draws
         its own.
 
         Args:
@@ -75,7 +76,7 @@ class Pass:
             return self._one(share, rows)
         except torch.OutOfMemoryError as error:
             # Sharded, all processes would have to halve theirs: each pass is a collective one.
-            if count < 2 or getattr(self.task, "streams", False) or self.sharded:
+            if count < 2 or self.training.streams or self.sharded:
                 raise ConfigError(
                     f"the device has no memory for a batch of {count} "
                     f"({str(error).splitlines()[0][:90]}); make batches smaller in the section data, or the "
@@ -110,7 +111,7 @@ class Pass:
             recomputing(self.settings.checkpoint_activations),
             devices.autocast(bfloat16, device),
         ):
-            if getattr(self.task, "streams", False):
+            if self.training.streams:
                 carried = self.carried if batch.continues else None
                 loss, after = self.criterion.model.carry_on(batch, carried)  # type: ignore[operator]
             else:
@@ -120,14 +121,14 @@ class Pass:
     def _made(self, share: Share, rows: Rows) -> tuple[Any, Rows]:
         """A batch of these rows, and which rows of the whole it has; all, where it cannot be had so."""
         if rows.whole:
-            return self.task.collate(share.numbers), rows
+            return self.training.collate(share.numbers), rows
         chosen = slice(rows.begin, rows.end)
-        whole = self.task.collate(share.numbers)
+        whole = self.training.collate(share.numbers)
         part = whole.rows(chosen) if hasattr(whole, "rows") else None
         if part is not None:
             return part, rows
         count = rows.end - rows.begin
-        return self.task.collate(share.numbers[chosen]), Rows(0, count, count)
+        return self.training.collate(share.numbers[chosen]), Rows(0, count, count)
 
     def _one(self, share: Share, rows: Rows) -> BatchResult:
         loss, tokens, after = self.loss(share, rows)

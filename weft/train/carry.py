@@ -12,18 +12,20 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import CheckpointError, ConfigError
+from weft.tasks.ready import Training
+from weft.tasks.task import Task
 from weft.train.feeding.feeding import always_true
 from weft.train.settings import Settings
 from weft.tree import State, leaves, tree_map
 
 
-def check(task: Any, settings: Settings) -> None:
+def check(task: Task, settings: Settings) -> None:
     """See that a carried state and the other settings go together.
 
     Raises:
         ConfigError: several batches an update, or own words fed, beside a carried state.
     """
-    if not getattr(task, "streams", False):
+    if not task.streams:
         return
     if settings.accumulate > 1:
         raise ConfigError(
@@ -53,11 +55,13 @@ def named(state: State) -> dict[str, Tensor]:
     return {str(number): leaf.contiguous() for number, leaf in enumerate(leaves(state))}
 
 
-def restored(task: Any, checkpoints: Any, position: Any, model: nn.Module, device: torch.device) -> State:
+def restored(
+    training: Training, checkpoints: Any, position: Any, model: nn.Module, device: torch.device
+) -> State:
     """The state that the checkpoint of a position carries, or None.
 
     Args:
-        task: says whether a state is carried.
+        training: says whether a state is carried.
         checkpoints: of the run.
         position: where it stands.
         model: its `start` gives the form of a state.
@@ -66,7 +70,7 @@ def restored(task: Any, checkpoints: Any, position: Any, model: nn.Module, devic
     Raises:
         CheckpointError: the state is that of another model.
     """
-    if not getattr(task, "streams", False) or position.update not in checkpoints.updates():
+    if not training.streams or position.update not in checkpoints.updates():
         return None
     found = checkpoints.load(position.update).carried
     if not found:

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from weft.errors import ConfigError
+from weft.tasks.ready import Ready, Training
 from weft.train import kernels
 from weft.train.clock import Clock, Moment, now
 from weft.train.divergence import Divergence
@@ -36,7 +37,8 @@ class Course:
     """What changes while a session lasts.
 
     session: its surroundings.
-    task: collates batches and validates.
+    ready: makes models.
+    training: gives batches and validates.
     model: in training mode, perhaps sharded.
     criterion: makes the losses.
     optimiser: of the parameters of the criterion.
@@ -53,7 +55,8 @@ class Course:
     """
 
     session: Session
-    task: Any
+    ready: Ready
+    training: Training
     model: nn.Module
     criterion: Criterion
     optimiser: torch.optim.Optimizer
@@ -112,7 +115,7 @@ class Course:
         """
         session, number = self.session, self.position.update
         found = validate(
-            self.task, self.model, session.settings, session.processes, session.interrupts, number
+            self.ready, self.model, session.settings, session.processes, session.interrupts, number
         )
         self.samples = tuple(found.samples)
         self.history = self.history.add(number, finite(found.scores))
@@ -130,10 +133,10 @@ class Course:
         self.monitors.conclude()
         session.saving.wait()
         session.report.said(session.saving.sentence(self.clock.spent().wall))
-        whole = self.task.model().to(session.device) if session.sharded else self.model
+        whole = self.ready.model().to(session.device) if session.sharded else self.model
         left = finish(
             whole,
-            partial(scored, self.task, whole, session.settings),
+            partial(scored, self.training, whole, session.settings),
             session.checkpoints,
             self.history,
             self.position.update,
@@ -163,7 +166,7 @@ class Course:
         session, settings, before = self.session, self.session.settings, now()
         try:
             taken = update(
-                self.task,
+                self.training,
                 self.model,
                 self.optimiser,
                 group,

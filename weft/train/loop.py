@@ -5,8 +5,8 @@ validation can be interrupted at any time and is simply repeated. Read next: ses
 """
 
 from pathlib import Path
-from typing import Any
 
+from weft.tasks.task import Task
 from weft.train.interrupts import Interrupted
 from weft.train.outcome import Outcome
 from weft.train.position import groups
@@ -16,11 +16,11 @@ from weft.train.session import session
 from weft.train.settings import Settings
 
 
-def train(task: Any, run: Path, settings: Settings, report: Report | None = None) -> Outcome:
+def train(task: Task, run: Path, settings: Settings, report: Report | None = None) -> Outcome:
     """Train what a task describes, or resume where the run stopped.
 
     Args:
-        task: a weft.tasks.task.Task.
+        task: what to learn from which data.
         run: the run directory; if it has checkpoints, training resumes from the newest.
         settings: how to train.
         report: told of everything; by default the screen, metrics.jsonl and TensorBoard.

@@ -8,7 +8,6 @@ one without. Read next: ../diagnose/reach.py; course.py, which calls `after` at 
 import math
 import time
 from collections.abc import Mapping
-from typing import Any
 
 import torch
 from torch import nn
@@ -20,6 +19,7 @@ from weft.diagnose.recorded import Place, Run, Trace, places, titles_of, trace
 from weft.diagnose.spectrum import recurrent_matrices, sigma_max, spectral_radius
 from weft.diagnose.verdict import verdict, worst
 from weft.randomness import drawing
+from weft.tasks.ready import Training
 from weft.train.position import Group, Position
 from weft.train.reporting import Report
 from weft.train.settings import Settings
@@ -37,14 +37,14 @@ class Monitors:
     """Measures a model at some lines of progress, as often as a share of 3 % of the time allows.
 
     Args:
-        task: collates the examples that are looked at.
+        training: collates the examples that are looked at.
         model: in training.
         settings: `monitors` true for as often as can be afforded, a number for every so many updates.
         report: told of measures, and of trouble.
     """
 
-    def __init__(self, task: Any, model: nn.Module, settings: Settings, report: Report) -> None:
-        self._task, self._model, self._settings, self._report = task, model, settings, report
+    def __init__(self, training: Training, model: nn.Module, settings: Settings, report: Report) -> None:
+        self._training, self._model, self._settings, self._report = training, model, settings, report
         self._every = int(settings.monitors)
         self._budget = settings.monitors is True
         self._trained = self._spent = 0.0
@@ -97,7 +97,7 @@ class Monitors:
         device = next(self._model.parameters()).device
         own = torch.Generator().manual_seed(0) if device.type == "cpu" else None
         with torch.random.fork_rng([device] if device.type == "cuda" else []), drawing(own):
-            batch = self._task.collate(group.numbers[0][:ROWS]).to(device)
+            batch = self._training.collate(group.numbers[0][:ROWS]).to(device)
             runs = seen(self._model, batch)
         for run in _longest(runs):
             for name, value in self._cell(trace(run, last=max(LAGS) + 1)).items():

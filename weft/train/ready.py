@@ -4,13 +4,14 @@ Read next: resume.py; course.py, what is made here.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.regions import compile_regions
+from weft.tasks.ready import Ready, training_of
+from weft.tasks.task import Task
 from weft.train import blueprint, carry, compiling, devices, seeds, sharding, weights
 from weft.train.clock import Clock
 from weft.train.course import Course
@@ -24,7 +25,7 @@ from weft.train.session import Session
 from weft.train.settings import Settings
 
 
-def check(task: Any, settings: Settings) -> tuple[torch.device, History]:
+def check(task: Task, settings: Settings) -> tuple[torch.device, History]:
     """Refuse settings that cannot work, before anything is read or built.
 
     Args:
@@ -49,7 +50,7 @@ def check(task: Any, settings: Settings) -> tuple[torch.device, History]:
     return device, History(settings.metric, task.better[settings.metric] == "higher")
 
 
-def make_ready(session: Session, task: Any, history: History) -> Course:
+def make_ready(session: Session, task: Task, history: History) -> Course:
     """Read the data, build the model, and resume from the newest checkpoint if there is one.
 
     Args:
@@ -62,22 +63,23 @@ def make_ready(session: Session, task: Any, history: History) -> Course:
         Interrupted: a signal came.
     """
     settings, report = session.settings, session.report
-    _prepare(session, task)
-    model = _model(session, task)
+    ready = _prepare(session, task)
+    training = training_of(ready)
+    model = _model(session, ready)
     blocks = compile_regions(model) if settings.compile else 0
     if session.sharded:
         sharding.shard(model, session.device, session.processes.count, settings.feeding)
     seeds.settle(seeds.derive(settings.seed, "objective"), session.device)
-    criterion = settings.objective.build(task, model)
+    criterion = settings.objective.build(ready, model)
     optimiser = settings.optimiser.build(criterion.learner)
-    plan, position = task.plan(settings.seed), Position()
+    plan, position = training.plan(settings.seed), Position()
     for _ in session.turns():
         position, history = resume(
             session.checkpoints, model, optimiser, plan, history, settings, criterion.own
         )
         if session.processes.first:
             session.checkpoints.write_index(history)
-    carried = carry.restored(task, session.checkpoints, position, model, session.device)
+    carried = carry.restored(training, session.checkpoints, position, model, session.device)
     report.started(position.update, history.has(position.update))
     report.said(_introduction(session, model, position))
     if settings.compile:
@@ -87,7 +89,8 @@ def make_ready(session: Session, task: Any, history: History) -> Course:
     watched = settings if first and not session.sharded else replace(settings, monitors=False)
     return Course(
         session,
-        task,
+        ready,
+        training,
         model,
         criterion,
         optimiser,
@@ -96,24 +99,25 @@ def make_ready(session: Session, task: Any, history: History) -> Course:
         history,
         carried,
         Clock(position, settings, first=first),
-        Monitors(task, model, watched, report),
+        Monitors(training, model, watched, report),
         Divergence(settings),
         saved=position.update or -settings.validate_start,
     )
 
 
-def _prepare(session: Session, task: Any) -> None:
+def _prepare(session: Session, task: Task) -> Ready:
     for _ in session.turns():
         if session.processes.first:
             with session.interrupts.alone():
-                task.prepare(session.run, session.report.progress)
+                ready = task.prepare(session.run, session.report.progress)
         else:
-            task.prepare(session.run, session.report.progress)
+            ready = task.prepare(session.run, session.report.progress)
+    return ready
 
 
-def _model(session: Session, task: Any) -> nn.Module:
+def _model(session: Session, ready: Ready) -> nn.Module:
     seeds.settle(seeds.derive(session.settings.seed, "weights"), session.device)
-    model = blueprint.build(task.model).to(session.device).train()
+    model = blueprint.build(ready.model).to(session.device).train()
     check_fits(session.settings.feeding, model)
     start = session.run / weights.START
     if start.exists():

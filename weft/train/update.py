@@ -8,12 +8,13 @@ Read next: batch.py, one batch; guard.py, losses that are not finite; course.py.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from weft.nn.regions import plainly
+from weft.tasks.ready import Training
 from weft.train.batch import Pass, add
 from weft.train.guard import NonFinite, advice, explain
 from weft.train.objectives.likelihood import OwnLoss
@@ -54,7 +55,7 @@ class Taken:
 
 
 def update(
-    task: Any,
+    training: Training,
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
     group: Group,
@@ -69,7 +70,7 @@ def update(
     """Take one update.
 
     Args:
-        task: collates.
+        training: collates.
         model: has `loss`.
         optimiser: over the parameters of the model.
         group: the batches.
@@ -92,7 +93,9 @@ def update(
     sharded = any(map(is_sharded, parameters))
     feeding = settings.feeding.probability(position.update, position.epoch)
     alone = workers.count == 1
-    run = Pass(task, criterion, parameters, group, feeding, settings, carried, alone=alone, sharded=sharded)
+    run = Pass(
+        training, criterion, parameters, group, feeding, settings, carried, alone=alone, sharded=sharded
+    )
     mine = processes.part(group, settings.accumulate, even=sharded)
     optimiser.zero_grad(set_to_none=True)
     passed = _pass_over(run, mine, workers, device)

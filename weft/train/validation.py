@@ -4,11 +4,10 @@ The whole model is validated in evaluation mode and float32, and a repeated vali
 random numbers. Read next: course.py.
 """
 
-from typing import Any
-
 import torch
 from torch import nn
 
+from weft.tasks.ready import Ready, Training, training_of
 from weft.tasks.validation import Validation
 from weft.train import seeds, sharding
 from weft.train.interrupts import Interrupted, Interrupts
@@ -17,7 +16,7 @@ from weft.train.settings import Settings
 
 
 def validate(
-    task: Any,
+    ready: Ready,
     model: nn.Module,
     settings: Settings,
     processes: Processes,
@@ -29,7 +28,7 @@ def validate(
     The first process validates; the others receive its scores, or learn that a signal ended it.
 
     Args:
-        task: validates.
+        ready: makes and validates models.
         model: put into evaluation mode meanwhile.
         settings: contain the seed.
         processes: of which the first validates.
@@ -41,7 +40,7 @@ def validate(
     """
     whole: nn.Module | None = model
     if any(map(sharding.is_sharded, model.parameters())):
-        whole = sharding.gathered(model, task.model, wanted=processes.first)
+        whole = sharding.gathered(model, ready.model, wanted=processes.first)
     if whole is None or not processes.first:
         heard = processes.told()
         if heard["signal"]:
@@ -50,7 +49,7 @@ def validate(
         return Validation(heard["scores"], [])
     try:
         with interrupts.alone():
-            validation: Validation = scored(task, whole, settings, number)
+            validation: Validation = scored(training_of(ready), whole, settings, number)
     except Interrupted:
         processes.told({"signal": interrupts.asked})
         raise
@@ -58,11 +57,11 @@ def validate(
     return validation
 
 
-def scored(task: Any, model: nn.Module, settings: Settings, number: int) -> Any:
+def scored(training: Training, model: nn.Module, settings: Settings, number: int) -> Validation:
     """The scores and samples of a model in this process.
 
     Args:
-        task: validates.
+        training: validates.
         model: whole; is in training mode afterwards.
         settings: know the seed.
         number: of the update.
@@ -71,6 +70,6 @@ def scored(task: Any, model: nn.Module, settings: Settings, number: int) -> Any:
     model.eval()
     try:
         with torch.no_grad():
-            return task.validate(model)
+            return training.validate(model)
     finally:
         model.train()

@@ -153,7 +153,7 @@ def test_every_part_that_reads_can_remember() -> None:
     )
     for problem in ("adding", "copying"):
         task = MemoryTask(data=MemoryData(problem=problem, length=5, symbols=3), model=attention)
-        task.look()
+        task.check_ready()
         assert task.rehearse().total.isfinite()
         found = task.validate(task.model().eval())
         assert set(found.scores) == {"loss", "accuracy"} and len(found.samples) == 3

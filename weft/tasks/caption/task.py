@@ -25,7 +25,8 @@ from weft.nn.heads.head import Loss
 from weft.nn.pictures.front import Front
 from weft.tasks.caption.evaluation import CaptionEvaluation, coco, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
+from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.pictures.batch import Order, parts
 from weft.tasks.shared.pictures.check import check_captions
 from weft.tasks.shared.pictures.data import SIDE, CaptionData, Captions, asked
@@ -36,12 +37,13 @@ from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.shared.writing.members import Member, joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
 from weft.tasks.shared.writing.translator import written
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 from weft.text.vocabulary import Vocabulary
 
 
-class Caption(Task):
+class Caption(Whole):
     """Pictures to captions.
 
     Args:
@@ -88,10 +90,9 @@ class Caption(Task):
         return f"captions of {self.data.describe('train')}"
 
     def has(self, split: Split) -> bool:
-        """See Task.has."""
         return self.data.has(split)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the parts fit together, and that every picture that a caption names is there."""
         with within("model"):
             self.parts.build(self._likely(), 5)
@@ -107,7 +108,7 @@ class Caption(Task):
         pixels = np.zeros((2, *shape), np.float32)
         return model.loss(captioned(pixels, [[5, 6, 7], [8]], model.source_embed.places))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Read the pictures; learn the vocabulary unless the run has it."""
         progress("reading pictures", 0, None)
         self._train, self._valid = self.data.load("train"), self.data.load("valid")
@@ -135,24 +136,24 @@ class Caption(Task):
             0,
             0,
         )
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read the vocabulary and the shape of pictures."""
         self.vocabulary = Vocabulary.load(run / "tokenizer.json")
         self.shape, _ = read_shape(run)
         with torch.device("meta"):  # its weights are not looked at, and no random number is drawn
             self._places = self.parts.front(self.shape).places
+        return self
 
     def model(self) -> Generator:
         """A new model."""
         return self.parts.build(self.shape, len(self.vocabulary))
 
     def writes(self) -> Vocabulary:
-        """See Task.writes."""
         return self.vocabulary
 
     def common(self) -> Mapping[str, Any]:
-        """See Task.common."""
         return {"vocabulary": pieces(self.vocabulary), "shape of pictures": self.shape}
 
     def plan(self, seed: int) -> Order:

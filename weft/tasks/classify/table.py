@@ -9,9 +9,9 @@ from pathlib import Path
 from weft.data.labelled import LabelledText, kind_of
 from weft.errors import WeftError
 from weft.tasks.classify.predictor import Classifier
-from weft.tasks.each import each, unanswered
+from weft.tasks.each import each
 from weft.tasks.shared.labels.data import LabelData
-from weft.tasks.task import Answer
+from weft.tasks.whole import Answer, unanswered
 
 PREDICTED = "predicted"
 WINDOW = 2000

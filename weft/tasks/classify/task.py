@@ -1,7 +1,6 @@
 """M8, classification: a text has one of several classes.
 
-Read next: ../shared/labels/data.py, reader.py, model.py, start.py,
-predictor.py, evaluation.py.
+Read next: ../shared/labels/data.py, reader.py, model.py, start.py, predictor.py, evaluation.py.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,17 +32,20 @@ from weft.tasks.classify.predictor import WINDOW, Classifier, Decided, order
 from weft.tasks.classify.reader import Reader
 from weft.tasks.classify.start import begin
 from weft.tasks.classify.table import answered, headed
-from weft.tasks.each import each, place, unanswered
+from weft.tasks.each import each, place
+from weft.tasks.ready import SPLITS, Ready, Split
+from weft.tasks.shared.context import standing
 from weft.tasks.shared.context.standing import Standing, whole_words
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.labels.splits import small_validation
 from weft.tasks.shared.writing.batch import pad
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 
 
-class Classify(Task):
+class Classify(Whole):
     """Labelled texts to a classifier.
 
     Args:
@@ -75,30 +77,27 @@ class Classify(Task):
         self._train: tuple[list[str], list[str]] = ([], [])
         self._valid: tuple[list[str], list[str]]
         self._begins = False
-        contextual = model.embedding.contextual
-        self._standing = None if contextual is None else Standing(contextual)
+        self._standing: Standing | None = None
 
     def about(self) -> str:
         """The corpus or file."""
         return f"texts of {self.data.corpus or Path(str(self.data.train)).name}"
 
     def has(self, split: Split) -> bool:
-        """See Task.has."""
         return self.data.has(split)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the parts fit together and the files are there."""
         with within("model"):
             self.parts.build(5, 3)
         for split in SPLITS:
             if self.data.has(split):
                 self.data.find(split)
-        if self._standing is not None:
+        if (contextual := self.parts.embedding.contextual) is not None:
             whole_words(self.data.vocabulary.kind)
-            self._standing.look(self)
+            standing.check_ready(contextual, self)
         vectors, size = self.parts.embedding.vectors, self.parts.embedding.size
-        if vectors is not None and read_vectors(vectors, ())[1] != size:
-            there = read_vectors(vectors, ())[1]
+        if vectors is not None and (there := read_vectors(vectors, ())[1]) != size:
             raise ConfigError(
                 f"model: embedding.size is {size}, and the vectors of {vectors} have {there} numbers; "
                 f"set embedding.size: {there}"
@@ -111,10 +110,10 @@ class Classify(Task):
         source = Grams(numbers, torch.ones(2, 3)) if self.parts.bag is not None else numbers
         return model.loss(LabelBatch(source, mask, torch.tensor([2, 0]), 2))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Learn vocabulary and classes unless the run has them; read the texts."""
-        if self._standing is not None:
-            self._standing.prepare(self, run)
+        if self.parts.embedding.contextual is not None:
+            self._standing = standing.begin(self.parts.embedding.contextual, self, run)
         train = list(self.data.texts("train"))
         self._train = [one.text for one in train], [one.label for one in train]
         valid = list(self.data.texts("valid"))
@@ -146,13 +145,15 @@ class Classify(Task):
             0,
         )
         self._begins = True
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read vocabulary and classes of the run."""
         self.reader = Reader.load(run, bag=self.parts.bag, max_length=self.data.max_length)
-        if self._standing is not None:
-            self._standing.open(self, run)
+        if self.parts.embedding.contextual is not None:
+            self._standing = self._standing or standing.reopen(self, run)
             self.reader.context = self._standing.read
+        return self
 
     def model(self) -> Predictor:
         """A new model; where training begins, with the given vectors or as naive Bayes."""

@@ -21,7 +21,8 @@ from weft.nn.heads.head import Loss
 from weft.tasks.draw.evaluation import DrawEvaluation, evaluate, judged
 from weft.tasks.draw.predictor import Painter
 from weft.tasks.draw.tiles import Tiles
-from weft.tasks.each import each, place, unanswered
+from weft.tasks.each import each, place
+from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.pictures.batch import Order
 from weft.tasks.shared.pictures.check import check_captions
 from weft.tasks.shared.pictures.data import Captions, DrawData
@@ -30,15 +31,16 @@ from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.evaluation import mean_loss
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 from weft.text.vocabulary import Vocabulary
 
 DRAWN = 64
 """Pictures that a validation draws; the loss is over all."""
 
 
-class Draw(Task):
+class Draw(Whole):
     """Captions to pictures.
 
     Args:
@@ -83,7 +85,7 @@ class Draw(Task):
         """See Task.has."""
         return self.data.has(split)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the parts fit together, and that every picture that a caption names is there."""
         with within("model"):
             self.parts.build(5, 7)
@@ -95,7 +97,7 @@ class Draw(Task):
         """Two captions of three words and one, with pictures of four tiles."""
         return self.parts.build(11, 13).loss(collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]]))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Read the pictures; learn vocabulary and palette unless the run has them."""
         progress("reading pictures", 0, None)
         train, self._valid = self._pictures(self.data.load("train")), self._pictures(self.data.load("valid"))
@@ -125,12 +127,14 @@ class Draw(Task):
             0,
             0,
         )
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read vocabulary, palette and shape."""
         self.vocabulary = Vocabulary.load(run / "tokenizer.json")
         self.tiles = Tiles.load(run)
         self.shape, _ = read_shape(run)
+        return self
 
     def model(self) -> Generator:
         """A new model."""

@@ -23,20 +23,22 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
 from weft.nn.embed.contextual import BothWays, Sentences
 from weft.nn.heads.head import Loss
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
 from weft.tasks.elmo.model import SIZES, Elmo, ElmoModel
 from weft.tasks.elmo.predictor import Comparer
+from weft.tasks.ready import SPLITS, Contextual, Ready, Split
 from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation, Side, perplexity
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 
 ROWS = 32
 
 
-class ElmoTask(Task):
+class ElmoTask(Whole):
     """Running text to words in context.
 
     Args:
@@ -71,7 +73,7 @@ class ElmoTask(Task):
         """See Task.has."""
         return self.data.has(split)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the files are there and the settings fit."""
         text.check(self.data, words=True)
         for split in SPLITS:
@@ -84,7 +86,7 @@ class ElmoTask(Task):
         lexicon = text.learn(some, min_count=1)
         return self.parts.build(lexicon.num_words, lexicon.num_letters).loss(_batch(lexicon, some))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Learn words and letters unless the run has them; read the text."""
         progress("reading the text", 0, None)
         self._train, self._valid = text.of(self.data, "train"), text.of(self.data, "valid")
@@ -97,10 +99,12 @@ class ElmoTask(Task):
         self.open(run)
         told = f"{sum(map(len, self._train)):,} words in {len(self._train):,} lines"
         progress(f"training text: {told}, {len(self.lexicon.words):,} different ones are predicted", 0, 0)
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read words and letters of the run."""
         self.lexicon = Elmo.load(run).lexicon
+        return self
 
     def model(self) -> BothWays:
         """A new model."""

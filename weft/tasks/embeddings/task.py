@@ -19,14 +19,16 @@ from weft.errors import ConfigError, DataError, ShapeError
 from weft.nn.embed.counts import Cells, Glove
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours
 from weft.nn.heads.head import Loss
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
 from weft.tasks.embeddings.corpus import Corpus, Pieces, Table, Windows, WordList
 from weft.tasks.embeddings.data import WordsData
 from weft.tasks.embeddings.evaluation import WordsEvaluation, evaluate
 from weft.tasks.embeddings.model import WordsModel
 from weft.tasks.embeddings.predictor import WordVectors
-from weft.tasks.task import Answer, Progress, Split, Task
+from weft.tasks.ready import Ready, Split
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 
 VALIDATION = 200
 """Pieces of the training text, the same ones always, whose loss is the validation score; cells: 128 times."""
@@ -34,7 +36,7 @@ VALIDATION = 200
 NEAREST = 10
 
 
-class Embeddings(Task):
+class Embeddings(Whole):
     """Running text to word vectors.
 
     Args:
@@ -73,7 +75,7 @@ class Embeddings(Task):
         """See Task.has."""
         return split == "valid" or (split == "test" and self.data.test is not None)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the files are there."""
         self.data.open()
         if self.data.test is not None:
@@ -88,7 +90,7 @@ class Embeddings(Task):
         lines = torch.tensor([[0, 0, 0, 1, 1], [2, -1, -1, -1, -1]])
         return model.loss(Neighbourhood(words, lines, torch.full_like(words, 2), torch.tensor([[3], [0]]), 6))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Count words unless the run has them; read the text."""
         progress("reading the text", 0, None)
         lines = list(self.data.lines())
@@ -102,10 +104,12 @@ class Embeddings(Task):
             self.source = Table(self._corpus, len(self.list), window=self.data.window)
             told += f", {len(self.source):,} pairs stand together"
         progress(told, 0, 0)
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read the words of the run."""
         self.list = WordList.load(_saved(run))
+        return self
 
     def model(self) -> Neighbours | Glove:
         """A new model for these words."""

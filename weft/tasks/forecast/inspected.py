@@ -10,7 +10,7 @@ from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.model import SeriesBatch
 from weft.tasks.forecast.tensors import tensors
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
-from weft.tasks.task import Answer
+from weft.tasks.whole import Answer
 
 if TYPE_CHECKING:
     from weft.tasks.forecast.task import ForecastTask

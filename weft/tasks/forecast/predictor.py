@@ -19,7 +19,7 @@ from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.ensemble import Together
 from weft.tasks.forecast.model import Forecast
 from weft.tasks.forecast.written import line, shown_times
-from weft.tasks.task import Answer
+from weft.tasks.whole import Answer
 
 Forecaster = Forecast | Together | Calibrated
 

@@ -32,13 +32,15 @@ from weft.tasks.forecast.model import Forecast, ForecastModel, SeriesBatch
 from weft.tasks.forecast.plan import WindowPlan
 from weft.tasks.forecast.predictor import Horizon, SeriesForecaster, check_columns
 from weft.tasks.forecast.tensors import tensors
-from weft.tasks.task import Answer, Progress, Split, Task
+from weft.tasks.ready import Ready, Split
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole
 
 PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
 
 
-class ForecastTask(Task):
+class ForecastTask(Whole):
     """Series to forecasts.
 
     Args:
@@ -83,7 +85,6 @@ class ForecastTask(Task):
         return f"{self.data.horizon} steps ahead, on {self.data.name}"
 
     def has(self, split: Split) -> bool:
-        """See Task.has."""
         return self.data.split[PARTS[split]] > 0
 
     def rehearse(self) -> Loss:
@@ -101,7 +102,7 @@ class ForecastTask(Task):
             SeriesBatch(past, future, torch.ones_like(future, dtype=torch.bool), future.numel())
         )
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the file is there and the parts fit."""
         try:
             self._built(1, 0, 0)
@@ -110,7 +111,7 @@ class ForecastTask(Task):
         if self.data.file is not None and not (self.data.folder / self.data.file).exists():
             raise DataError("no such file; check data.file", path=self.data.folder / self.data.file)
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Read the series; their names and scales are kept in the run."""
         progress("reading the series", 0, None)
         table = self.data.table()
@@ -132,16 +133,18 @@ class ForecastTask(Task):
         if self.parts.base == "linear":
             self._base = fit(self.windows, self.data.season_of(table))
             progress(f"it begins with {self._base.name}", 0, 0)
+        return self
 
     def _settle(self) -> None:
         """From now on tables must come at the frequency of the training."""
         if self.data.frequency is None and self.about_series.get("frequency"):
             self.data = replace(self.data, frequency=self.about_series["frequency"])
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read names and scales of the series."""
         self.about_series = read(run / "series.json")
         self._settle()
+        return self
 
     def model(self) -> Forecast:
         """A new model for these series."""

@@ -20,21 +20,23 @@ from weft.errors import DataError, ShapeError, within
 from weft.metrics.f1 import by_class
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
 from weft.tasks.images.data import ClassData, Classed
 from weft.tasks.images.evaluation import ImageEvaluation, evaluate
 from weft.tasks.images.predictor import Seer
+from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.pictures.batch import Order, source
 from weft.tasks.shared.pictures.check import check_classes
 from weft.tasks.shared.pictures.data import asked
 from weft.tasks.shared.pictures.model import ImageModel
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 
 
-class Images(Task):
+class Images(Whole):
     """Pictures or clips to a classifier.
 
     Args:
@@ -73,7 +75,7 @@ class Images(Task):
         """See Task.has."""
         return self.data.has(split)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the parts fit together and the folders are there."""
         with within("model"):
             self.parts.build(self.data.likely(), 3)
@@ -88,7 +90,7 @@ class Images(Task):
         x, mask = source(np.zeros((2, *shape), np.uint8), _places(self.parts, shape))
         return model.loss(LabelBatch(x, mask, torch.tensor([2, 0]), 2))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Read all pictures; learn which classes there are."""
         progress("reading pictures", 0, None)
         self._train, self._valid = self.data.load("train"), self.data.load("valid")
@@ -104,11 +106,13 @@ class Images(Task):
         write_shape(run, shape, names)
         self.open(run)
         progress(f"training pictures: {len(self._train.labels):,}, {len(names)} classes", 0, 0)
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read shape and classes of the run."""
         self.shape, self.names = read_shape(run)
         self._places = _places(self.parts, self.shape)
+        return self
 
     def model(self) -> Predictor:
         """A new model."""

@@ -21,7 +21,7 @@ from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, DataError, ShapeError, WeftError, within
 from weft.models import Generator
 from weft.nn.heads.head import Loss
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
 from weft.tasks.language.batch import ProseBatch, collate_lines, cut
 from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, logp_of
 from weft.tasks.language.mixture import ngram_logp, tuned
@@ -31,16 +31,18 @@ from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed
 from weft.tasks.language.stream import Pieces, Stream, Windows, encode, line_batches, lines_of, rarity
 from weft.tasks.language.writing import Writing
+from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 from weft.text.vocabulary import Vocabulary
 
 VALIDATION_ROWS = 8
 VOCABULARY = "tokenizer.json"
 
 
-class Language(Task):
+class Language(Whole):
     """Running text to a language model.
 
     Args:
@@ -96,7 +98,7 @@ class Language(Task):
             return Loss(loss.total + more.total, loss.count + more.count)
         return model.loss(collate_lines([[5, 6, 7], [8]]))
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that all files are there, and that the model and the batches fit together."""
         with within("model"):
             model = self.parts.build(5)
@@ -114,7 +116,7 @@ class Language(Task):
             if self.data.has(split):
                 self.data.open(split)
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Learn the vocabulary unless the run has it, then read the text."""
         if not (run / VOCABULARY).exists():
             progress("learning the vocabulary", 0, None)
@@ -128,14 +130,16 @@ class Language(Task):
             0,
             0,
         )
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read the vocabulary of the run."""
         if not (run / VOCABULARY).exists():
             raise CheckpointError(
                 f"{run / VOCABULARY}: is missing; this is no run directory, or training has not begun"
             )
         self.vocabulary = Vocabulary.load(run / VOCABULARY)
+        return self
 
     def read(self, split: Split) -> Stream:
         """The text of a split as tokens."""

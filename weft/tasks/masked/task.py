@@ -24,14 +24,16 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import fingerprint
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.heads.head import Loss
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
 from weft.tasks.masked.model import Hidden, Masked, MaskedModel, hide, words_in_pieces
 from weft.tasks.masked.predictor import MASK, Filler
+from weft.tasks.ready import SPLITS, Contextual, Ready, Split
 from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation, Side, perplexity
 from weft.tasks.shared.running_text import ProseData
-from weft.tasks.task import SPLITS, Answer, Contextual, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
@@ -40,7 +42,7 @@ SHARE = 0.15
 """Of the tokens, chosen where a model is scored."""
 
 
-class MaskedTask(Task):
+class MaskedTask(Whole):
     """Running text to a model that fills gaps.
 
     Args:
@@ -73,7 +75,7 @@ class MaskedTask(Task):
         """See Task.has."""
         return self.data.has(split)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the files are there and the settings fit."""
         text.check(self.data, words=False)
         with within("model"):
@@ -86,7 +88,7 @@ class MaskedTask(Task):
         """Two lines of a vocabulary of 19."""
         return self.parts.build(19).loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Learn the vocabulary unless the run has it; read the text."""
         if not (run / VOCABULARY).exists():
             progress("learning the vocabulary", 0, None)
@@ -95,14 +97,16 @@ class MaskedTask(Task):
         progress("reading the text", 0, None)
         self._train, self._valid = self._read(self.data.open("train")), self._read(self.data.open("valid"))
         progress(f"{sum(map(len, self._train)):,} tokens of {len(self.vocabulary):,} kinds", 0, 0)
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read the vocabulary of the run."""
         if not (run / VOCABULARY).exists():
             raise CheckpointError(
                 f"{run / VOCABULARY}: is missing; this is no run directory, or training has not begun"
             )
         self.vocabulary = Vocabulary.load(run / VOCABULARY)
+        return self
 
     def model(self) -> Masked:
         """A new model for this vocabulary."""

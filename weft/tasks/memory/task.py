@@ -16,17 +16,19 @@ from weft.data.lines import read_lines
 from weft.errors import ConfigError, DataError, ShapeError, within
 from weft.models import Predictor
 from weft.nn.heads.head import Loss
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
 from weft.tasks.memory.data import Fresh, MemoryData
 from weft.tasks.memory.evaluation import MemoryEvaluation, evaluate, measure
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
+from weft.tasks.ready import Ready, Split
 from weft.tasks.shared.labels.batch import LabelBatch
-from weft.tasks.task import Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 
 
-class MemoryTask(Task):
+class MemoryTask(Whole):
     """Generated sequences to what is to be remembered of them.
 
     Args:
@@ -62,7 +64,7 @@ class MemoryTask(Task):
         """Every split is generated."""
         return True
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the parts fit together."""
         with within("model"):
             self.parts.build(self.data.problem)
@@ -72,11 +74,13 @@ class MemoryTask(Task):
         small = replace(self.data, length=5, shortest=0)
         return self.parts.build(self.data.problem).loss(small.batch("train", np.arange(2)))
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Nothing has to be made ready."""
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Nothing has to be read."""
+        return self
 
     def model(self) -> Predictor:
         """A new model."""

@@ -28,6 +28,7 @@ from weft.nn.heads.head import Loss
 from weft.tasks.multilingual.data import Asking, ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
+from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.evaluation import evaluate, mean_loss
@@ -36,13 +37,14 @@ from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import answers
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.translate.task import Translate
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole
 from weft.text.vocabulary import Vocabulary
 
 
-class Multilingual(Task):
+class Multilingual(Whole):
     """Parallel text of several pairs to one translator.
 
     Args:
@@ -84,7 +86,7 @@ class Multilingual(Task):
         batch = collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
         return self.parts.build(19, 19, one_vocabulary=True).loss(batch)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that all files are there, and that the parts of the model fit together."""
         with within("model"):
             self.parts.build(5, 5, one_vocabulary=True)
@@ -93,7 +95,7 @@ class Multilingual(Task):
                 if self.data.of(pair).has(split):
                     self.data.of(pair).open(split)
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Learn the vocabulary unless the run has it, then open or build a token store for each pair."""
         if not (run / "tokenizer.json").exists():
             progress("learning the vocabulary", 0, None)
@@ -110,12 +112,14 @@ class Multilingual(Task):
         self.open(run)
         self._stores = Joined([self._stored(pair, run, progress) for pair in self.data.pairs])
         self._valid = {pair: self.data.of(pair).complete("valid") for pair in self.data.pairs}
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read the vocabulary of the run."""
         if not (run / "tokenizer.json").exists():
             raise CheckpointError(f"{run / 'tokenizer.json'}: is missing; this is no run that was trained")
         self.vocabulary = Vocabulary.load(run / "tokenizer.json")
+        return self
 
     def model(self) -> Generator:
         """A new model for this vocabulary and its symbols of languages."""

@@ -21,7 +21,8 @@ from weft.metrics.cer import Cer
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.heads.head import Loss
-from weft.tasks.each import place, unanswered
+from weft.tasks.each import place
+from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED
 from weft.tasks.shared.writing.members import Member, joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
@@ -32,8 +33,9 @@ from weft.tasks.speech.data import Recording, SpeechData
 from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, mean_loss, spelled
 from weft.tasks.speech.model import SpeechModel
 from weft.tasks.speech.predictor import Listening, Transcriber
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole, unanswered
 from weft.text.vocabulary import Vocabulary
 
 
@@ -43,7 +45,7 @@ class SavedSpeech(jsonfile.Form):
     answer: str
 
 
-class Speech(Task):
+class Speech(Whole):
     """Recordings to a transcriber.
 
     Args:
@@ -84,7 +86,7 @@ class Speech(Task):
         """See Task.has."""
         return self.data.has(split)
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that the lists are there, and that the parts of the model fit together."""
         with within("model"):
             self.parts.build(self.data.sound.bins, 7)
@@ -98,7 +100,7 @@ class Speech(Task):
         batch = collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])
         return self.parts.build(self.data.sound.bins, 19).loss(batch)
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Listen to everything once; the vocabulary and the most frequent answer are kept in the run."""
         every = list(self.data.recordings(self.data.path("train"), progress, self.data.speeds))
         self._train = [one for one in every if self.data.shorter(one)]
@@ -120,11 +122,13 @@ class Speech(Task):
             0,
             0,
         )
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read vocabulary and most frequent answer of the run."""
         self.answer = jsonfile.load(run / "speech.json", SavedSpeech, "train the run anew").answer
         self.vocabulary = Vocabulary.load(run / "tokenizer.json")
+        return self
 
     def model(self) -> Generator:
         """A new model for this vocabulary."""

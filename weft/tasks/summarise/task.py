@@ -16,6 +16,7 @@ from weft.data.report import Report
 from weft.metrics.rouge_n import Rouge
 from weft.models import Generator
 from weft.nn.heads.head import Loss
+from weft.tasks.ready import Ready, Split
 from weft.tasks.shared.writing.batch import PairBatch
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.decoding import EVALUATED, Decoding
@@ -24,13 +25,14 @@ from weft.tasks.shared.writing.reading import SourceReader
 from weft.tasks.shared.writing.scoring import GivenScores
 from weft.tasks.shared.writing.translator import Translator
 from weft.tasks.summarise.evaluation import KINDS, SummaryEvaluation, evaluate
-from weft.tasks.task import Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.translate.task import Translate
 from weft.tasks.validation import Validation
+from weft.tasks.whole import Answer, Whole
 from weft.text.vocabulary import Vocabulary
 
 
-class Summarise(Task):
+class Summarise(Whole):
     """Texts and their summaries, two columns of a TSV file or two files side by side, to a summariser.
 
     Args:
@@ -85,21 +87,23 @@ class Summarise(Task):
         """How texts are read."""
         return self._pairs.reading
 
-    def look(self) -> None:
-        """See Translate.look."""
-        self._pairs.look()
+    def check_ready(self) -> None:
+        """See Translate.check_ready."""
+        self._pairs.check_ready()
 
     def rehearse(self) -> Loss:
         """See Translate.rehearse."""
         return self._pairs.rehearse()
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """See Translate.prepare."""
         self._pairs.prepare(run, progress)
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """See Translate.open."""
         self._pairs.open(run)
+        return self
 
     def model(self) -> Generator:
         """See Translate.model."""

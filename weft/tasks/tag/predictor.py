@@ -1,13 +1,18 @@
-"""A trained tagger at work: sentences in, a tag for each word out, in order."""
+"""A trained tagger: sentences in, a tag for each word out, in order."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
 
 import torch
 
+from weft.data.conllu import Column, Sentence, read_sentences
 from weft.models import Predictor
+from weft.tasks import predictor
+from weft.tasks.each import Failure
+from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
 from weft.tasks.shared.lexicon import Lexicon
 
 WINDOW = 1024  # sentences that are sorted by length together
@@ -21,21 +26,91 @@ class Tagged(NamedTuple):
     probs: list[float]  # of these tags; empty unless asked for
 
 
-class Tagger:
+class TaggedSentence(Answer):
+    """A sentence with its tags, in the format of the input.
+
+    Args:
+        sentence: its words and lines.
+        column: of CoNLL-U that takes the tags.
+        tagged: the tags.
+    """
+
+    def __init__(self, sentence: Sentence, column: Column, tagged: Tagged) -> None:
+        self._sentence = sentence
+        self._column = column
+        self._tagged = tagged
+
+    def text(self) -> str:
+        """CoNLL-U with the predicted column replaced, or word TAB tag; then an empty line."""
+        lines = self._sentence.tagged(self._tagged.tags, self._column)
+        for row, prob in zip(self._sentence.rows, self._tagged.probs, strict=False):
+            lines[row] = _with_prob(lines[row], prob)
+        return "\n".join(lines) + "\n"
+
+    def json(self) -> Json:
+        """A list of words, each with its tag and, with scores, how probable that is."""
+        words = zip(self._sentence.forms, self._tagged.tags, strict=True)
+        found: list[dict[str, Json]] = [{"word": word, "tag": tag} for word, tag in words]
+        for one, prob in zip(found, self._tagged.probs, strict=False):
+            one["prob"] = prob
+        return list(found)
+
+
+class Untagged(Unanswered):
+    """A sentence whose words keep their lines, without tags."""
+
+    def __init__(self, wrong: str, sentence: Sentence, column: Column) -> None:
+        super().__init__(wrong)
+        self._lines = sentence.tagged(["_"] * len(sentence.forms), column)
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+
+class Tagger(predictor.Predictor[Sentence]):
     """Tags sentences with a model and its lexicon.
 
     Args:
         model: in evaluation mode, on its device.
         lexicon: the model's.
+        column: of CoNLL-U that is predicted.
+        probs: whether answers say how probable each tag is.
     """
 
-    def __init__(self, model: Predictor, lexicon: Lexicon) -> None:
+    linewise = False
+    window = 512
+
+    def __init__(
+        self, model: Predictor, lexicon: Lexicon, column: Column = "upos", *, probs: bool = False
+    ) -> None:
         self.model = model
         self.lexicon = lexicon
+        self._column = column
+        self._probs = probs
 
-    def predict(self, text: str | Sequence[str]) -> list[tuple[str, str]]:
+    def parse(self, raw: Raw, place: Place) -> Sentence:
+        """Words with spaces between them."""
+        words = str(raw).split()
+        return Sentence(words, place.line, list(range(len(words))), words, None)
+
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Sentence]]:
+        """CoNLL-U; a word on each line; or a sentence on each line."""
+        for sentence in read_sentences(source, column=self._column):
+            yield Given(Place(predictor.name_of(source), sentence.first), sentence)
+
+    def answers(self, inputs: Sequence[Sentence]) -> Iterator[Answer]:
+        found = self.tag([one.forms for one in inputs], probs=self._probs)
+        for sentence, tagged in zip(inputs, found, strict=True):
+            yield TaggedSentence(sentence, self._column, tagged)
+
+    def unanswered(self, given: Given[Sentence], why: Failure) -> Answer:
+        if isinstance(given.value, Sentence):
+            return Untagged(given.place.why(why), given.value, self._column)
+        return super().unanswered(given, why)
+
+    def predict(self, raw: str | Sequence[str]) -> list[tuple[str, str]]:
         """One sentence: its words, or a text with spaces between them, to words with tags."""
-        words = text.split() if isinstance(text, str) else list(text)
+        words = raw.split() if isinstance(raw, str) else list(raw)
         return list(zip(words, next(self.tag([words])).tags, strict=True))
 
     def tag(self, sentences: Iterable[Sequence[str]], *, probs: bool = False) -> Iterator[Tagged]:
@@ -75,3 +150,11 @@ class Tagger:
                     logp = self.model.head(h[row : row + 1, : len(words)])[0].float().cpu()
                     sure = [math.exp(p) for p in logp.gather(1, numbers[:, None])[:, 0].tolist()]
                 yield Tagged([self.lexicon.tags[number] for number in numbers.tolist()], sure)
+
+
+def _with_prob(line: str, prob: float) -> str:
+    cells = line.split("\t")
+    if len(cells) <= 2:
+        return f"{line}\t{prob:.4f}"
+    cells[-1] = f"Prob={prob:.4f}" if cells[-1] == "_" else f"{cells[-1]}|Prob={prob:.4f}"
+    return "\t".join(cells)

@@ -25,6 +25,7 @@ from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
 from weft.models import Generator
 from weft.nn.heads.head import Loss
+from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
@@ -35,12 +36,13 @@ from weft.tasks.shared.writing.prepared import learn, stored, vocabulary_paths
 from weft.tasks.shared.writing.reading import SourceReader, encode_pairs
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator, answers
-from weft.tasks.task import SPLITS, Answer, Progress, Split, Task
+from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.whole import Answer, Whole
 from weft.text.vocabulary import Vocabulary
 
 
-class Translate(Task):
+class Translate(Whole):
     """Parallel text to a translator.
 
     Args:
@@ -91,7 +93,7 @@ class Translate(Task):
         model = self.parts.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
         return model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
 
-    def look(self) -> None:
+    def check_ready(self) -> None:
         """See that all files are there, and that the parts of the model fit together."""
         with within("model"):
             self.parts.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
@@ -100,7 +102,7 @@ class Translate(Task):
                 self.data.open(split)
         self.data.texts()
 
-    def prepare(self, run: Path, progress: Progress) -> None:
+    def prepare(self, run: Path, progress: Progress) -> Ready:
         """Learn the vocabularies unless the run has them, then open or build the token store."""
         if not vocabulary_paths(run, self.data)[0].exists():
             learn(self.data, run, progress)
@@ -114,8 +116,9 @@ class Translate(Task):
             progress(plan.told([text.name for text in texts]), 0, 0)
         self._valid = self.data.complete("valid")
         self._valid_tokens = encode_pairs(self.reading, self.target, *self._valid)
+        return self
 
-    def open(self, run: Path) -> None:
+    def open(self, run: Path) -> Ready:
         """Read the vocabularies of the run."""
         source, target = vocabulary_paths(run, self.data)
         if not source.exists():
@@ -125,6 +128,7 @@ class Translate(Task):
         self.source = Vocabulary.load(source)
         self.target = self.source if source == target else Vocabulary.load(target)
         self.reading = SourceReader(self.source, cut=self.data.cut_source, copies=self.parts.copies)
+        return self
 
     def model(self) -> Generator:
         """A new model for these vocabularies."""

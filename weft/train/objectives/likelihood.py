@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from weft.nn.heads.head import Loss
+from weft.tasks.ready import Ready
 from weft.train.objectives.objective import Criterion, Objective
 
 
@@ -24,6 +25,6 @@ class Likelihood(Objective):
 
     plain: ClassVar[bool] = True
 
-    def build(self, task: Any, model: nn.Module) -> Criterion:
+    def build(self, ready: Ready, model: nn.Module) -> Criterion:
         """See Objective.build."""
         return OwnLoss(model)

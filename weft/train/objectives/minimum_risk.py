@@ -25,6 +25,7 @@ from weft.randomness import open_generator
 from weft.search.beam import beam
 from weft.search.hypotheses import to_lists
 from weft.search.sampling import sample
+from weft.tasks.ready import Ready
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.train.objectives.objective import Criterion, Objective, mirror
@@ -74,9 +75,9 @@ class MinimumRisk(Objective):
         if not self.sharpness > 0:
             raise ConfigError(f"sharpness: expected a number above 0, got {self.sharpness}")
 
-    def build(self, task: Any, model: nn.Module) -> Criterion:
+    def build(self, ready: Ready, model: nn.Module) -> Criterion:
         """See Objective.build."""
-        vocabulary = task.writes()
+        vocabulary = ready.writes()
         if vocabulary is None or not isinstance(model, Generator) or not isinstance(model.head, Categorical):
             raise ConfigError(
                 "training.objective: minimum_risk needs a task that writes text for a source, with a model "

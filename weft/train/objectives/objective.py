@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from torch import nn
 
 from weft.nn.heads.head import Loss
+from weft.tasks.ready import Ready
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -54,11 +55,11 @@ class Objective(ABC):
     plain: ClassVar[bool] = False
 
     @abstractmethod
-    def build(self, task: Any, model: nn.Module) -> Criterion:
+    def build(self, ready: Ready, model: nn.Module) -> Criterion:
         """The criterion for a model on its device.
 
         Args:
-            task: a weft.tasks.task.Task.
+            ready: the task, made ready.
             model: newly built.
 
         Raises:

@@ -23,6 +23,7 @@ from weft.nn.cells.gru import GRU
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.head import Loss
 from weft.nn.kernels.linear import Linear
+from weft.tasks.ready import Ready
 from weft.train.objectives.objective import Criterion, Objective, mirror
 
 
@@ -63,11 +64,11 @@ class ProfessorForcing(Objective):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name}: expected a share from 0 to 1, got {getattr(self, name)}")
 
-    def build(self, task: Any, model: nn.Module) -> Criterion:
+    def build(self, ready: Ready, model: nn.Module) -> Criterion:
         """See Objective.build."""
         if (
             not isinstance(model, Generator)
-            or task.writes() is None
+            or ready.writes() is None
             or model.prompt == "learnt"
             or model.decoder.copies
         ):

@@ -1,11 +1,12 @@
-"""A task that stands on the words in context of another run, which is read once and kept in the new one.
+"""A model that stands on the words in context of another run, which is read once and kept in the new one.
 
-    standing = Standing(path_of_the_run)
-    standing.prepare(task, run);  standing.open(task, run)
+    check_ready(source, task)                   before a run is made
+    standing = begin(source, task, run)         in Task.prepare
+    standing = reopen(task, run)                in Task.open
     standing.read(sentences), standing.model()
 
-Read next: ../../nn/embed/contextual.py, `InContext`; ../../elmo/task.py and ../../masked/task.py, which give
-such words.
+Read next: ../../../nn/embed/contextual.py, `InContext`; ../../elmo/task.py and ../../masked/task.py, which
+give such words.
 """
 
 import copy
@@ -18,7 +19,8 @@ from torch import Tensor
 
 from weft.errors import CheckpointError, ConfigError
 from weft.nn.embed.contextual import Context
-from weft.tasks.task import Contextual, Task
+from weft.tasks.ready import Contextual
+from weft.tasks.task import Task
 
 FOLDER = "contextual"
 """Of a run: the recipe and the vocabularies of the run that it stands on; the weights are in its own."""
@@ -28,48 +30,16 @@ class Standing:
     """The frozen model of another run.
 
     Args:
-        source: the other run; it is needed when training begins, and never again.
+        made: reads sentences, and a new model like the other run's.
+        weights: of the other run, where training begins; otherwise they come with the run's own.
     """
 
-    def __init__(self, source: Path) -> None:
-        self.source = source
-        self._made: Contextual
-        self._weights: dict[str, Tensor] | None = None
-
-    def look(self, task: Task) -> None:
-        """See that the other run is there, and has words in context.
-
-        Raises:
-            CheckpointError: it is no run, or not yet trained.
-            ConfigError: it is a run of another task.
-        """
-        if not (self.source / "recipe.yaml").is_file():
-            raise CheckpointError(
-                f"{self.source}: is not a run of the task elmo or masked (it has no recipe.yaml); train "
-                "one with recipes/elmo or recipes/masked"
-            )
-        other = task.trained(self.source)
-        other.task.contextual(other.model)
-
-    def prepare(self, task: Task, run: Path) -> None:
-        """Read the other run's weights; keep in this one what is needed to build its model again."""
-        other = task.trained(self.source)
-        self._weights = other.task.contextual(other.model).model.state_dict()
-        folder = run / FOLDER
-        folder.mkdir(exist_ok=True)
-        for path in (
-            *sorted(self.source.glob("tokenizer*")),
-            *map(self.source.joinpath, ("run.json", "recipe.yaml")),
-        ):
-            shutil.copyfile(path, folder / path.name)
-
-    def open(self, task: Task, run: Path) -> None:
-        """Build the other model from what the run keeps of it."""
-        other = task.untrained(run / FOLDER)
-        self._made = other.task.contextual(other.model)
+    def __init__(self, made: Contextual, weights: dict[str, Tensor] | None = None) -> None:
+        self._made = made
+        self._weights = weights
 
     def model(self) -> Context:
-        """A new model; with its weights where training begins, otherwise they come with the run's own."""
+        """A new model."""
         model = copy.deepcopy(self._made.model)
         if self._weights is not None:
             model.load_state_dict(self._weights)
@@ -78,6 +48,47 @@ class Standing:
     def read(self, sentences: Sequence[Sequence[str]]) -> Any:
         """Sentences of words as the model reads them."""
         return self._made.read(sentences)
+
+
+def check_ready(source: Path, task: Task) -> None:
+    """See that the other run is there, and gives words in context.
+
+    Args:
+        source: the other run; it is needed when training begins, and never again.
+        task: that stands on it.
+
+    Raises:
+        CheckpointError: it is no run, or not yet trained.
+        ConfigError: it is a run of another task.
+    """
+    if not (source / "recipe.yaml").is_file():
+        raise CheckpointError(
+            f"{source}: is not a run of the task elmo or masked (it has no recipe.yaml); train "
+            "one with recipes/elmo or recipes/masked"
+        )
+    other = task.trained(source)
+    other.ready.contextual(other.model)
+
+
+def begin(source: Path, task: Task, run: Path) -> Standing:
+    """Read the other run's weights; keep in this one what is needed to build its model again."""
+    other = task.trained(source)
+    weights = other.ready.contextual(other.model).model.state_dict()
+    folder = run / FOLDER
+    folder.mkdir(exist_ok=True)
+    for path in (*sorted(source.glob("tokenizer*")), source / "run.json", source / "recipe.yaml"):
+        shutil.copyfile(path, folder / path.name)
+    return Standing(_kept(task, run), weights)
+
+
+def reopen(task: Task, run: Path) -> Standing:
+    """The other model, built from what the run keeps of it."""
+    return Standing(_kept(task, run))
+
+
+def _kept(task: Task, run: Path) -> Contextual:
+    other = task.untrained(run / FOLDER)
+    return other.ready.contextual(other.model)
 
 
 def whole_words(kind: str) -> None:

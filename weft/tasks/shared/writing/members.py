@@ -1,12 +1,13 @@
 """Runs that search together: what an ensemble asks of each, before any work starts."""
 
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from torch import nn
 
 from weft.errors import ConfigError
 from weft.models import Generator
+from weft.tasks.ready import Ready
 from weft.text.vocabulary import Vocabulary
 
 
@@ -18,25 +19,25 @@ class Member(Protocol):
         """Its directory."""
 
     @property
-    def task(self) -> Any:
-        """What it has learnt."""
+    def ready(self) -> Ready:
+        """Its vocabularies."""
 
     @property
     def model(self) -> nn.Module:
         """Its model, in evaluation mode."""
 
 
-def joined(member: Member, task: Any) -> Generator:
+def joined(member: Member, ready: Ready) -> Generator:
     """The member's model, if it reads and writes the same under the same numbers as the first run.
 
     Args:
         member: another run.
-        task: of the first run; what both must share is what its `common` gives.
+        ready: of the first run; what both must share is what its `common` gives.
 
     Raises:
         ConfigError: another task, other vocabularies, or another input.
     """
-    model, own, its = member.model, task.common(), member.task.common()
+    model, own, its = member.model, ready.common(), member.ready.common()
     if not isinstance(model, Generator) or its.keys() != own.keys():
         raise ConfigError(
             f"--ensemble {member.path}: is a run of another kind of task than the first; leave it out"

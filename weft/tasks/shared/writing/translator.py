@@ -20,12 +20,12 @@ from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
-from weft.tasks.each import Failure, each, place, unanswered
+from weft.tasks.each import Failure, each, place
 from weft.tasks.shared.writing.batch import collate_pairs, pad
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.reading import Reading
 from weft.tasks.shared.writing.searching import Searching
-from weft.tasks.task import Answer
+from weft.tasks.whole import Answer, unanswered
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
 WINDOW = 2048  # lines that are sorted by length together

@@ -1,0 +1,173 @@
+"""Tagging, made ready: the lexicon of the run, and the sentences while it is trained.
+
+Read next: predictor.py; evaluation.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.conllu import Sentence
+from weft.errors import DataError
+from weft.models import Predictor
+from weft.nn.embed.contextual import InContext
+from weft.nn.embed.words import Words
+from weft.tasks import ready
+from weft.tasks.ready import Split
+from weft.tasks.shared.context.standing import Standing
+from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.shared.lexicon import Lexicon
+from weft.tasks.tag.data import TagData
+from weft.tasks.tag.evaluation import TagEvaluation, evaluate
+from weft.tasks.tag.predictor import Tagger
+from weft.tasks.validation import Sample, Validation, samples_of
+
+if TYPE_CHECKING:
+    from weft.tasks.tag.task import Tag
+
+
+class TagTraining(ready.Training):
+    """The sentences of a training.
+
+    Args:
+        data: the recipe's section.
+        lexicon: numbers of words and tags.
+        train, valid: tagged sentences; training leaves out those that are too long.
+    """
+
+    def __init__(
+        self, data: TagData, lexicon: Lexicon, train: Sequence[Sentence], valid: Sequence[Sentence]
+    ) -> None:
+        self._data = data
+        self._lexicon = lexicon
+        self._train = train
+        self._valid = valid
+
+    def plan(self, seed: int) -> Batches:
+        """Batches of sentences of similar length."""
+        lengths = np.array([[len(sentence.forms)] * 2 for sentence in self._train])
+        rows = self._data.batch_rows or None
+        return Batches(lengths, max_tokens=self._data.batch_tokens, max_rows=rows, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        chosen = [self._train[int(number)] for number in numbers]
+        return collate(self._lexicon, [one.forms for one in chosen], [one.tags or [] for one in chosen])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss, accuracy on all and on unknown words."""
+        assert isinstance(model, Predictor)
+        valid, tagger = self._valid, Tagger(model, self._lexicon, self._data.column)
+        answers = [found.tags for found in tagger.tag(one.forms for one in valid)]
+        right = total = new_right = new_total = 0
+        for sentence, tags in zip(valid, answers, strict=True):
+            for form, ours, theirs in zip(sentence.forms, tags, sentence.tags or [], strict=True):
+                right, total = right + (ours == theirs), total + 1
+                if not self._lexicon.knows(form):
+                    new_right, new_total = new_right + (ours == theirs), new_total + 1
+        scores = {
+            "loss": self._mean_loss(model, valid),
+            "accuracy": right / max(1, total),
+            "unknown": new_right / max(1, new_total),
+        }
+        samples = [
+            Sample(" ".join(valid[n].forms), " ".join(valid[n].tags or []), " ".join(answers[n]))
+            for n in samples_of(len(valid))
+        ]
+        return Validation(scores, samples)
+
+    def _mean_loss(self, model: Predictor, sentences: Sequence[Sentence]) -> float:
+        """Nats a word, over the words whose tag is known."""
+        device = next(model.parameters()).device
+        known = [one for one in sentences if -1 not in self._lexicon.encode(one.tags or [])]
+        known.sort(key=lambda one: len(one.forms))
+        total = count = 0.0
+        for at in range(0, len(known), 64):
+            part = known[at : at + 64]
+            batch = collate(self._lexicon, [one.forms for one in part], [one.tags or [] for one in part])
+            with torch.no_grad():
+                loss = model.loss(batch.to(device))
+            total, count = total + float(loss.total), count + float(loss.count)
+        return total / max(1.0, count)
+
+
+class TagReady(ready.Ready):
+    """The lexicon of a run.
+
+    Args:
+        task: the recipe.
+        lexicon: numbers of words and tags.
+        standing: gives words in context by the frozen model of another run; None for none.
+        vectors: of words, which the table of a new model begins with.
+        training: the sentences; None for use alone.
+    """
+
+    task: "Tag"
+
+    def __init__(
+        self,
+        task: "Tag",
+        lexicon: Lexicon,
+        *,
+        standing: Standing | None = None,
+        vectors: Mapping[str, np.ndarray] = {},
+        training: TagTraining | None = None,
+    ) -> None:
+        self.task = task
+        self.lexicon = lexicon
+        self.training = training
+        self._standing = standing
+        self._vectors = vectors
+
+    def model(self) -> Predictor:
+        """A new model for this lexicon; its table begins with given vectors, what is in context is copied."""
+        lexicon = self.lexicon
+        context = self._standing.model() if self._standing else None
+        model = self.task.parts.build(lexicon.num_words, lexicon.num_letters, len(lexicon.tags), context)
+        embed = model.embed.words if isinstance(model.embed, InContext) else model.embed
+        assert isinstance(embed, Words)
+        embed.learn_from(lexicon.word_counts())
+        if self._vectors and embed.table is not None:
+            with torch.no_grad():
+                for number, word in enumerate(lexicon.words, 2):
+                    if word in self._vectors:
+                        embed.table.weight[number] = torch.from_numpy(self._vectors[word])
+        return model
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Tagger:
+        """The trained model: `predict("a b c")` gives words with tags."""
+        assert isinstance(model, Predictor)
+        return Tagger(model, self.lexicon, self.task.data.column, probs=bool(options.get("scores")))
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> TagEvaluation:
+        """Accuracy on a split or another file, with the baseline where the training data is still there."""
+        source, column = self.task.data, self.task.data.column
+        sentences = list(source.sentences(split) if data is None else source.at(data))
+        train = None
+        with suppress(DataError):
+            train = list(source.sentences("train"))
+        title = source.describe(split) if data is None else f"{data.name} {column}"
+        return evaluate(self.predictor(model), sentences, title=title, column=column, train=train)
+
+
+def collate(
+    lexicon: Lexicon, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]
+) -> LabelBatch:
+    """Sentences of words, and their tags, as a batch."""
+    spelled, mask = lexicon.read(sentences)
+    target = np.zeros(mask.shape, dtype=np.int64)
+    for row, own in enumerate(tags):
+        target[row, : len(own)] = lexicon.encode(own)
+    return LabelBatch(spelled, mask, torch.from_numpy(target), sum(map(len, sentences)))
