@@ -236,7 +236,7 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
         "label\ttext\n" + "".join(f"{x}\t{x} {n}\n" for n in range(3) for x in "ab")
     )
     fine = weft("data", "check", tmp_path / "fine.tsv", "--task", "classify")
-    assert (fine.code, fine.lines[-1]) == (0, "nothing wrong found; ready to train")
+    assert (fine.code, fine.lines[-1]) == (0, "no problems found; ready to train")
 
 
 def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,7 +273,7 @@ def test_init_sees_what_the_text_is_like(tmp_path: Path, line: str, kind: str) -
 def test_files_are_checked(tmp_path: Path) -> None:
     folder = write(tmp_path)
     good = weft("data", "check", "--task", "language", folder / "train.txt", folder / "valid.txt")
-    assert good.code == 0 and "nothing wrong found" in good.out
+    assert good.code == 0 and "no problems found" in good.out
     (folder / "bad.txt").write_bytes(b"one\n\xff two\nthree \x02\nfour \xef\xbf\xbd\n")
     (folder / "none.txt").write_bytes(b" \n")
     (folder / "empty.txt").write_bytes(b"")

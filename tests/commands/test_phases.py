@@ -25,14 +25,14 @@ from weft import cli
 from weft.data import building
 
 building.PIECE, building.JOURNAL = 2**10, 2**12
-taken_up = building._taken_up
+taken_up = building._resumed
 
 def told(directory, key):
     report = taken_up(directory, key)
     print("TAKEN UP", report["pairs"], file=sys.stderr, flush=True)
     return report
 
-building._taken_up = told
+building._resumed = told
 cli.main(sys.argv[1:])
 """
 

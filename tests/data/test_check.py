@@ -25,7 +25,7 @@ def test_clean_files_have_no_findings(tmp_path: Path) -> None:
     write(tmp_path / "train.de", "eine Katze", "zwei Katzen")
     report = check(tmp_path / "train.en", tmp_path / "train.de")
     assert report.findings == []
-    assert report.summary == f"{tmp_path}/train: 2 pairs\nnothing wrong found; ready to train"
+    assert report.summary == f"{tmp_path}/train: 2 pairs\nno problems found; ready to train"
 
 
 def test_everything_wrong_is_found_in_one_run(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_sources_that_training_has_too_are_counted(tmp_path: Path) -> None:
     report = check(tmp_path / "valid.tsv", tmp_path / "train.tsv")
     assert (report.findings, report.shared_sources) == ([], 1)
     assert report.summary.startswith(f"{tmp_path}/train.tsv: 2 pairs\n{tmp_path}/valid.tsv: 2 pairs\n")
-    assert "lines whose source stands in an earlier text too: 1" in report.summary
+    assert "lines whose source also occurs in an earlier text: 1" in report.summary
 
 
 def test_findings_are_bounded_and_counted_to_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,4 +102,4 @@ def test_parts_of_one_side_are_no_pair(tmp_path: Path) -> None:
 def test_warnings_leave_with_zero(tmp_path: Path) -> None:
     rows = pairs(5)
     answer = weft("data", "check", *write(tmp_path, ("one.txt", "two.txt"), [*rows, rows[0]]))
-    assert answer.code == 0 and "warning: pairs that stand twice in one text: 1" in answer.lines
+    assert answer.code == 0 and "warning: duplicate pairs in one text: 1" in answer.lines

@@ -1,6 +1,6 @@
-"""Files inside a .zip, read where they are: photos.zip/cat.png is a path like any other.
+"""Read files inside a .zip without unpacking it; photos.zip/cat.png is a path like any other.
 
-Nothing is unpacked to the disk, so no name of a member leads anywhere. Read next: images.py.
+Nothing is written to disk, so member names cannot escape the archive. Read next: images.py.
 """
 
 import zipfile
@@ -11,13 +11,13 @@ from pathlib import Path
 from weft.errors import DataError
 
 LARGEST = 64 * 2**20
-"""Bytes of a member once it is unpacked."""
+"""Maximum size of an unpacked member, in bytes."""
 
 _BROKEN = (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def inside(path: Path) -> tuple[Path, str] | None:
-    """The archive and the member that a path names; None where no part of it is a .zip file."""
+    """The archive and the member named by a path; None if the path does not pass through a .zip file."""
     for parent in path.parents:
         if parent.suffix.lower() == ".zip" and parent.is_file():
             return parent, path.relative_to(parent).as_posix()
@@ -25,7 +25,7 @@ def inside(path: Path) -> tuple[Path, str] | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file, on the disk or in an archive.
+    """Whether the file exists, on disk or in an archive.
 
     Raises:
         DataError: the archive is damaged.
@@ -40,14 +40,14 @@ def read(archive: Path, member: str) -> bytes:
     """The bytes of a member.
 
     Raises:
-        DataError: missing, damaged, locked by a password, or larger than `LARGEST`.
+        DataError: the member is missing, damaged, encrypted or larger than `LARGEST`.
     """
     path = archive / member
     if member not in _open(archive).NameToInfo:
         raise DataError("no such file in the archive; check the name", path=path)
     try:
         with _open(archive).open(member) as file:
-            content = file.read(LARGEST + 1)  # what the head says of the size may be a lie
+            content = file.read(LARGEST + 1)  # do not trust the size in the header
     except _BROKEN:
         raise DataError(
             "damaged or encrypted; write the archive again without a password", path=path
@@ -58,7 +58,7 @@ def read(archive: Path, member: str) -> bytes:
 
 
 def files(archive: Path) -> list[Path]:
-    """Every file of an archive, as a path, in the order of their names.
+    """The paths of all files in an archive, sorted by name.
 
     Raises:
         DataError: the archive is damaged.
@@ -67,7 +67,7 @@ def files(archive: Path) -> list[Path]:
 
 
 def folders(archive: Path) -> list[Path]:
-    """Where names may be looked up in an archive: at its top, and in the one folder that holds everything.
+    """Where to look for names in an archive: at the top, and in the top-level folder if there is only one.
 
     Raises:
         DataError: the archive is damaged.
@@ -88,5 +88,5 @@ def _open(archive: Path) -> zipfile.ZipFile:
 
 @lru_cache(maxsize=4)
 def _opened(archive: Path, changed: int) -> zipfile.ZipFile:
-    """Its list of members is long, so it is read once."""
+    """Cached, because reading a long list of members takes time."""
     return zipfile.ZipFile(archive)

@@ -1,6 +1,6 @@
-"""Recordings: wav files to samples at the rate that is asked for, and lists of them with what is said.
+"""Recordings: read wav files, resample them, and read lists of recordings with transcripts.
 
-Read next: ../nn/embed/audio.py, which makes frames of the samples.
+Read next: ../nn/embed/audio.py, which turns samples into frames.
 """
 
 import math
@@ -17,31 +17,31 @@ from weft.data.lines import read_lines
 from weft.errors import DataError
 
 ZEROS = 16
-"""Zero crossings on each side of the filter that resamples; more cut sharper."""
+"""Zero crossings on each side of the resampling filter; more give a sharper cutoff."""
 
-BLOCK = 2**16  # samples that are made at once
+BLOCK = 2**16  # samples computed at a time
 
 LOWEST_RATE = 1000
-"""Samples a second; a recording of one a second would be made 16,000 times as long."""
+"""Minimum sample rate in Hz; a file at 1 Hz would become 16,000 times as long."""
 
 MOST_PHASES = 4096
-"""Filters of a resampling; rates that are as good as without a common divisor would need more."""
+"""Maximum number of resampling filters; pairs of rates with a tiny common divisor would need more."""
 
 
 class Sound(NamedTuple):
-    """What a wav file holds, all channels as their mean."""
+    """The samples of a wav file, averaged over its channels."""
 
     samples: np.ndarray  # [N] float32 between -1 and 1
-    rate: int  # samples a second
+    rate: int  # Hz
 
     @property
     def seconds(self) -> float:
-        """How long it lasts."""
+        """Duration."""
         return len(self.samples) / self.rate
 
 
 class Spoken(NamedTuple):
-    """A line of a list of recordings."""
+    """One line of a list of recordings."""
 
     file: Path
     text: str
@@ -50,10 +50,10 @@ class Spoken(NamedTuple):
 
 
 def read_wav(path: str | Path) -> Sound:
-    """A RIFF wave file of 8, 16, 24 or 32 bit PCM.
+    """Read a RIFF wave file of 8, 16, 24 or 32 bit PCM.
 
     Raises:
-        DataError: missing, damaged, cut off, empty, or not PCM.
+        DataError: the file is missing, damaged, truncated, empty or not PCM.
     """
     try:
         there = os.stat(path)
@@ -61,7 +61,7 @@ def read_wav(path: str | Path) -> Sound:
             raise DataError("no such recording; check the name", path=path)
         with wave.open(str(path), "rb") as file:
             channels, width, rate, count = file.getparams()[:4]
-            # Never more than there is: a header may promise terabytes, and they would be reserved.
+            # Limit the count: a header may promise terabytes, which would be allocated.
             data = file.readframes(min(count, there.st_size // max(1, channels * width) + 1))
     except (wave.Error, EOFError, ValueError, RuntimeError, ZeroDivisionError) as error:
         why = str(error) or "it ends too early"
@@ -89,7 +89,7 @@ def read_wav(path: str | Path) -> Sound:
 
 
 def _numbers(data: bytes, width: int) -> np.ndarray:
-    if width == 1:  # the one format of wav without a sign
+    if width == 1:  # the only unsigned wav format
         return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
     if width == 3:
         padded = np.zeros((len(data) // 3, 4), np.uint8)
@@ -100,20 +100,20 @@ def _numbers(data: bytes, width: int) -> np.ndarray:
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """The same sound at another rate, what the new rate cannot hold being filtered out.
+    """Resample a sound, with a low-pass filter at the new Nyquist frequency.
 
     y(n) = sum_k x(k) c sinc(c (t - k)) w(c (t - k) / Z) with t = n rate / wanted,
     c = 0.97 min(1, wanted / rate) and w a Hann window over Z zero crossings on each side.
 
     Args:
         samples: [N].
-        rate, wanted: samples a second.
+        rate, wanted: old and new sample rate in Hz.
 
     Returns:
         [ceil(N wanted / rate)] float32.
 
     Raises:
-        DataError: rates whose ratio is no fraction of small numbers.
+        DataError: the ratio of the rates is not a fraction of small numbers.
 
     Source: Smith, Digital Audio Resampling (the windowed sinc).
 
@@ -143,10 +143,10 @@ def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
 
 
 def read_spoken(path: str | Path) -> Iterator[Spoken]:
-    """The lines FILE TAB TRANSCRIPT of a list; files are looked for beside the list.
+    """Read a list of lines FILE TAB TRANSCRIPT; file names are relative to the list's folder.
 
     Raises:
-        DataError: naming the line: other columns, no transcript.
+        DataError: a line has other columns or an empty transcript.
     """
     source = Path(path)
     for number, line in enumerate(read_lines(path), 1):
@@ -163,9 +163,9 @@ def read_spoken(path: str | Path) -> Iterator[Spoken]:
 
 
 def read_paths(source: str | Path | BinaryIO) -> Iterator[tuple[int, Path]]:
-    """The recordings that a user names, each with its line: one wav file, or a list of them, one a line.
+    """The recordings of an input with their line numbers: one wav file, or a list with one file per line.
 
-    Of a list, columns after the first are left aside.
+    In a list, columns after the first are ignored.
 
     Raises:
         DataError: the list cannot be read.

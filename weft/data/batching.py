@@ -1,10 +1,10 @@
-"""Batches of examples of like length, by a budget of tokens, in an order that is known beforehand.
+"""Mini-batches of examples of similar length, limited by a token budget, in a reproducible order.
 
-The order depends on (seed, epoch) alone, so a position in training is two numbers, (epoch, index), and
-going on there gives the batches of the unbroken run. Examples are shuffled in blocks: runs of
-neighbouring examples are dealt into blocks at random, and only inside a block are examples sorted by
-length, cut into batches and the batches shuffled. Up to a million examples there is one block and the
-shuffle is complete; with 100 million, memory holds one block and the order of the runs, a few MB, and the
+The order depends only on (seed, epoch), so a position in training is two numbers, (epoch, index), and
+resuming there gives the same batches as an uninterrupted run. Examples are shuffled in blocks: runs of
+neighbouring examples are assigned to blocks at random; within a block, examples are sorted by length and
+split into batches, and the batches are shuffled. Up to a million examples there is one block and the
+shuffle is complete. With 100 million, memory holds one block and the order of the runs, a few MB, and the
 disk is read in runs. Read next: store.py, where the lengths come from.
 """
 
@@ -18,37 +18,37 @@ from weft.errors import ConfigError
 
 BLOCK = 2**20  # examples
 RUN = 2**10
-BAND = 5  # batches; fewer spread the source lengths of a batch, more the target lengths
+BAND = 5  # batches; fewer spread the source lengths within a batch, more the target lengths
 
 
 class Statistics(NamedTuple):
-    """What the batches of an epoch are like; lengths count eos."""
+    """Statistics of an epoch's batches; lengths include eos."""
 
     batches: int
     rows: float
-    """Mean rows a batch."""
+    """Mean rows per batch."""
     target_tokens: float
-    """Mean real target tokens a batch."""
+    """Mean target tokens per batch, without padding."""
     fill: float
-    """Real cells by padded cells, both sides together."""
+    """Share of the padded cells that hold tokens, both sides together."""
 
 
 class Batches:
-    """All examples of a training set in batches, epoch after epoch.
+    """The examples of a training set in batches, for every epoch.
 
-    A batch is closed before its real target tokens (eos counted, padding not) exceed `max_tokens`, before
-    it has more than `max_rows` rows, and before rows times the longest side, padding counted, exceeds
-    2 · max_tokens. An example that is too large by itself is a batch of one.
+    A batch has at most `max_tokens` target tokens (with eos, without padding), at most `max_rows` rows, and
+    at most 2 · max_tokens for rows times the longest side (with padding). An example that is too large by
+    itself forms a batch of one.
 
     Args:
         lengths: [N, 2] tokens of source and target, without eos; may be memory-mapped.
-        max_tokens: real target tokens of a batch.
-        max_rows: rows of a batch, None for any number.
+        max_tokens: maximum target tokens per batch.
+        max_rows: maximum rows per batch; None for no limit.
         seed: of the order.
-        shuffle: False keeps batches in the order of their length, the same in every epoch.
+        shuffle: False sorts the batches by length, in the same order in every epoch.
 
     Raises:
-        ConfigError: a budget that holds nothing.
+        ConfigError: a limit is below 1, or there are no examples.
 
     Example:
         >>> batches = Batches(np.array([[3, 4], [1, 1], [3, 3], [1, 2]]), max_tokens=9, max_rows=None, seed=1)
@@ -82,7 +82,7 @@ class Batches:
         return Epoch(self, number)
 
     def statistics(self, epoch: int = 0) -> Statistics:
-        """What the batches of an epoch are like."""
+        """Statistics of an epoch's batches."""
         rows, target, real, padded = 0, 0, 0, 0
         batches = self.epoch(epoch)
         for numbers in batches:
@@ -98,14 +98,14 @@ class Batches:
 class Epoch:
     """The batches of one epoch, each an array [B] of example numbers.
 
-    `len(epoch)`, `epoch[index]`, iteration from the start, and `epoch.since(index)`, which goes on where a
-    run stopped without making the batches before it.
+    Supports `len(epoch)`, `epoch[index]`, iteration from the start, and `epoch.since(index)`, which resumes
+    without computing the batches before.
     """
 
     def __init__(self, plan: Batches, number: int) -> None:
         self._plan = plan
         self.number = number
-        self._held: tuple[int, list[np.ndarray]] | None = None  # the block last looked at
+        self._held: tuple[int, list[np.ndarray]] | None = None  # the most recent block
 
     def __len__(self) -> int:
         return int(self._first[-1])
@@ -121,7 +121,7 @@ class Epoch:
         return self._block(block)[index - int(self._first[block])]
 
     def since(self, index: int) -> Iterator[np.ndarray]:
-        """The batches from number `index` on."""
+        """The batches from `index` on."""
         block = int(np.searchsorted(self._first, index, "right")) - 1
         skip = index - int(self._first[block])
         for number in range(block, self._blocks):
@@ -130,7 +130,7 @@ class Epoch:
 
     @cached_property
     def _runs(self) -> np.ndarray:
-        """Which run of neighbouring examples comes when."""
+        """The order of the runs of neighbouring examples."""
         runs = -(-len(self._plan.lengths) // RUN)
         if not self._plan.shuffle:
             return np.arange(runs)
@@ -142,7 +142,7 @@ class Epoch:
 
     @cached_property
     def _first(self) -> np.ndarray:
-        """The number of each block's first batch, and behind them the number of all batches."""
+        """The number of each block's first batch, followed by the number of all batches."""
         counts = [len(self._block(number)) for number in range(self._blocks)]
         return np.concatenate([[0], np.cumsum(counts)])
 
@@ -171,10 +171,10 @@ class Epoch:
 
 
 def _by_length(lengths: np.ndarray, max_tokens: int) -> np.ndarray:
-    """An order in which neighbours are of like length on both sides; examples of equal lengths stay.
+    """A stable order in which neighbours have similar lengths on both sides.
 
-    Target lengths are joined into bands that hold a few batches each; in a band, source lengths go up, in
-    the next one down, so that they do not jump between bands. Fill on the embedded corpus, en to es, with
+    Target lengths are grouped into bands of a few batches each. Source lengths increase in one band and
+    decrease in the next, so that they do not jump between bands. Fill on the embedded corpus, en to es, with
     bands | sorted by target, then source: 0.976 | 0.972 at 1,000 tokens, 0.937 | 0.911 at 4,096, 0.907 |
     0.858 at 8,000.
     """
@@ -191,7 +191,7 @@ def _by_length(lengths: np.ndarray, max_tokens: int) -> np.ndarray:
 
 
 def _cut(lengths: np.ndarray, max_tokens: int, max_rows: int | None) -> list[int]:
-    """Where a new batch begins, the first one not counted."""
+    """The start of each batch after the first."""
     total = np.concatenate([[0], lengths[:, 1].cumsum()])
     longest = lengths.max(1)
     cuts: list[int] = []
@@ -201,7 +201,7 @@ def _cut(lengths: np.ndarray, max_tokens: int, max_rows: int | None) -> list[int
         if max_rows is not None:
             end = min(end, start + max_rows)
         padded = np.maximum.accumulate(longest[start:end]) * np.arange(1, end - start + 1)
-        end = start + int(np.searchsorted(padded, 2 * max_tokens, "right"))  # padded never falls
+        end = start + int(np.searchsorted(padded, 2 * max_tokens, "right"))  # `padded` never decreases
         start = max(end, start + 1)
         if start >= size:
             return cuts

@@ -1,9 +1,10 @@
-"""How a token store is written: side by side in several processes, and on from where that stopped.
+"""Write a token store with several processes, and resume after an interruption.
 
-Pairs are read in pieces. The first one is encoded here, which fills the vocabulary's memory of words; those
-after it by forked children (child.py), and what they make is appended here in order: the store is the same
-bytes, however many processes built it. Every JOURNAL pairs the files are flushed and done.json says how far
-they go; a build that was killed is cut back to there and goes on. Read next: encoded.py, store.py.
+Pairs are read in pieces. The first piece is encoded in this process, which fills the vocabulary's cache;
+later ones are encoded by forked children (child.py), and the results are appended here in order, so the
+number of processes does not change the store. Every JOURNAL pairs the files are flushed and done.json records
+their sizes. After a crash the files are truncated to these sizes and the build resumes.
+Read next: encoded.py, store.py.
 """
 
 import json
@@ -21,25 +22,25 @@ import numpy as np
 
 from weft import files, jsonfile
 from weft.data.child import Child
-from weft.data.encoded import BATCH, Encoded, How, Line, encoded
+from weft.data.encoded import BATCH, Encoded, Line, Settings, encoded
 
 FILES: dict[str, tuple[str, int]] = {  # name: type, columns
     "source.ids": ("<i4", 1),
     "target.ids": ("<i4", 1),
     "lengths": ("<i4", 2),
-    "ends": ("<i8", 2),  # of each example in the two files of ids
-    "numbers": ("<i8", 1),  # of the line in its file
+    "ends": ("<i8", 2),  # end of each example in the two id files
+    "numbers": ("<i8", 1),  # line number in the source file
 }
 
 PIECE = 2**15
 """Lines that a process encodes at a time."""
 
 JOURNAL = 2**20
-"""Lines after which what was written is flushed and noted; a build that is killed loses so many at most."""
+"""Lines between two records in done.json; a killed build loses at most this many."""
 
 
 class Note(jsonfile.Form):
-    """A done.json: how far a build has come."""
+    """done.json: the progress of a build."""
 
     key: str
     report: dict[str, jsonfile.Count]
@@ -47,41 +48,41 @@ class Note(jsonfile.Form):
 
 
 def cores() -> int:
-    """Processes that can build at a time: where a process can be forked, as many as there are cores."""
-    if not hasattr(os, "fork") or sys.platform == "darwin":  # there a forked child may crash
+    """Number of processes for a build: one per core, or 1 where forking is unavailable or unsafe."""
+    if not hasattr(os, "fork") or sys.platform == "darwin":  # a forked child may crash on macOS
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def write(directory: Path, pairs: Iterable[Line], key: str, how: How) -> dict[str, int]:
-    """Write the arrays, or what is still missing of them.
+def write(directory: Path, pairs: Iterable[Line], key: str, settings: Settings) -> dict[str, int]:
+    """Write the arrays, resuming an earlier build with the same key.
 
     Args:
-        directory: of this build alone; what an earlier one under the same key left there is taken.
-        pairs: the same ones in the same order.
-        key: of what is built.
-        how: they are encoded.
+        directory: used by this build only; may contain an unfinished build.
+        pairs: must have the same order in every attempt.
+        key: identifies the content of the store.
+        settings: how to encode.
 
     Returns:
-        How many pairs were read, kept, left out as too long, left out with an empty side; how many
-        sources were cut.
+        Numbers of pairs read, kept, left out as too long, and left out because a side is empty; number of
+        sources that were truncated.
     """
-    report = _taken_up(directory, key)
+    report = _resumed(directory, key)
     lines = iter(pairs)
-    next(islice(lines, report["pairs"], report["pairs"]), None)  # those that were done
+    next(islice(lines, report["pairs"], report["pairs"]), None)  # skip the finished ones
     with ExitStack() as stack:
         opened: dict[str, BinaryIO] = {}
         for name in FILES:
             opened[name] = stack.enter_context(open(directory / name, "ab"))
         ends = np.array([[opened[name].tell() // 4 for name in ("source.ids", "target.ids")]], dtype=np.int64)
         noted = report["pairs"]
-        found = _encoded(directory, lines, how)
+        found = _encoded(directory, lines, settings)
         try:
             for piece in found:
                 ends = _append(opened, piece, ends)
                 report = {name: report[name] + piece.report[name] for name in report}
-                if how.progress is not None:
-                    how.progress(report["pairs"])
+                if settings.progress is not None:
+                    settings.progress(report["pairs"])
                 if report["pairs"] - noted >= JOURNAL:
                     noted = report["pairs"]
                     _note(directory, opened, key, report)
@@ -91,19 +92,19 @@ def write(directory: Path, pairs: Iterable[Line], key: str, how: How) -> dict[st
     return report
 
 
-def _encoded(directory: Path, lines: Iterator[Line], how: How) -> Generator[Encoded, None, None]:
-    """All lines, in order; the first piece in small steps, which shows progress early."""
-    yield from _here(islice(lines, PIECE), how)
+def _encoded(directory: Path, lines: Iterator[Line], settings: Settings) -> Generator[Encoded, None, None]:
+    """Encode all lines in order; the first piece in small steps, to show progress early."""
+    yield from _here(islice(lines, PIECE), settings)
     next_one = next(lines, None)
     if next_one is None:
         return
     lines = chain([next_one], lines)
-    if how.processes < 2:
-        yield from _here(lines, how)
+    if settings.processes < 2:
+        yield from _here(lines, settings)
         return
     with ExitStack() as stack:
-        places = [directory / f"piece-{number}" for number in range(how.processes)]
-        free = deque(stack.enter_context(Child(place, how)) for place in places)
+        places = [directory / f"piece-{number}" for number in range(settings.processes)]
+        free = deque(stack.enter_context(Child(place, settings)) for place in places)
         busy: deque[Child] = deque()
         while piece := list(islice(lines, PIECE)):
             if not free:
@@ -115,13 +116,13 @@ def _encoded(directory: Path, lines: Iterator[Line], how: How) -> Generator[Enco
             yield child.answer()
 
 
-def _here(lines: Iterator[Line], how: How) -> Iterator[Encoded]:
+def _here(lines: Iterator[Line], settings: Settings) -> Iterator[Encoded]:
     while batch := list(islice(lines, BATCH)):
-        yield encoded(batch, how)
+        yield encoded(batch, settings)
 
 
 def _append(opened: dict[str, BinaryIO], piece: Encoded, ends: np.ndarray) -> np.ndarray:
-    """The ends of the last example."""
+    """Append a piece to the files; returns the ends of the last example."""
     for name, data in piece.parts.items():
         opened[name].write(data)
     lengths = np.frombuffer(piece.parts["lengths"], dtype="<i4").reshape(-1, 2)
@@ -131,7 +132,7 @@ def _append(opened: dict[str, BinaryIO], piece: Encoded, ends: np.ndarray) -> np
 
 
 def _note(directory: Path, opened: dict[str, BinaryIO], key: str, report: dict[str, int]) -> None:
-    """Flush what was written, and say how far it goes."""
+    """Flush the files and record their sizes."""
     for file in opened.values():
         file.flush()
         os.fsync(file.fileno())
@@ -140,8 +141,8 @@ def _note(directory: Path, opened: dict[str, BinaryIO], key: str, report: dict[s
     files.replace(directory / "done.json", note.encode())
 
 
-def _taken_up(directory: Path, key: str) -> dict[str, int]:
-    """Cut what an earlier build left to what its note says; the counts up to there."""
+def _resumed(directory: Path, key: str) -> dict[str, int]:
+    """Truncate an unfinished build to its last record and return its counts; zeros if there is none."""
     for path in directory.glob("piece-*"):
         shutil.rmtree(path, ignore_errors=True)
     none = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0, "cut": 0}

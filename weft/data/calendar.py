@@ -1,7 +1,7 @@
-"""How often the values of a series come, which times are missing, and which come next.
+"""The frequency of a series: infer it, list its times, and continue it.
 
-Frequencies are pandas' own (B, QE-DEC, 15min), found by its inference where a series has no holes and by
-trying its offsets where it has some. Read next: periods.py, which lays a series on the grid of its frequency.
+Frequencies are pandas aliases (B, QE-DEC, 15min). They are inferred by pandas if a series has no gaps, and
+by trying its offsets otherwise. Read next: periods.py, which aligns a series with its frequency.
 """
 
 import re
@@ -14,16 +14,16 @@ import numpy as np
 from weft.errors import ConfigError
 
 HOLES = 1.0
-"""Missing periods for each row, at most, of a frequency that was inferred."""
+"""Maximum missing periods per row for an inferred frequency."""
 
-OTHER_DAY = re.compile(r"(\d+) months?$")  # the 15th of each month, for which pandas has no alias
+OTHER_DAY = re.compile(r"(\d+) months?$")  # such as the 15th of each month, for which pandas has no alias
 
 
 def infer(times: np.ndarray) -> str:
-    """The frequency on whose grid all times lie with the fewest holes; "" where there is none.
+    """The frequency that contains all times with the fewest gaps; "" if there is none.
 
     Args:
-        times: [T] datetime64[s], rising.
+        times: [T] datetime64[s], increasing.
 
     Example:
         >>> infer(np.array(["2024-01-31", "2024-02-29", "2024-04-30"], dtype="datetime64[s]"))
@@ -40,7 +40,7 @@ def infer(times: np.ndarray) -> str:
 
 
 def grid(name: str, first: np.datetime64, last: np.datetime64) -> np.ndarray:
-    """All times of a frequency from the first to the last, both included where they lie on it."""
+    """All times of a frequency from `first` to `last`, inclusive."""
     if other := OTHER_DAY.match(name):
         step = int(other[1])
         months = (last.astype("datetime64[M]") - first.astype("datetime64[M]")).astype(int)
@@ -52,7 +52,7 @@ def grid(name: str, first: np.datetime64, last: np.datetime64) -> np.ndarray:
 
 
 def after(name: str, last: np.datetime64, count: int) -> np.ndarray:
-    """The next times of a frequency, [count].
+    """The next `count` times of a frequency.
 
     Example:
         >>> [str(day)[:10] for day in after("B", np.datetime64("2024-01-05", "s"), 2)]
@@ -69,7 +69,7 @@ def after(name: str, last: np.datetime64, count: int) -> np.ndarray:
 
 
 def season_of(name: str) -> int:
-    """Periods of a season: a day of hours, a week of days, a year of weeks, months or quarters; else 1.
+    """Periods per season: hours per day, days per week, weeks, months or quarters per year; otherwise 1.
 
     Example:
         >>> [season_of(name) for name in ("15min", "h", "D", "B", "W-SUN", "MS", "QE-DEC", "YS-JAN")]
@@ -94,7 +94,7 @@ def season_of(name: str) -> int:
 
 
 def months_of(name: str) -> int:
-    """Months of a period; 0 where it is none of whole months."""
+    """Number of months in a period; 0 if it does not consist of whole months."""
     if other := OTHER_DAY.match(name):
         return int(other[1])
     offset = offset_of(name)
@@ -106,7 +106,7 @@ def months_of(name: str) -> int:
 
 
 def same_period(one: str, other: str) -> bool:
-    """Whether two frequencies have equally long periods of months or weeks, such as MS and ME.
+    """Whether two frequencies have periods of the same number of months or weeks, such as MS and ME.
 
     Example:
         >>> same_period("MS", "BME"), same_period("QE-DEC", "QS-OCT"), same_period("B", "D")
@@ -120,17 +120,17 @@ def same_period(one: str, other: str) -> bool:
 
 
 def _whole(times: np.ndarray) -> str:
-    """What pandas says of a series without a hole; "" where it finds nothing."""
+    """pandas' inference for a series without gaps; "" if it finds nothing."""
     import pandas as pd
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pandas 4 will give an offset where 3 gives its name
+        warnings.simplefilter("ignore")  # pandas 4 will return an offset instead of its name
         found: Any = pd.infer_freq(pd.DatetimeIndex(times))
     return str(getattr(found, "freqstr", found) or "")
 
 
 def _candidates(times: np.ndarray) -> Iterator[str]:
-    """Frequencies on whose grid all times lie, those of the calendar first."""
+    """Frequencies that contain all times, calendar frequencies first."""
     if len(times) < 2:
         return
     days = times.astype("datetime64[D]")
@@ -145,7 +145,7 @@ def _candidates(times: np.ndarray) -> Iterator[str]:
 
 
 def _monthly(days: np.ndarray) -> Iterator[str]:
-    """Months, quarters and years on days that all lie alike in their month."""
+    """Months, quarters and years whose days have the same position in their month."""
     months = days.astype("datetime64[M]")
     step = int(np.gcd.reduce(np.diff(months).astype(np.int64)))
     if not step or (np.diff(months).astype(np.int64) == 0).any():
@@ -166,7 +166,7 @@ def _monthly(days: np.ndarray) -> Iterator[str]:
 
 
 def fixed(seconds: int) -> str:
-    """The alias of a step of so many seconds."""
+    """The alias of a fixed step in seconds."""
     for unit, name in ((86400, "D"), (3600, "h"), (60, "min"), (1, "s")):
         if seconds % unit == 0:
             return name if seconds == unit else f"{seconds // unit}{name}"
@@ -174,7 +174,7 @@ def fixed(seconds: int) -> str:
 
 
 def _same_day(first: np.datetime64, months: np.ndarray) -> np.ndarray:
-    """The same day and clock so many months later, or the last day of a month that is shorter."""
+    """The same day and time some months later, or the last day of a shorter month."""
     begin = first.astype("datetime64[M]")
     start = (begin + months).astype("datetime64[D]")
     last = (begin + months + 1).astype("datetime64[D]") - 1
@@ -186,13 +186,13 @@ def offset_of(name: str) -> Any:
     """pandas' offset of an alias.
 
     Raises:
-        ConfigError: it is none, or a step backwards.
+        ConfigError: the alias is unknown or steps backwards.
     """
     from pandas.tseries.frequencies import to_offset
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an alias that pandas gave up, such as H or M
+            warnings.simplefilter("error")  # an alias that pandas deprecated, such as H or M
             offset = to_offset(name)
     except (ValueError, TypeError, Warning):
         offset = None
@@ -205,7 +205,7 @@ def offset_of(name: str) -> Any:
 
 
 def about_seconds(name: str) -> float:
-    """How long a period is, roughly, so that a grid can be refused before it is made."""
+    """Approximate length of a period, to reject a huge grid before building it."""
     if months := months_of(name):
         return months * 30 * 86400.0
     offset = offset_of(name)

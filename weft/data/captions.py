@@ -1,6 +1,6 @@
-"""Captions of pictures from a user's files; what is wrong is named by file and line.
+"""Read image captions; errors name file and line.
 
-A .tsv with a picture's name and a caption a line, a .jsonl with a record a picture, or COCO's .json.
+Formats: a .tsv with an image name and a caption per line, a .jsonl with a record per image, or COCO's .json.
 Read next: images.py.
 """
 
@@ -15,34 +15,34 @@ from weft.errors import DataError
 
 LONGEST_NAME = 255
 
-SAID = {"train": "train", "training": "train", "val": "valid", "valid": "valid", "dev": "valid"}
-SAID |= {"validation": "valid", "test": "test"}
+SPLITS = {"train": "train", "training": "train", "val": "valid", "valid": "valid", "dev": "valid"}
+SPLITS |= {"validation": "valid", "test": "test"}
 
 
 _Row = tuple[str, list[str], int | str, int | str]  # name, captions, line or part of the file, number
 
 
 class Captioned(NamedTuple):
-    """A picture with its captions."""
+    """An image with its captions."""
 
     path: Path
     captions: list[str]
-    number: int | str  # COCO's image_id; elsewhere the file's name without its ending
+    number: int | str  # COCO's image_id; otherwise the file name without its extension
 
 
 def read_captions(
     path: Path, images: Path | None = None, *, split: str | None = None, language: str = "en"
 ) -> list[Captioned]:
-    """Pictures with their captions.
+    """Read images with their captions.
 
     Args:
         path: .tsv, .jsonl or COCO's .json.
-        images: folder or .zip of the pictures; by default the folder the file is in, or images.zip there.
-        split: where records say theirs, those of this one alone.
-        language: where a record has captions by language, this one.
+        images: folder or .zip of the images; by default the file's folder, or images.zip in it.
+        split: keep only this split of records that name one.
+        language: which captions to take from a record with captions in several languages.
 
     Raises:
-        DataError: names file and line; a caption whose picture is missing is one of the mistakes.
+        DataError: a record is malformed, or its image is missing; names file and line.
     """
     where = folders(path, images)
     readers = {".json": _coco, ".jsonl": _records}
@@ -62,14 +62,14 @@ def read_captions(
 
 
 def folders(path: Path, images: Path | None = None) -> list[Path]:
-    """Where the pictures that a file names are looked for; see `read_captions`."""
+    """Folders to search for the images that a file names; see `read_captions`."""
     if images is None:
         return [path.parent, *archive.folders(path.parent / "images.zip")]
     return archive.folders(images) or [images]
 
 
 def located(name: str, where: Sequence[Path]) -> Path | None:
-    """The first of these folders' files of a name; None where there is none."""
+    """The file of this name in the first folder that has it; None if none has."""
     if len(name) > LONGEST_NAME:
         return None
     return next((folder / name for folder in where if archive.is_file(folder / name)), None)
@@ -92,8 +92,8 @@ def _records(path: Path, split: str | None, language: str) -> Iterator[_Row]:
         if not isinstance(record, dict) or not isinstance(record.get("image"), str):
             what = 'expected a record with "image": a name'
             raise DataError(f"{what}; correct or remove the line", path=path, line=number)
-        said = record.get("split")
-        if split is not None and said is not None and SAID.get(str(said), said) != split:
+        named = record.get("split")
+        if split is not None and named is not None and SPLITS.get(str(named), named) != split:
             continue
         captions = record.get("captions", record.get("caption"))
         if isinstance(captions, dict):

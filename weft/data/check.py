@@ -1,7 +1,7 @@
-"""Everything that is wrong with data files, at once, each with its place.
+"""Check data files and report all problems at once, with their places.
 
-Training stops at the first line that cannot be read, and takes what can be read but is not good: pairs
-that are no translations, or that stand in training and test. This looks at all of it, and reads on where
+Training stops at the first unreadable line, but accepts readable lines that are bad: pairs that are not
+translations, or that occur in both training and test data. This check finds both and continues where
 training would stop. Read next: sides.py, which files belong together.
 """
 
@@ -20,65 +20,65 @@ from weft.data.sides import Finding, Row, Text, raw_lines, texts
 from weft.data.swapped import Swapped
 
 OUT_OF_PROPORTION = 4.0
-"""Times longer or shorter than is usual in the same text."""
+"""Maximum factor between a pair's length ratio and the text's median."""
 
 LINES = COMMON | {
-    "again": "lines that stand twice in one file",
-    "leak": "lines that stand in an earlier file too",
+    "again": "duplicate lines in one file",
+    "leak": "lines that also occur in an earlier file",
 }
-"""What findings are called where a text has one side."""
+"""Descriptions of findings for texts with one side."""
 
 PAIRS = LINES | {
-    "count": "texts whose sides have unequal numbers of lines",
-    "swapped": "pairs whose sides seem to be swapped",
+    "count": "texts whose sides have different numbers of lines",
+    "swapped": "pairs whose sides seem swapped",
     "empty": "pairs with an empty side",
     "same": "pairs with source equal to target",
-    "ratio": "pairs out of proportion",
-    "duplicate": "pairs that stand twice in one text",
-    "overlap": "pairs that stand in an earlier text too",
+    "ratio": "pairs with an unusual length ratio",
+    "duplicate": "duplicate pairs in one text",
+    "overlap": "pairs that also occur in an earlier text",
 }
-"""The same of pairs."""
+"""Descriptions of findings for pairs."""
 
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-_LONG = 30  # characters of the longer side; shorter ones differ by chance
+_LONG = 30  # characters of the longer side; the ratio of shorter pairs varies by chance
 
 
 def check(*paths: str | Path, pairs: bool = True) -> Report:
-    """Look at all files together; memory grows with the number of pairs, about 300 bytes each.
+    """Check all files together; memory use is about 300 bytes per pair.
 
     Args:
-        paths: files with language endings, prefixes of such files, or .tsv files. Files that differ only
-            in the language are sides of one text, and so are two files of any names given one after the
-            other. Texts are compared with those before them, and those named train come first.
-        pairs: whether files may be sides of one text; else each is looked at by itself.
+        paths: files with language extensions, prefixes of such files, or .tsv files. Files that differ only
+            in the language are sides of one text, and so are two consecutive files with other names. Each
+            text is compared with those before it; texts with "train" in their name come first.
+        pairs: whether files may be sides of one text; otherwise each file is checked by itself.
     """
-    look = _Look()
+    checker = _Checker()
     for text in texts(paths, pairs=pairs):
         if isinstance(text, Finding):
-            look.add(text)
+            checker.add(text)
         else:
-            look.at(text)
+            checker.at(text)
     return Report(
-        look.findings,
-        dict(look.counts),
-        look.lines,
+        checker.findings,
+        dict(checker.counts),
+        checker.lines,
         PAIRS if pairs else LINES,
-        "pairs" if look.paired else "lines",
-        look.shared_sources,
-        tuple(look.notes),
+        "pairs" if checker.paired else "lines",
+        checker.shared_sources,
+        tuple(checker.notes),
     )
 
 
-class _Look:
-    """What has been seen so far."""
+class _Checker:
+    """The findings and the pairs seen so far."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.counts: Counter[str] = Counter()
         self.lines: dict[str, int] = {}
         self.shared_sources = 0
-        self._pairs: dict[bytes, tuple[int, int]] = {}  # of a pair: text and line where it stood first
-        self._sources: dict[bytes, int] = {}  # of a source: the text where it stood first
+        self._pairs: dict[bytes, tuple[int, int]] = {}  # text and line of each pair's first occurrence
+        self._sources: dict[bytes, int] = {}  # text of each source's first occurrence
         self._places: list[Text] = []
         self._sides: dict[tuple[str, str], Swapped] = {}
         self.notes: list[str] = []
@@ -90,7 +90,7 @@ class _Look:
             self.findings.append(finding)
 
     def at(self, text: Text) -> None:
-        """Everything about one text."""
+        """Check one text."""
         self._places.append(text)
         self.lines[text.name] = 0
         self.paired = self.paired or len(text.sides) > 1
@@ -122,7 +122,7 @@ class _Look:
             self.shared_sources += 1
 
     def _side(self, text: Text, side: int, number: int, raw: bytes) -> str:
-        """A line as text, and what is wrong with it by itself."""
+        """Decode a line, and add findings about the line itself."""
         file = text.files[side]
         line = raw.decode("utf-8", errors="replace")
         wrong = wrong_bytes(raw, file)
@@ -154,7 +154,7 @@ class _Look:
         elif max(len(source), len(target)) >= _LONG:
             ratios[0].append(number)
             ratios[1].append(log(len(target) / len(source)))
-        self._look(text, side).see(number, source, target)
+        self._languages(text, side).see(number, source, target)
         self._repeated(text, side, number, source, target)
 
     def _repeated(self, text: Text, side: int, number: int, *pair: str) -> None:
@@ -176,18 +176,18 @@ class _Look:
                 what = f"{what}, {usual:.2f} is usual; is it its translation?"
                 self.add(Finding(text.files[side], number, "ratio", what))
 
-    def _look(self, text: Text, side: int) -> Swapped:
-        """What is known of the languages of two sides."""
+    def _languages(self, text: Text, side: int) -> Swapped:
+        """The language statistics of two sides."""
         key = text.sides[0], text.sides[side]
         return self._sides.setdefault(key, Swapped(*key))
 
     def _swapped(self, text: Text, side: int) -> None:
-        """Pairs that are the wrong way round, or one finding where most are."""
-        look = self._look(text, side)
+        """Add a finding for each swapped pair, or a single one if most are swapped."""
+        languages = self._languages(text, side)
         new = len(self._places) == 1
-        numbers, judged = look.end()
+        numbers, judged = languages.end()
         first, second = text.sides[0], text.sides[side]
-        if new and look.names_swapped():
+        if new and languages.names_swapped():
             what = f"{first} reads like {second} and {second} like {first}; are the two sides swapped?"
             self.add(Finding(text.files[0], 0, "swapped", what))
         elif len(numbers) > judged / 2:
@@ -199,7 +199,7 @@ class _Look:
                 self.add(Finding(text.files[0], number, "swapped", what))
 
     def _drifted(self, text: Text) -> None:
-        """Say where the sides of unequal length stop matching, as far as that can be seen."""
+        """Add to the finding about unequal lengths where the sides seem to stop matching."""
         sides = [_decoded(file) for file in (text.files[0], text.files[-1])]
         place = first_skip(*sides)
         if place is None:

@@ -1,8 +1,8 @@
-"""A forked process that turns lines into arrays, piece after piece.
+"""A forked process that encodes lines as arrays, piece by piece.
 
-It keeps the vocabulary's memory of words that it was born with, and adds its own. Lines come through a pipe
-as text, one after the other; the arrays go back as files, and a byte says that they are there. When the pipe
-is closed, or who holds it was killed, it ends. Read next: encoded.py, building.py.
+It inherits the vocabulary's cache and extends it. Lines arrive as text through a pipe; the arrays are
+returned as files, and one byte signals that they are ready. The child exits when the pipe is closed or its
+parent is killed. Read next: encoded.py, building.py.
 """
 
 import json
@@ -20,7 +20,7 @@ from types import TracebackType
 import numpy as np
 
 from weft import jsonfile
-from weft.data.encoded import BATCH, Encoded, How, Line, encoded
+from weft.data.encoded import BATCH, Encoded, Line, Settings, encoded
 from weft.errors import DataError
 
 PARTS = ("source.ids", "target.ids", "lengths", "numbers")
@@ -28,23 +28,23 @@ SIZES = struct.Struct("<3Q")  # lines, bytes of sources, of targets
 
 
 class Child:
-    """One such process.
+    """A child process, seen from the parent.
 
     Args:
-        path: of the directory for its files; made and removed for each piece.
-        how: lines are encoded.
+        path: directory for its files; created and removed for each piece.
+        settings: how to encode.
     """
 
-    def __init__(self, path: Path, how: How) -> None:
+    def __init__(self, path: Path, settings: Settings) -> None:
         self._path = path
         read, self._to = os.pipe()
         self._from, write = os.pipe()
         with warnings.catch_warnings():
-            # Other threads hold no lock that the child would want: it encodes and writes files.
+            # Forking is safe: the child only encodes and writes files, so it needs no lock of other threads.
             warnings.simplefilter("ignore", DeprecationWarning)
             self._pid = os.fork()
         if not self._pid:
-            _live(read, write, path, how)
+            _serve(read, write, path, settings)
         os.close(read)
         os.close(write)
 
@@ -64,26 +64,26 @@ class Child:
         shutil.rmtree(self._path, ignore_errors=True)
 
     def ask(self, lines: Sequence[Line]) -> None:
-        """Hand it lines; it is not to have any others."""
+        """Send lines; the child must be idle."""
         numbers, sources, targets = zip(*lines, strict=True)
         texts = [_joined(side) for side in (sources, targets)]
         sizes = SIZES.pack(len(lines), *map(len, texts))
         try:
             _send(self._to, sizes + np.array(numbers, dtype="<i8").tobytes() + texts[0] + texts[1])
         except BrokenPipeError:
-            self._mourn()
+            self._raise_exit()
 
     def answer(self) -> Encoded:
-        """Wait for the arrays of these lines.
+        """Wait for the arrays of the lines sent last.
 
         Raises:
-            DataError: a line cannot be encoded, or the process was killed.
+            DataError: a line cannot be encoded, or the process died.
             OSError: the arrays could not be written.
         """
-        said = os.read(self._from, 1)
-        if not said:
-            self._mourn()
-        if said == b"e":
+        status = os.read(self._from, 1)
+        if not status:
+            self._raise_exit()
+        if status == b"e":
             number, why, file, line = jsonfile.decode(
                 (self._path / "error.json").read_bytes(), tuple[int | None, str, str | None, int | None]
             )
@@ -93,7 +93,7 @@ class Child:
         shutil.rmtree(self._path)
         return Encoded(parts, report)
 
-    def _mourn(self) -> None:
+    def _raise_exit(self) -> None:
         code = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
         self._pid = 0
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
@@ -102,35 +102,35 @@ class Child:
         )
 
 
-def _live(read: int, write: int, path: Path, how: How) -> None:
-    """The life of a child; it does not return."""
+def _serve(read: int, write: int, path: Path, settings: Settings) -> None:
+    """The child's main loop; does not return."""
     code = 1
     try:
         for number in (signal.SIGINT, signal.SIGTERM):
             if threading.current_thread() is threading.main_thread():
                 signal.signal(number, signal.SIG_DFL)
-        # What the parent has open, above all the lock of the store, must not outlive it here.
+        # Close the parent's files; the child must not keep the store's lock.
         low, high = sorted((read, write))
         for begin, end in ((3, low), (low + 1, high), (high + 1, 65536)):
             os.closerange(begin, end)
-        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads are not in the child
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads do not survive a fork
         while head := _receive(read, SIZES.size):
-            _answer(read, head, path, how)
+            _answer(read, head, path, settings)
             failed = (path / "error.json").exists()
             os.write(write, b"e" if failed else b"k")
         code = 0
     finally:
-        os._exit(code)  # nothing of the parent's is closed or flushed twice
+        os._exit(code)  # without closing or flushing the parent's files a second time
 
 
-def _answer(read: int, head: bytes, path: Path, how: How) -> None:
+def _answer(read: int, head: bytes, path: Path, settings: Settings) -> None:
     count, *sizes = SIZES.unpack(head)
     numbers = np.frombuffer(_receive(read, 8 * count), dtype="<i8").tolist()
     sides = [_receive(read, size).decode("utf-8", "surrogatepass").split("\n") for size in sizes]
     lines = list(zip(numbers, *sides, strict=True))
     path.mkdir()
     try:
-        pieces = [encoded(lines[start : start + BATCH], how) for start in range(0, count, BATCH)]
+        pieces = [encoded(lines[start : start + BATCH], settings) for start in range(0, count, BATCH)]
         for name in PARTS:
             (path / name).write_bytes(b"".join(piece.parts[name] for piece in pieces))
         total = {name: sum(piece.report[name] for piece in pieces) for name in pieces[0].report}
@@ -143,7 +143,7 @@ def _answer(read: int, head: bytes, path: Path, how: How) -> None:
 
 def _joined(texts: Sequence[str]) -> bytes:
     whole = "\n".join(texts)
-    if whole.count("\n") >= len(texts):  # a line end inside counts as white space
+    if whole.count("\n") >= len(texts):  # a line break inside a text counts as white space
         whole = "\n".join(text.replace("\n", " ") for text in texts)
     return whole.encode("utf-8", "surrogatepass")
 
@@ -155,7 +155,7 @@ def _send(to: int, data: bytes) -> None:
 
 
 def _receive(read: int, size: int) -> bytes:
-    """So many bytes; nothing at the end of the pipe."""
+    """Exactly `size` bytes; b"" at the end of the pipe."""
     parts = []
     while size:
         part = os.read(read, min(size, 2**20))

@@ -1,6 +1,6 @@
-"""What a written time means: ISO 8601 in its usual forms, with or without an offset from UTC.
+"""Parse times: the usual forms of ISO 8601, with or without a UTC offset.
 
-Read next: calendar.py, how often times come and which come next.
+Read next: calendar.py, the frequency of a series.
 """
 
 import re
@@ -19,17 +19,17 @@ _QUARTER = re.compile(r"(\d{4})-?Q([1-4])$", re.IGNORECASE)
 
 
 class Clock(NamedTuple):
-    """A written time: what the clock shows, and its offset from UTC in seconds."""
+    """A parsed time: the local time shown, and its UTC offset in seconds."""
 
     shown: np.datetime64
     offset: int | None
 
 
 def parse(text: str) -> Clock:
-    """One time in an ISO 8601 form, also with slashes or as a quarter (2024-Q1).
+    """Parse a time in ISO 8601 form, also with slashes or as a quarter (2024-Q1).
 
     Raises:
-        ValueError: it is no time.
+        ValueError: the text is not a time.
 
     Example:
         >>> parse("2024-01-01T00:00:00+00:00")
@@ -53,13 +53,13 @@ def parse(text: str) -> Clock:
 
 
 def on_one_clock(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
-    """Times [T] and how their offset from UTC is written, "" where they have none.
+    """Times [T] and their common UTC offset as text; "" without an offset.
 
-    With one offset they stay as they were written. With several (summer time) they become UTC, but days and
-    longer periods, whose clocks all show the same, stay days.
+    With a single offset the times stay as written. With several (summer time) they are converted to UTC,
+    except dates without a time of day (all at the same clock time).
 
     Raises:
-        ValueError: some have an offset and some have none.
+        ValueError: only some of the times have an offset.
     """
     shown = np.array([clock.shown for clock in clocks], dtype="datetime64[s]")
     offsets = {clock.offset for clock in clocks}
@@ -80,10 +80,10 @@ def on_one_clock(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
 def read_times(
     path: str | Path, rows: Sequence[tuple[int, Any]], order: Order = "day"
 ) -> tuple[np.ndarray, str]:
-    """Rising times [T] of cells, each with its line, and their offset from UTC as it is written.
+    """Parse cells (line number, content) to increasing times [T] and their UTC offset as text.
 
     Raises:
-        DataError: names the line of what is no time, goes back or stands twice.
+        DataError: a cell is not a time, or not later than the one before; names the line.
     """
     clocks = []
     for line, cell in rows:
@@ -105,7 +105,7 @@ def read_times(
     if len(wrong):
         (_, before), (line, cell) = rows[wrong[0]], rows[wrong[0] + 1]
         same = times[wrong[0]] == times[wrong[0] + 1]
-        what = "stands twice" if same else f"comes after {str(before)[:40]}"
+        what = "is a duplicate" if same else f"comes after {str(before)[:40]}"
         raise DataError(
             f"{str(cell)[:40]} {what}; sort the rows by time and keep each time once", path=path, line=line
         )

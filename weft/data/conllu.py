@@ -1,7 +1,7 @@
-"""Sentences whose words have tags: CoNLL-U with its ten columns, or a word and its tag on each line.
+"""Tagged sentences: CoNLL-U with its ten columns, or one word and its tag per line.
 
-A sentence keeps its lines as they stood: comments, multiword tokens (3-4), empty tokens (8.1) and every
-column that is not asked for come out again byte for byte. Read next: lines.py.
+A sentence keeps its original lines, so comments, multiword tokens (3-4), empty tokens (8.1) and all other
+columns are written back byte for byte. Read next: lines.py.
 
 CoNLL-U is defined at universaldependencies.org/format.html.
 """
@@ -24,20 +24,20 @@ _EMPTY = re.compile(r"(0|[1-9][0-9]{0,8})\.[1-9][0-9]{0,8}")
 
 
 class Sentence(NamedTuple):
-    """Lines of a file that belong together."""
+    """The lines of a sentence and its words."""
 
     lines: list[str]
-    first: int  # the number of the first line in its file
-    rows: list[int]  # which of the lines are words
-    forms: list[str]  # [T] the words
-    tags: list[str] | None  # [T]; None where there are none
+    first: int  # number of the first line in its file
+    rows: list[int]  # indices of the lines that are words
+    forms: list[str]  # [T] words
+    tags: list[str] | None  # [T], or None if untagged
 
     def tagged(self, tags: Sequence[str], column: Column) -> list[str]:
-        r"""The lines with these tags in that column; of a plain sentence, word TAB tag.
+        r"""The lines with the given tags in a column; for plain text, lines of word TAB tag.
 
         Args:
             tags: [T] one for each word.
-            column: where they go in CoNLL-U.
+            column: the CoNLL-U column to replace.
 
         Example:
             >>> sentence = next(sentences(["1\tHi\t_\t_\t_\t_\t0\troot\t_\t_"]))
@@ -56,21 +56,21 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(file: str | Path | BinaryIO, *, column: Column = "upos") -> Iterator[Sentence]:
-    """The sentences of a file, in order, read as they come.
+    """Read the sentences of a file lazily.
 
     Args:
         file: see read_lines.
-        column: which one of CoNLL-U holds the tags.
+        column: the CoNLL-U column with the tags.
 
     Raises:
-        DataError: names file and line of what fits neither form.
+        DataError: a line fits neither format; names file and line.
     """
     name = str(file) if isinstance(file, str | Path) else str(getattr(file, "name", "input"))
     return sentences(read_lines(file), column=column, name=name)
 
 
 def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "input") -> Iterator[Sentence]:
-    """The same from lines; empty lines end a sentence."""
+    """Like `read_sentences`, from lines; an empty line ends a sentence."""
     held: list[str] = []
     width = 0
     first = number = 1
@@ -93,7 +93,7 @@ def sentences(lines: Iterable[str], *, column: Column = "upos", name: str = "inp
 
 
 def faults(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
-    """What is wrong with the lines of one CoNLL-U sentence: the number of a line, and a sentence."""
+    """The errors in the lines of one CoNLL-U sentence, as (line number, message)."""
     expected, covered = 1, 0
     for number, line in enumerate(lines, first):
         if line.startswith("#"):
@@ -124,11 +124,11 @@ def faults(lines: Sequence[str], first: int) -> Iterator[tuple[int, str]]:
 
 
 def _sentence(lines: list[str], first: int, width: int, column: Column, name: str) -> tuple[Sentence, int]:
-    """The sentence, and how many columns this file has: 10, 2 or 1; 0 while unknown."""
+    """The sentence and the file's number of columns: 10, 2 or 1; 0 while unknown."""
     inside = [row for row, line in enumerate(lines) if not (line.startswith("#") and "\t" not in line)]
-    if not inside:  # comments alone
+    if not inside:  # only comments
         return Sentence(lines, first, [], [], None), width
-    seen = max(line.count("\t") + 1 for line in lines)  # of all: a comment may hold a tab
+    seen = max(line.count("\t") + 1 for line in lines)  # includes comments, which may contain tabs
     if width in (0, WIDTH) and (seen > 2 or width == WIDTH):
         for number, fault in faults(lines, first):
             raise DataError(f"{fault}", path=name, line=number)
@@ -137,7 +137,7 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
         tags = [line[COLUMNS[column]] for line in cells]
         return Sentence(lines, first, rows, [line[1] for line in cells], tags), WIDTH
     width = width or seen
-    rows = list(range(len(lines)))  # a word may be a # here
+    rows = list(range(len(lines)))  # here # may be a word
     split = [line.split("\t") for line in lines]
     for row, each in enumerate(split):
         if len(each) != width or not each[0].strip():
@@ -150,7 +150,7 @@ def _sentence(lines: list[str], first: int, width: int, column: Column, name: st
 
 
 def _is_text(line: str) -> bool:
-    """Whether a line that begins a sentence is the whole of it, words with spaces between."""
+    """Whether a line is a whole sentence, words separated by spaces."""
     return " " in line.strip() and "\t" not in line and not line.startswith("#")
 
 

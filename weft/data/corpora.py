@@ -1,7 +1,7 @@
-"""Corpora that come with Weft, each a folder of corpora/ with its notice and licence.
+"""Corpora included in Weft, each a folder of corpora/ with its notice and licence.
 
-libreoffice-help: 33,000 help sentences side by side in six languages, so that any of 30 directions can
-be trained without a download. Read next: parallel.py, whose interface a corpus has.
+libreoffice-help: 33,000 parallel help sentences in six languages, so any of 30 directions can be trained
+without a download. Read next: parallel.py, whose interface a corpus has.
 """
 
 import difflib
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "corpora"
 
 
 def names() -> list[str]:
-    """What there is."""
+    """The names of all corpora."""
     return sorted(path.name for path in FOLDER.iterdir() if path.is_dir())
 
 
@@ -31,7 +31,7 @@ def languages(name: str) -> list[str]:
 
 
 def corpus(name: str, source: str, target: str, split: str) -> ParallelText:
-    """The pairs of a split in one direction; rows without a text on one of the two sides are left out.
+    """The pairs of a split in one direction; rows with an empty side are left out.
 
     Args:
         name: such as "libreoffice-help".

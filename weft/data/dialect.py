@@ -1,6 +1,6 @@
-"""How people write tables: the mark between cells, the decimal mark, the order of day and month.
+"""Variants of tables: the delimiter, the decimal separator, and the order of day and month.
 
-Read next: series.py and labelled.py, which read tables; guess.py, what their columns are.
+Read next: series.py and labelled.py, which read tables; guess.py, which guesses their columns.
 """
 
 import csv
@@ -22,14 +22,14 @@ _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})\.?(?:[ T,]+(\S.*))
 _MONTH = re.compile(r"(\d{1,2})[./](\d{4})$")
 
 Row = tuple[int, list[Any]]
-"""The line, and its cells."""
+"""Line number and cells."""
 
 Order = Literal["day", "month"]
-"""What comes first in a date: 31.12.2024, or 12/31/2024."""
+"""The first part of a date: 31.12.2024 or 12/31/2024."""
 
 
 def mark_of(line: str) -> str:
-    """The mark that cuts a first line into most cells; a comma where it is one cell.
+    """The delimiter that splits the first line into the most cells; a comma if it has a single cell.
 
     Example:
         >>> mark_of("day;a,b;c"), mark_of('"a;b",c'), mark_of("one cell")
@@ -41,16 +41,16 @@ def mark_of(line: str) -> str:
 def _count(line: str, mark: str) -> int:
     try:
         return len(next(csv.reader([line], delimiter=mark), []))
-    except csv.Error:  # a cell is longer than the library reads, so this mark does not cut the line
+    except csv.Error:  # a cell exceeds the library's limit, so this is not the delimiter
         return 0
 
 
 def with_points(rows: Sequence[Row], mark: str) -> Sequence[Row]:
-    """The same rows with numbers as Python reads them: 1.234,5 and 1,5 become 1234.5 and 1.5.
+    """The same rows with numbers in Python's format: 1.234,5 and 1,5 become 1234.5 and 1.5.
 
     Args:
         rows: of a table.
-        mark: between its cells. Beside a comma, or beside decimal points, 1,234 is a thousand.
+        mark: its delimiter. If it is a comma, or if the table has decimal points, 1,234 means 1234.
 
     Example:
         >>> with_points([(2, ["1,5", "a"]), (3, ["1.234,25", "b"])], ";")
@@ -67,7 +67,7 @@ def with_points(rows: Sequence[Row], mark: str) -> Sequence[Row]:
     if all(map(_GROUPED.fullmatch, numbers)) and (points or mark == ","):
         return [(line, [_thousands(cell) for cell in row]) for line, row in rows]
     if points:
-        return rows  # two decimal marks in one table: the cells are named where they are read
+        return rows  # two decimal separators in one table: reading the cells will report them
     return [(line, [_decimal(cell) for cell in row]) for line, row in rows]
 
 
@@ -84,23 +84,23 @@ def _thousands(cell: Any) -> Any:
     return cell.replace(",", "") if number else cell
 
 
-def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], said: Order | None = None) -> Order:
-    """What comes first in the dates of a column; "day" where no date needs to be told.
+def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], given: Order | None = None) -> Order:
+    """Whether the day or the month comes first in the dates of a column; "day" if there are no such dates.
 
-    A number above 12 tells, or a point between the numbers (31.12.2024 is day first everywhere), or that the
-    rows rise in one of the two orders alone.
+    It follows from a number above 12, from dots between the numbers (31.12.2024 is always day first), or from
+    the rows increasing in only one of the two orders.
 
     Args:
         path: of the table, for the error.
-        rows: the line and the cell.
-        said: what the user says.
+        rows: line number and cell.
+        given: the user's choice, if any.
 
     Raises:
         DataError: both orders fit.
     """
     found = [(line, match) for line, cell in rows if (match := _DATE.match(str(cell).strip()))]
-    if said is not None or not found:
-        return said or "day"
+    if given is not None or not found:
+        return given or "day"
     first = any(int(match[1]) > 12 for _, match in found)
     second = any(int(match[3]) > 12 for _, match in found)
     if first != second:
@@ -121,7 +121,7 @@ def order_of(path: str | Path, rows: Sequence[tuple[int, Any]], said: Order | No
 
 
 def iso(text: str, order: Order) -> str:
-    """A date with day or month first as ISO 8601; any other text as it is.
+    """Convert a date with day or month first to ISO 8601; other text is returned unchanged.
 
     Example:
         >>> iso("1.2.2024 13:05", "day"), iso("1/2/24", "month"), iso("02/2024", "day"), iso("2024-02", "day")

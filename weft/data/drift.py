@@ -1,7 +1,7 @@
-"""Where the lines of two files stop matching, when one has lines that the other lacks.
+"""Find where two files stop matching, if one has lines that the other lacks.
 
-A line is matched with the other side's by length, numbers and end mark; the cheapest way through both files
-that skips as few lines as possible shows the first skip. Read next: check.py.
+Lines are compared by length, numbers and final punctuation. The cheapest alignment of the files, which skips
+as few lines as possible, shows the first skipped line. Read next: check.py.
 
 Source: Gale & Church 1993, "A Program for Aligning Sentences in Bilingual Corpora", for the lengths.
 """
@@ -13,21 +13,21 @@ import numpy as np
 
 MOST_LINES = 50_000
 WIDEST = 200
-"""Difference of the line counts up to which a place is looked for."""
+"""Maximum difference of the line counts."""
 
 SKIP = 8.0
-"""Nats that leaving a line out costs."""
+"""Cost of skipping a line, in nats."""
 
-_VARIANCE = 6.8  # of a translation's length, by character (Gale & Church)
+_VARIANCE = 6.8  # of a translation's length, per character (Gale & Church)
 _NUMBERS = re.compile(r"\d+")
 _ENDS = ".?!:;…"
 
 
 def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
-    """The line, from 1, after which two files no longer match; None where no place stands out.
+    """The first line, counted from 1, where two files no longer match; None if no place is clear.
 
     Args:
-        first, second: the lines of both, a different number of them.
+        first, second: the lines of both files, of different number.
 
     Example:
         >>> german = [f"Zeile {n}" + " und mehr" * (n % 5) for n in range(40)]
@@ -40,11 +40,11 @@ def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
         return None
     wide = difference + 8
     marks = _Marks(first, second)
-    offsets = np.arange(-wide, wide + 1)  # line j of the second file stands at j - i = offset
+    offsets = np.arange(-wide, wide + 1)  # offset = j - i for line j of the second file
     best = np.where(offsets >= 0, SKIP * offsets, np.inf)
     taken = np.zeros(
         (len(first) + 1, len(offsets)), dtype=np.int8
-    )  # 0 matched, 1 first alone, 2 second alone
+    )  # 0: matched, 1: skip in the first file, 2: skip in the second
     taken[0, offsets > 0] = 2
     for i in range(1, len(first) + 1):
         matched = best + marks.costs(i - 1, i - 1 + offsets)
@@ -59,7 +59,7 @@ def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
 
 
 def _first(taken: np.ndarray, first: int, second: int, wide: int) -> int | None:
-    """Back along the cheapest way to the line of its first skip."""
+    """Trace the cheapest alignment back to its first skip."""
     i, j, found = first, second, None
     while i > 0 or j > 0:
         step = taken[i, j - i + wide]
@@ -72,7 +72,7 @@ def _first(taken: np.ndarray, first: int, second: int, wide: int) -> int | None:
 
 
 class _Marks:
-    """What lines are compared by."""
+    """The features by which lines are compared."""
 
     def __init__(self, first: Sequence[str], second: Sequence[str]) -> None:
         self.lengths = [np.array([len(line) + 1.0 for line in side]) for side in (first, second)]
@@ -87,17 +87,19 @@ class _Marks:
         ]
         self.usual = self.lengths[1].sum() / self.lengths[0].sum() * len(first) / len(second)
         logs = [np.log(side) for side in self.lengths]
-        self.spread = max(0.1, float(np.var(logs[0]) + np.var(logs[1])))  # of a ratio of unrelated lines
+        self.spread = max(
+            0.1, float(np.var(logs[0]) + np.var(logs[1]))
+        )  # variance of the log ratio of unrelated lines
 
     def costs(self, i: int, j: np.ndarray) -> np.ndarray:
-        """Of matching line i with lines j: -log of how much likelier they are as a pair than as strangers."""
+        """Costs of matching line i with lines j: negative log-likelihood ratios of pair against unrelated."""
         real = (j >= 0) & (j < len(self.lengths[1]))
         at = np.clip(j, 0, len(self.lengths[1]) - 1)
         mine, theirs = self.lengths[0][i], self.lengths[1][at]
         ratio = np.log(theirs / mine / self.usual)
         variance = np.minimum(_VARIANCE / ((mine + theirs) / 2), self.spread)
         cost = (ratio**2) * (1 / variance - 1 / self.spread) / 2 + np.log(variance / self.spread) / 2
-        cost = np.minimum(cost, 4.0)  # one free translation is no reason to skip
+        cost = np.minimum(cost, 4.0)  # do not skip because of one free translation
         equal = self.numbers[0][i] == self.numbers[1][at]
         some = (self.numbers[0][i] != self._none) | (self.numbers[1][at] != self._none)
         cost = cost + np.where(some, np.where(equal, -3.0, 2.0), 0.0)

@@ -1,4 +1,4 @@
-"""Lines of a parallel text as arrays of numbers. Read next: building.py, which puts them together."""
+"""Encode lines of a parallel text as arrays of numbers. Read next: building.py, which joins them."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -12,21 +12,21 @@ class EncodedPairs(NamedTuple):
 
     source: Sequence[Sequence[int]]
     target: Sequence[Sequence[int]]
-    cut: int = 0  # sources that were longer and have been cut
+    cut: int = 0  # number of truncated sources
 
 
 PairEncoder = Callable[[list[str], list[str]], EncodedPairs]
-"""Many sources and as many targets to their token ids."""
+"""Encodes lists of sources and targets of equal length."""
 
 Line = tuple[int, str, str]
-"""Number, source, target."""
+"""Line number, source, target."""
 
 BATCH = 2_000
-"""Lines given to an encoder at a time."""
+"""Lines encoded at a time."""
 
 
-class How(NamedTuple):
-    """What decides the arrays beside the lines."""
+class Settings(NamedTuple):
+    """How to encode lines."""
 
     encode: PairEncoder
     max_length: int
@@ -35,7 +35,7 @@ class How(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """Arrays of some lines; ends are those of the whole, so they are made when these are appended."""
+    """Arrays of some lines, without `ends`, which are computed when the arrays are appended."""
 
     parts: dict[str, bytes]
     """source.ids, target.ids, lengths, numbers."""
@@ -43,14 +43,14 @@ class Encoded(NamedTuple):
     report: dict[str, int]
 
 
-def encoded(lines: Sequence[Line], how: How) -> Encoded:
-    """The arrays of some lines."""
+def encoded(lines: Sequence[Line], settings: Settings) -> Encoded:
+    """Encode some lines."""
     numbers, sources, targets = zip(*lines, strict=True)
-    found = how.encode(list(sources), list(targets))
+    found = settings.encode(list(sources), list(targets))
     rows = found.source, found.target
     lengths = np.array([list(map(len, side)) for side in rows], dtype=np.int64).T  # [N, 2]
     empty = (lengths == 0).any(1)
-    too_long = (lengths > how.max_length).any(1) & ~empty
+    too_long = (lengths > settings.max_length).any(1) & ~empty
     kept = np.flatnonzero(~empty & ~too_long)
     parts = {}
     for name, side in zip(("source.ids", "target.ids"), rows, strict=True):

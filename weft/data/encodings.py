@@ -1,6 +1,6 @@
-"""Which encoding a file that is not UTF-8 has, and the command that converts it.
+"""Guess the encoding of a file that is not UTF-8, and suggest a command that converts it.
 
-Read next: lines.py, whose errors say it.
+Read next: lines.py, which shows the suggestion in its errors.
 """
 
 import shlex
@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 SAMPLE = 2**20
-"""Bytes that are looked at."""
+"""Bytes examined."""
 
 _LETTERS = {
     "WINDOWS-1252": (
@@ -30,14 +30,14 @@ _LETTERS = {
     "WINDOWS-1251": ("абвгдежзийклмнопрстуфхцчшщъыьэюяАБВГДЕЖЗИЙКЛМНОПРСТУФХЦЧШЩЭЮЯёіїєґ",),
     "ISO-8859-2": ("čćđšžČĆĐŠŽ", "áčďéěíňóřšťúůýžÁČĎÉĚÍŇŘŠŤÚŮÝŽ", "ąćęłńóśźżĄĆĘŁŃÓŚŹŻ"),
 }
-"""The letters beyond a to z of languages that are written in an encoding; of equals the first is taken."""
+"""Letters beyond a to z of the languages written in each encoding; ties go to the first encoding."""
 
 _MIXED = "mixed"
 _MARKS = "„“”‚‘’«»–—…€§°©®·"
 
 
 def guess(sample: bytes) -> str | None:
-    """The likely encoding of bytes that are no UTF-8, as iconv names it; None where none fits.
+    """The likely encoding of bytes that are not UTF-8, by iconv's name; None if none fits.
 
     Example:
         >>> guess("žaba i čvorak".encode("cp1250")), guess("à côté, déjà".encode("latin-1"))
@@ -58,11 +58,11 @@ def guess(sample: bytes) -> str | None:
 
 
 def advice(file: str, line: bytes) -> str:
-    """What converts a file, as a command to paste; in general where the encoding is not clear.
+    """A command that converts a file to UTF-8, or general advice if the encoding is unclear.
 
     Args:
-        file: its path; compressed files and streams get the general advice.
-        line: one that is no UTF-8.
+        file: its path; compressed files and streams get general advice.
+        line: a line that is not UTF-8.
     """
     path = Path(file)
     found = None if 0 in line else guess(line)
@@ -84,7 +84,7 @@ def advice(file: str, line: bytes) -> str:
 
 @lru_cache(maxsize=16)
 def _guessed(file: str, size: int, changed: int) -> str | None:
-    """The encoding by the first bytes of a file; `size` and `changed` tell its versions apart."""
+    """The encoding of a file from its first bytes; `size` and `changed` make the cache key."""
     with open(file, "rb") as opened:
         sample = opened.read(SAMPLE)
     found = guess(sample)
@@ -99,7 +99,7 @@ def _guessed(file: str, size: int, changed: int) -> str | None:
 
 
 def _score(sample: bytes, name: str, languages: Sequence[str]) -> float:
-    """The share of the letters beyond ASCII that one language of the encoding explains."""
+    """The largest share of the non-ASCII letters that a single language of the encoding explains."""
     text = sample.decode(name, errors="replace")
     beyond = [mark for mark in text if ord(mark) > 127 and mark not in _MARKS]
     if not beyond:

@@ -1,4 +1,4 @@
-"""Bytes of a file or a stream, decompressed on the way, and what can go wrong in getting them.
+"""Read the bytes of a file or stream, with decompression and clear errors.
 
 Read next: lines.py.
 """
@@ -15,18 +15,18 @@ from weft.errors import DataError
 COMPRESSED = (".gz", ".xz", ".zst")
 
 _PART = 2**20
-_SMALL = 2**9  # bytes of zstandard at a time: four of them may become 128 KiB; larger pieces were no faster
+_SMALL = 2**9  # bytes of zstandard at a time; four may expand to 128 KiB, and larger pieces were no faster
 
 MOST_TIMES = 300
 FREE_BYTES = 64 * 2**20
-"""A file may grow to FREE_BYTES, or to MOST_TIMES its size; text shrinks to a tenth, tables to a fiftieth."""
+"""A file may unpack to FREE_BYTES or MOST_TIMES its size; text compresses to 1/10, tables to 1/50."""
 
 
 def file_bytes(path: str | Path) -> Iterator[bytes]:
-    """The bytes of a file, gzip, xz and zstandard told by its first bytes.
+    """The bytes of a file; gzip, xz and zstandard are recognised by their first bytes.
 
     Raises:
-        DataError: at once where it is missing, empty, a directory or unreadable; later where it is damaged.
+        DataError: at once if the file is missing, empty, a directory or unreadable; later if it is damaged.
     """
     path = Path(path)
     try:
@@ -52,7 +52,7 @@ def file_bytes(path: str | Path) -> Iterator[bytes]:
 
 
 def stream_bytes(stream: BinaryIO) -> Iterator[bytes]:
-    """The bytes of an open stream, each part as soon as it comes."""
+    """The bytes of an open stream, each part as soon as it arrives."""
     read = getattr(stream, "read1", stream.read)
     while part := read(_PART):
         yield part
@@ -75,7 +75,7 @@ def _parts(opener: Callable[..., Any], path: Path) -> Iterator[bytes]:
 
 
 def _measured(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
-    """The same parts, as long as they are not far more than any text becomes."""
+    """The same parts; raises an error if they exceed the size limits."""
     most = max(FREE_BYTES, MOST_TIMES * path.stat().st_size)
     total = 0
     for part in parts:
@@ -90,7 +90,7 @@ def _measured(parts: Iterator[bytes], path: Path) -> Iterator[bytes]:
 
 
 def _zstandard(path: Path) -> Iterator[bytes]:
-    # Frame by frame: the library's own reader takes a cut file for a short one.
+    # Frame by frame, because the library's own reader does not notice a truncated file.
     import zstandard
 
     with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""The future of a series: which times come next, and the covariates that are known of them.
+"""The future of a series: the next times, and their known covariates.
 
 Read next: series.py.
 """
@@ -17,11 +17,11 @@ from weft.errors import DataError
 
 
 def read_future(path: str | Path, which: Columns, long: bool) -> dict[str, dict[Any, np.ndarray]]:
-    """Covariates that are known ahead, [G] by the name of the series ("" in a wide table) and the time.
+    """Read covariates known ahead, [G] by the name of the series ("" in a wide table) and the time.
 
     Args:
-        path: a table with the columns `which.known`, the times, and unique_id where there are several series.
-        which: columns; targets and past ones need not be there.
+        path: a table with the columns `which.known`, the times, and unique_id if there are several series.
+        which: columns; targets and past covariates may be absent.
         long: whether the series have names.
 
     Raises:
@@ -51,12 +51,12 @@ def read_future(path: str | Path, which: Columns, long: bool) -> dict[str, dict[
 
 
 def with_future(table: Table, future: dict[str, dict[Any, np.ndarray]], place: str) -> Table:
-    """The same series with what a table of the future knows ahead (read_future), as far as it goes.
+    """The same series with known covariates from a table of the future (see read_future).
 
-    Rows of other times are left out; of two values for a period the one of the future's table holds.
+    Rows of other times are ignored. The future's table takes precedence over values already known.
 
     Raises:
-        DataError: it has no row for a period after the last of a series.
+        DataError: it has no row for the periods after the last one of a series.
     """
     series = []
     for one in table.series:
@@ -78,10 +78,10 @@ def with_future(table: Table, future: dict[str, dict[Any, np.ndarray]], place: s
 
 
 def coming(series: Series, count: int) -> np.ndarray:
-    """The next times of a series, [count].
+    """The next `count` times of a series.
 
     Raises:
-        DataError: one row of a date, which says nothing of how often rows come.
+        DataError: the series has a single row, so its frequency is unknown.
     """
     if series.times.dtype.kind != "M":
         return series.times[-1] + np.arange(1, count + 1)

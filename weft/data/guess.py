@@ -1,6 +1,6 @@
-"""What the columns of a table are, where nobody said: the texts and their classes, the times and the series.
+"""Guess the columns of a table: texts and their classes, or times and series.
 
-`weft init` and `weft data check` print such a guess; a recipe names its columns. Read next: dialect.py.
+`weft init` and `weft data check` print this guess; a recipe names its columns. Read next: dialect.py.
 """
 
 import csv
@@ -16,20 +16,20 @@ from weft.data.sides import raw_lines
 from weft.errors import DataError
 
 ROWS = 2_000
-"""Rows that are looked at."""
+"""Rows examined."""
 
 LABELS = ("label", "class", "category", "topic", "sentiment", "type", "tag", "target", "stars", "rating")
-"""Names that a column of classes often has."""
+"""Common names of a column of classes."""
 
 MOST_CLASSES = 200
 
 
 class Column(NamedTuple):
-    """What the cells of a column are like."""
+    """Statistics of a column's cells."""
 
     name: str
     words: float
-    """On average."""
+    """Mean number of words."""
 
     distinct: int
     filled: int
@@ -38,27 +38,27 @@ class Column(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """Columns of a classifier's table."""
+    """The columns of a table of labelled texts."""
 
     text: str
     label: str
 
 
 class Dated(NamedTuple):
-    """Columns of a table of series."""
+    """The columns of a table of series."""
 
     time: str | None
     id: str | None
     targets: tuple[str, ...]
     left: tuple[str, ...]
-    """Columns that are no numbers."""
+    """Unused columns, which are not numbers."""
 
 
 def columns_of(path: Path, encoding: str = "utf-8") -> list[Column]:
-    """The columns of a .csv or .tsv with a header; none where its quotes are damaged.
+    """The columns of a .csv or .tsv with a header; empty if its quoting is damaged.
 
     Raises:
-        DataError: it cannot be read as text.
+        DataError: the file cannot be read as text.
     """
     try:
         lines = read_lines(path)
@@ -78,9 +78,9 @@ def columns_of(path: Path, encoding: str = "utf-8") -> list[Column]:
 
 
 def texts_of(columns: Sequence[Column]) -> Texts | None:
-    """The column of texts (the one with most words) and that of their classes (few different cells)."""
-    written = [one for one in columns if not one.numbers and not one.times and one.words >= 2]
-    text = max(written, key=lambda one: one.words, default=None)
+    """The column of texts (with the most words) and that of their classes (with few distinct cells)."""
+    textual = [one for one in columns if not one.numbers and not one.times and one.words >= 2]
+    text = max(textual, key=lambda one: one.words, default=None)
     if text is None:
         return None
     likely = [
@@ -95,7 +95,7 @@ def texts_of(columns: Sequence[Column]) -> Texts | None:
 
 
 def holds_texts(path: Path) -> bool:
-    """Whether a table looks like a classifier's; two columns of a .tsv may be a translation."""
+    """Whether a table seems to hold labelled texts; a .tsv with two columns may be parallel text."""
     try:
         found = columns_of(path)
     except DataError:
@@ -104,7 +104,7 @@ def holds_texts(path: Path) -> bool:
 
 
 def series_of(columns: Sequence[Column]) -> Dated | None:
-    """The column of times, that of the series' names where times repeat, and the numbers."""
+    """The columns of times and of numbers, and that of the series' names if times repeat."""
     time = next((one for one in columns if one.times), None)
     targets = tuple(one.name for one in columns if one.numbers and not one.times)
     if not targets:
@@ -138,7 +138,7 @@ def _is_number(cell: str) -> bool:
 
 def _is_time(cell: str) -> bool:
     if cell.isdigit():
-        return False  # a year, or a count
+        return False  # a year or a count
     for order in ("day", "month"):
         try:
             parse(iso(cell, order))

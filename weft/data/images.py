@@ -1,6 +1,6 @@
-"""Pictures and clips from a user's files; what is wrong is named by file and line.
+"""Read images and video clips from files, with or without classes.
 
-Classes: a folder with a folder for each class. Read next: captions.py; shapes.py, generated ones.
+With classes, a folder has one subfolder per class. Read next: captions.py; shapes.py, generated images.
 """
 
 import base64
@@ -23,50 +23,50 @@ from weft.errors import DataError
 PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm")
 CLIPS = (".gif", ".npy")
 LARGEST_CLIP = 256 * 2**20
-"""Bytes of all frames of a .gif, three for a pixel."""
+"""Maximum bytes of all frames of a .gif, three per pixel."""
 
 
 class Labelled(NamedTuple):
-    """A picture or clip with its class."""
+    """An image or clip with its class."""
 
     path: Path
     label: str
 
 
 def read_picture(path: Path, size: int | None = None) -> np.ndarray:
-    """A picture as [height, width, 3] uint8; what is transparent becomes white.
+    """Read an image as [height, width, 3] uint8, on white if it is transparent.
 
     Args:
-        path: anything that Pillow reads, also within a .zip (photos.zip/cat.png).
-        size: scale to a square of this many pixels a side; None leaves it as it is.
+        path: any format that Pillow reads, also inside a .zip (photos.zip/cat.png).
+        size: scale to a square with sides of this many pixels; None keeps the size.
 
     Raises:
-        DataError: missing, or no picture.
+        DataError: the file is missing or not an image.
     """
     with _opened(path) as file:
         return _pixels(file, size)
 
 
 def measured(path: Path) -> int:
-    """Pixels of a picture, the frames of a clip counted, without reading them.
+    """Number of pixels of an image, or of all frames of a clip, without decoding it.
 
     Raises:
-        DataError: missing, or no picture.
+        DataError: the file is missing or not an image.
     """
     with _opened(path) as file:
         return file.width * file.height * int(getattr(file, "n_frames", 1))
 
 
 def read_clip(path: Path, size: int | None = None, frames: int | None = None) -> np.ndarray:
-    """A clip as [frames, height, width, 3] uint8: a .gif, or a .npy of [T, H, W] or [T, H, W, 3].
+    """Read a clip as [frames, height, width, 3] uint8: a .gif, or a .npy of [T, H, W] or [T, H, W, 3].
 
     Args:
         path: the file.
         size: scale each frame to a square.
-        frames: so many, evenly spaced, are kept; None keeps all.
+        frames: keep this many evenly spaced frames; None keeps all.
 
     Raises:
-        DataError: missing, damaged, or no clip.
+        DataError: the file is missing, damaged or not a clip.
     """
     if path.suffix.lower() == ".npy":
         clip = _clip_of(read_array(path), path)
@@ -85,13 +85,13 @@ def read_clip(path: Path, size: int | None = None, frames: int | None = None) ->
 
 
 def read_array(path: Path) -> np.ndarray:
-    """The numbers of a .npy file.
+    """Read the numbers of a .npy file.
 
     Raises:
-        DataError: missing, damaged, not numbers, or not finite.
+        DataError: the file is missing, damaged, or has values that are not finite numbers.
     """
     try:
-        # Mapped, so that a header which promises more than the file has is refused before room is made.
+        # Memory-map it, so that a header that promises too much fails before memory is allocated.
         mapped = np.load(path, mmap_mode="r")
         found = np.array(mapped) if isinstance(mapped, np.memmap) else None
     except _BROKEN_ARRAY as error:
@@ -104,15 +104,15 @@ def read_array(path: Path) -> np.ndarray:
 
 
 def is_clip(path: Path) -> bool:
-    """Whether a file's ending is that of a clip."""
+    """Whether a file has the extension of a clip."""
     return path.suffix.lower() in CLIPS
 
 
 def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> np.ndarray:
-    """Arrays of one shape as one.
+    """Stack arrays of equal shape.
 
     Raises:
-        DataError: shapes that differ, with the two files.
+        DataError: two shapes differ; names the two files.
     """
     for path, array in zip(paths, arrays, strict=True):
         if array.shape != arrays[0].shape:
@@ -122,10 +122,10 @@ def stack(paths: Sequence[Path], arrays: Sequence[np.ndarray], remedy: str) -> n
 
 
 def read_folders(path: Path) -> list[Labelled]:
-    """Pictures or clips in a folder for each class, in the order of their names.
+    """The images or clips of a folder with one subfolder per class, sorted by name.
 
     Raises:
-        DataError: no folder, or classes without pictures.
+        DataError: the folder is missing, or a class has no images.
     """
     if not path.is_dir():
         raise DataError("no such folder; give one with a subfolder for each class", path=path)
@@ -144,20 +144,20 @@ def read_folders(path: Path) -> list[Labelled]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Image.Image]:
-    """A picture file; what Pillow says of a damaged one, warnings too, becomes one sentence."""
+    """Open an image file; any error or warning of Pillow becomes a DataError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             found = archive.inside(path)
             with Image.open(path if found is None else io.BytesIO(archive.read(*found))) as file:
                 yield file
-    except DataError:  # which is a ValueError, as a decoder's may be
+    except DataError:  # a ValueError too, so it must not reach the next clause
         raise
     except _BROKEN as error:
         raise _broken(path, error) from None
 
 
-# Pillow lets the errors of its decoders through, which trip over damaged files in every way there is.
+# Pillow passes on the errors of its decoders, which fail in many ways on damaged files.
 _DECODERS = (
     OSError,
     EOFError,
@@ -183,7 +183,7 @@ def _pixels(picture: Image.Image, size: int | None) -> np.ndarray:
 
 
 def _frames(file: Image.Image, size: int | None, path: Path) -> Iterator[np.ndarray]:
-    """Every frame; one that repeats the one before takes a few bytes of the file, so their sum is bounded."""
+    """All frames; repeated frames take only a few bytes in the file, so we limit their total size."""
     total = 0
     for frame in ImageSequence.Iterator(file):
         picture = _pixels(frame, size)
@@ -224,7 +224,7 @@ def _broken(path: Path, error: BaseException, what: str = "picture") -> DataErro
 
 
 def data_uri(picture: np.ndarray) -> str:
-    """A picture as text that a browser shows: data:image/png;base64,..."""
+    """An image as a data URI for browsers: data:image/png;base64,..."""
     out = io.BytesIO()
     Image.fromarray(picture).save(out, "png")
     return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")

@@ -1,4 +1,4 @@
-"""Several token stores as one. Read next: store.py; mixture.py, which says how often each is read."""
+"""Several token stores as one. Read next: store.py; mixture.py, which sets the share of each."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from weft.data.store import TokenStore
 
 
 class Joined:
-    """Stores whose examples are numbered one after the other.
+    """Concatenated stores with consecutive example numbers.
 
     Args:
         stores: one or more.
@@ -28,5 +28,5 @@ class Joined:
 
     @property
     def lengths(self) -> list[np.ndarray]:
-        """Of each store, [N, 2]."""
+        """Lengths [N, 2] of each store."""
         return [store.lengths for store in self.stores]

@@ -1,7 +1,7 @@
-"""Texts with a label: `__label__x text` lines as fastText has them, lines that begin with their class as
-published sets have them, or two columns of a TSV or CSV file.
+"""Read labelled texts: `__label__x text` lines as in fastText, lines that begin with their class as in
+published data sets, or two columns of a TSV or CSV file.
 
-Read next: sides.py, where the raw lines come from.
+Read next: sides.py, which reads the raw lines.
 """
 
 import codecs
@@ -20,7 +20,7 @@ from weft.shapes import check_choice
 
 MARK = "__label__"
 Labels = Literal["marked", "first", "coarse"]
-"""How a line names its class: __label__x, its first word, or its first word up to the colon."""
+"""Where a line has its class: in __label__x, in its first word, or in its first word up to the colon."""
 
 FIRST = "data.labels: first, or coarse for NUM of NUM:dist (--labels)"
 RECIPE = "in the recipe (data.text, data.label)"
@@ -28,32 +28,33 @@ OPTIONS = "with --text and --label"
 
 
 class Labelled(NamedTuple):
-    """A text and what it is."""
+    """A text and its class."""
 
     number: int
-    """The line in its file, the first is 1."""
+    """Line number in its file, from 1."""
 
     label: str
     text: str
     cells: dict[str, str]
-    """The whole row of a table, by its columns."""
+    """All cells of a table row, by column."""
 
 
 class LabelledText:
-    """Labelled texts of a file, read anew whenever they are iterated.
+    """The labelled texts of a file; each iteration reads the file again.
 
     Args:
-        path: ends in .tsv or .csv (also compressed), else it has `__label__x text` lines.
-        text, label: the columns of a table with a first line that names them; a TSV file of two columns
-            may do without names: label TAB text.
-        labels: of lines: "marked" is `__label__x text`, "first" takes the first word as the class, as in
-            `0 a dull film`, and "coarse" that word up to its colon, as NUM in `NUM:dist How far is it ?`.
+        path: ends in .tsv or .csv (also compressed); any other file has `__label__x text` lines.
+        text, label: column names in the header of a table; a TSV file with two columns may omit the
+            header: label TAB text.
+        labels: format of lines: "marked" is `__label__x text`, "first" takes the first word as the class, as
+            in `0 a dull film`, and "coarse" takes that word up to its colon, NUM in `NUM:dist How far is it
+            ?`.
         encoding: of the file, such as latin-1.
-        named: where a user names the columns, for the error.
+        named: where users name the columns, for the error message.
 
     Raises:
-        DataError: the file is missing, or a column is.
-        ConfigError: no such form or encoding.
+        DataError: the file or a column is missing.
+        ConfigError: unknown format or encoding.
 
     Example:
         >>> from pathlib import Path
@@ -110,7 +111,7 @@ class LabelledText:
             yield row
 
     def rows(self) -> Iterator[Labelled | Finding]:
-        """Every text, or what is wrong with its line; those after it are read all the same."""
+        """Every text, or a finding if its line is wrong; reading continues after it."""
         for row, found in enumerate(self._split()):
             if row < self._header:
                 continue
@@ -133,7 +134,7 @@ class LabelledText:
                     yield self._wrong(number, "unlabelled", what)
 
     def _mark(self) -> str:
-        """Between the cells: of a .csv by its first line."""
+        """The delimiter; for a .csv it is guessed from the first line."""
         first = next(self._lines(), "") if self.kind == "csv" else ""
         return mark_of(first) if self.kind == "csv" and isinstance(first, str) else "\t"
 
@@ -144,7 +145,7 @@ class LabelledText:
 
     @property
     def names(self) -> list[str]:
-        """The columns of a table; none of lines."""
+        """The columns of a table; empty for lines."""
         return self._names
 
     def _split(self) -> Iterator[tuple[int, list[str]] | Finding]:
@@ -158,14 +159,14 @@ class LabelledText:
                 yield number, line.split("\t") if self.kind == "tsv" else [line]
 
     def _records(self) -> Iterator[tuple[int, list[str]] | Finding]:
-        """Rows of a CSV file, which may take several lines each, by the first of them."""
+        """Rows of a CSV file; a row of several lines is numbered by its first line."""
         wrong: list[Finding] = []
 
         def usable() -> Iterator[str]:
             for line in self._lines():
                 if isinstance(line, Finding):
                     wrong.append(line)
-                yield "\n" if isinstance(line, Finding) else f"{line}\n"  # an empty one keeps the numbers
+                yield "\n" if isinstance(line, Finding) else f"{line}\n"  # keeps the numbering
 
         reader = csv.reader(usable(), strict=True, delimiter=self.mark)
         while True:
@@ -176,7 +177,7 @@ class LabelledText:
                 mistaken = None
             except csv.Error as error:
                 mistaken = self._wrong(begun, "columns", f"{error}; quote the cell or correct the line")
-            yield from wrong  # which may be why
+            yield from wrong  # which may be the cause
             wrong.clear()
             if mistaken:
                 yield mistaken
@@ -226,7 +227,7 @@ class LabelledText:
 
 
 def _option(wrong: str) -> str:
-    """How a file is read in the encoding that a sentence about its bytes names."""
+    """Advice on reading a file in the encoding that an error message suggests."""
     found = re.search(r"probably (WINDOWS|ISO)(\S+):", wrong)
     if not found:
         return ""
@@ -236,7 +237,7 @@ def _option(wrong: str) -> str:
 
 
 def check_encoding(name: str) -> None:
-    """See that Python knows an encoding, and that it keeps line ends as they are.
+    """Check that Python knows an encoding and that it encodes line ends as ASCII.
 
     Raises:
         ConfigError: it does not.
@@ -253,7 +254,7 @@ def check_encoding(name: str) -> None:
 
 
 def kind_of(path: Path) -> str:
-    """tsv, csv or lines, by the ending of a name.
+    """The file format, tsv, csv or lines, by the file name.
 
     Example:
         >>> kind_of(Path("a.csv.gz"))

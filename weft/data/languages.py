@@ -1,6 +1,7 @@
-"""Which of two languages a text is in, by its most frequent words.
+"""Tell which of two languages a text is in by its most frequent words.
 
-Enough to notice that two files were swapped; no language identification. Read next: swapped.py.
+This is enough to notice that two files were swapped, but it is not language identification.
+Read next: swapped.py.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ _NAMES = {
 
 
 def code_of(name: str) -> str | None:
-    """The code of a language with a word list, by its code or its English name.
+    """The code of a language that has a word list, from its code or English name; None for others.
 
     Example:
         >>> code_of("English"), code_of("de_AT"), code_of("source")
@@ -43,10 +44,10 @@ def code_of(name: str) -> str | None:
 
 
 def share(counts: Mapping[str, int], code: str) -> float:
-    """How much of a text is frequent words of a language.
+    """The share of a text's words that are frequent words of a language.
 
     Args:
-        counts: of the text's words in small letters.
+        counts: of the text's lower-cased words.
         code: of the language.
 
     Example:

@@ -1,8 +1,8 @@
-r"""Lines of a text file: cut at LF and nowhere else, whatever holds them.
+r"""Read the lines of a text file or stream, split only at LF.
 
 U+2028, NEL and form feed are part of a line; CRLF counts as LF; a byte order mark is dropped; the last
-line needs no LF. What cannot be text is named as file:line. Read next: files.py, where the bytes come
-from; parallel.py, two files side by side.
+line needs no LF. Errors name file:line. Read next: files.py, which reads the bytes; parallel.py, two files
+side by side.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,21 +14,20 @@ from weft.data.files import file_bytes, stream_bytes
 from weft.errors import DataError
 
 LONGEST = 16 * 2**20
-"""Bytes of a line; more is a binary file, or one that does not end its lines with LF."""
+"""Maximum bytes of a line; longer ones suggest a binary file or other line ends."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
-    r"""Every line without its end, empty lines too: N lines in, N lines out.
+    r"""All lines without their ends, including empty lines.
 
     Args:
-        file: a path, which must exist and not be empty (looked at before the first line is asked for),
-            plain or .gz, .xz, .zst; or an open binary stream such as sys.stdin.buffer, read as it
-            comes, which may be empty.
+        file: a path, plain or .gz, .xz, .zst, which must exist and not be empty (checked at once); or an
+            open binary stream such as sys.stdin.buffer, read as data arrives, which may be empty.
 
     Raises:
-        DataError: missing, empty, a directory, unreadable, damaged; or a line that is not UTF-8 text.
+        DataError: the file is missing, empty, a directory, unreadable or damaged; or a line is not UTF-8.
 
     Example:
         >>> import io
@@ -41,17 +40,17 @@ def read_lines(file: str | Path | BinaryIO) -> Iterator[str]:
 
 
 def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, as many as a part completes: the number of the first one, and their bytes.
+    """Blocks of whole lines: the number of the first line, and their bytes.
 
     Args:
-        parts: the bytes of a file, cut anywhere.
+        parts: the bytes of a file, split anywhere.
         name: of the file, for the error.
 
     Raises:
-        DataError: a line longer than LONGEST.
+        DataError: a line is longer than LONGEST.
     """
     first = 1
-    held: list[bytes] = []  # a line that is not complete yet
+    held: list[bytes] = []  # the incomplete last line
     size = 0
     for part in _without_mark(parts):
         end = part.rfind(b"\n") + 1
@@ -72,11 +71,11 @@ def blocks(parts: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def wrong_bytes(line: bytes, file: str = "") -> str | None:
-    """Why a line is not UTF-8 text, and what to do; None where it is.
+    """Why a line is not UTF-8 text, with advice; None if it is.
 
     Args:
         line: its bytes.
-        file: that it is of, whose encoding is guessed for the command that converts it.
+        file: its file, for guessing the encoding and suggesting a command.
     """
     if b"\0" in line:
         return f"a NUL byte, so this is no UTF-8 text; {advice(file, line)}"
@@ -89,7 +88,7 @@ def wrong_bytes(line: bytes, file: str = "") -> str | None:
 
 
 def _without_mark(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The parts without a byte order mark, which a stream may deliver in pieces."""
+    """The parts without a byte order mark, which may be split across parts."""
     parts = iter(parts)
     start = b""
     for part in parts:
@@ -107,7 +106,7 @@ def _decoded(parts: Iterable[bytes], name: str) -> Iterator[str]:
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
-            # Line by line only now: looking at each is slower, and blames the right one.
+            # Find the wrong line; checking every line from the start would be slower.
             for number, line in enumerate(whole.removesuffix(b"\n").split(b"\n"), first):
                 wrong = wrong_bytes(line, name)
                 if wrong:

@@ -1,7 +1,7 @@
-"""Generated problems that need a long memory (M15): adding and copying.
+"""Generated problems that need long memory (M15): adding and copying.
 
-Each example is made of (seed, number) alone, so the same numbers are the same examples, in any batch and
-after any resume. Read next: ../tasks/memory/task.py.
+Each example depends only on (seed, number), so numbers identify examples in any batch and after any resume.
+Read next: ../tasks/memory/task.py.
 """
 
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from collections.abc import Sequence
 import numpy as np
 
 SYMBOLS = 8
-"""The copying problem's alphabet is 0 .. 7; beside it stand the two signs below."""
+"""Size of the copying problem's alphabet, 0 .. 7, to which the two signs below are added."""
 
 BLANK, GO = SYMBOLS, SYMBOLS + 1
 NUM_SIGNS = SYMBOLS + 2
 
 
 def adding(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sequences of numbers of which two are marked, and the sum of those two.
+    """Sequences of numbers in which two are marked, and the sum of these two.
 
-    u_t ~ U(0, 1); one mark in the first half, one in the second. Who knows nothing answers 1 and has a
+    u_t ~ U(0, 1); one mark in the first half, one in the second. The trivial baseline predicts 1 and has a
     mean squared error of Var(u_1 + u_2) = 1/6.
 
     Args:
@@ -27,9 +27,9 @@ def adding(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.nd
         length: T, at least 2.
 
     Returns:
-        [B, T, 2] float32, number and mark; [B] float32.
+        [B, T, 2] float32, number and mark; [B] float32, the sums.
 
-    Source: Hochreiter & Schmidhuber 1997, experiment 4, as Le, Jaitly & Hinton 2015 have it.
+        Source: Hochreiter & Schmidhuber 1997, experiment 4, in the form of Le, Jaitly & Hinton 2015.
 
     Example:
         >>> x, y = adding([1], np.arange(3), 10)
@@ -50,10 +50,10 @@ def adding(seed: Sequence[int], numbers: np.ndarray, length: int) -> tuple[np.nd
 def copying(
     seed: Sequence[int], numbers: np.ndarray, delay: int, symbols: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Symbols to be said again after a delay.
+    """Symbols to be repeated after a delay.
 
-    Read: n symbols, delay - 1 blanks, a sign to go, n blanks; to be written: delay + n blanks, then the
-    symbols. Who knows nothing has n ln 8 / (delay + 2n) nats a position and one symbol in 8 right.
+    Input: n symbols, delay - 1 blanks, a go sign, n blanks. Output: delay + n blanks, then the symbols. The
+    trivial baseline has n ln 8 / (delay + 2n) nats per position and one symbol in 8 right.
 
     Args:
         seed: of the set.
@@ -62,7 +62,7 @@ def copying(
         symbols: n, at least 1.
 
     Returns:
-        Both [B, T + 2n] int64.
+        Inputs and outputs, both [B, T + 2n] int64.
 
     Source: Arjovsky, Shah & Bengio 2016, section 5.1.
 
@@ -71,10 +71,10 @@ def copying(
         >>> bool((x[0, :2] == y[0, -2:]).all()), x[0, 2:].tolist(), y[0, :-2].tolist()
         (True, [8, 8, 8, 9, 8, 8], [8, 8, 8, 8, 8, 8])
     """
-    said = [np.random.default_rng([*seed, int(number)]).integers(0, SYMBOLS, symbols) for number in numbers]
+    drawn = [np.random.default_rng([*seed, int(number)]).integers(0, SYMBOLS, symbols) for number in numbers]
     x = np.full((len(numbers), delay + 2 * symbols), BLANK, np.int64)
     y = x.copy()
     if len(numbers):
-        x[:, :symbols] = y[:, -symbols:] = np.stack(said)
+        x[:, :symbols] = y[:, -symbols:] = np.stack(drawn)
     x[:, symbols + delay - 1] = GO
     return x, y

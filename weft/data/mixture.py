@@ -1,9 +1,9 @@
-"""Several corpora in one training: each gives a share of every epoch that a temperature sets.
+"""Train on several corpora; a temperature sets the share of each in every epoch.
 
 With sizes n_i and weights w_i the share of corpus i is (w_i n_i)^(1/T) / sum_j (w_j n_j)^(1/T): T = 1 keeps
 the weighted sizes, a large T makes all corpora equally frequent (Arivazhagan et al. 2019, unweighted). An
-epoch has as many examples as all corpora together; a corpus whose share is larger than itself is gone through
-again. Read next: batching.py.
+epoch has as many examples as all corpora together; a corpus with a share larger than its size is repeated.
+Read next: batching.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,16 +15,16 @@ from weft.errors import ConfigError
 
 
 class Mixture:
-    """Batches over several corpora whose examples are numbered one after the other.
+    """Batches over several corpora with consecutive example numbers.
 
     Args:
         lengths: for each corpus [N_i, 2] tokens of source and target, without eos; may be memory-mapped.
         temperature: T, at least 1.
         max_tokens, max_rows, seed: as in Batches.
-        weights: w_i of each corpus, which multiply the sizes; 1 unless given.
+            weights: w_i, factors of the sizes; 1 by default.
 
     Raises:
-        ConfigError: a temperature below 1, a weight that is not above 0, or no corpus.
+            ConfigError: the temperature is below 1, a weight is not above 0, or there is no corpus.
 
     Example:
         >>> small, large = np.array([[1, 1]] * 2), np.array([[1, 1]] * 6)
@@ -59,13 +59,13 @@ class Mixture:
         self._seed = seed
         self._held: tuple[int, MixedEpoch] | None = None
 
-    def told(self, names: Sequence[str]) -> str:
-        """What an epoch takes of each corpus, in words.
+    def summary(self, names: Sequence[str]) -> str:
+        """How much an epoch takes from each corpus, as text.
 
         Example:
             >>> small, large = np.array([[1, 1]] * 2), np.array([[1, 1]] * 6)
             >>> mixture = Mixture([small, large], temperature=1e9, max_tokens=8, max_rows=None, seed=1)
-            >>> mixture.told(["talks", "news"])
+            >>> mixture.summary(["talks", "news"])
             'an epoch takes 4 (50.0 %) of talks, 2.00 times all, and 4 (50.0 %) of news, 0.67 times all'
         """
         whole = sum(self.counts)
@@ -76,7 +76,7 @@ class Mixture:
         return f"an epoch takes {', '.join(parts[:-1])}{', and ' if parts[1:] else ''}{parts[-1]}"
 
     def epoch(self, number: int) -> "MixedEpoch":
-        """The batches of one epoch; the last one asked for is kept."""
+        """The batches of one epoch; the most recent one is cached."""
         if self._held is None or self._held[0] != number:
             self._held = number, self._make(number)
         return self._held[1]
@@ -91,16 +91,16 @@ class Mixture:
 
 
 class Drawn:
-    """Which examples an epoch has, by their place in it, without a list of them.
+    """The examples of an epoch by position, without storing a list of them.
 
-    A corpus of n examples that gives c of them gives all of them c // n times, and c mod n of them once more:
-    drawn one by one, or, above a million, in runs of neighbours as batching.py does, so that 100 million
-    examples take less than a megabyte.
+    A corpus of n examples with a share of c gives each example c // n times, and c mod n of them once more.
+    These are drawn one by one or, above a million, in runs of neighbours as in batching.py, so that 100
+    million examples take less than a megabyte.
 
     Args:
         lengths: of each corpus.
         counts: c of each corpus.
-        generator: draws.
+        generator: random numbers.
     """
 
     def __init__(
@@ -108,9 +108,9 @@ class Drawn:
     ) -> None:
         self._lengths = lengths
         self._sizes = [len(one) for one in lengths]
-        self._begins = np.cumsum([0, *counts])  # places in the epoch
-        self._firsts = np.cumsum([0, *self._sizes])  # numbers of examples
-        self._more: list[np.ndarray] = []  # the runs, or examples, that come once more than the others
+        self._begins = np.cumsum([0, *counts])  # positions in the epoch
+        self._firsts = np.cumsum([0, *self._sizes])  # example numbers
+        self._more: list[np.ndarray] = []  # runs or examples that appear once more
         for size, count in zip(self._sizes, counts, strict=True):
             run, rest = self._run(size), count % size
             chosen = generator.permutation(size // run)[: -(-rest // run)]
@@ -120,21 +120,21 @@ class Drawn:
         return int(self._begins[-1])
 
     def __getitem__(self, places: np.ndarray) -> np.ndarray:
-        """The lengths [B, 2] of the examples at these places [B]."""
+        """The lengths [B, 2] of the examples at these positions [B]."""
         found = np.zeros((len(places), 2), dtype=np.int64)
         for corpus, rows, examples in self._split(places):
             found[rows] = self._lengths[corpus][examples]
         return found
 
     def examples(self, places: np.ndarray) -> np.ndarray:
-        """The numbers, over all corpora, of the examples at these places."""
+        """The numbers, over all corpora, of the examples at these positions."""
         found = np.zeros(len(places), dtype=np.int64)
         for corpus, rows, examples in self._split(places):
             found[rows] = examples + self._firsts[corpus]
         return found
 
     def _split(self, places: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """For each corpus: which of the places are its, and its examples there."""
+        """For each corpus, the rows of `places` that belong to it and its examples there."""
         owners = np.searchsorted(self._begins, places, "right") - 1
         for corpus in np.unique(owners).tolist():
             rows = np.flatnonzero(owners == corpus)
@@ -144,12 +144,10 @@ class Drawn:
         size, count = self._sizes[corpus], int(self._begins[corpus + 1] - self._begins[corpus])
         run, more = self._run(size), self._more[corpus]
         found = places % size
-        last = np.flatnonzero(places >= count // size * size)  # those of the round that is not a whole one
+        last = np.flatnonzero(places >= count // size * size)  # positions in the last, incomplete round
         if len(last) and len(more):
             at = found[last]
-            inside = (
-                at < len(more) * run
-            )  # behind the runs is a tail shorter than one, which stands for itself
+            inside = at < len(more) * run  # after the runs there is a shorter tail, which needs no mapping
             at[inside] = more[at[inside] // run] * run + at[inside] % run
             found[last] = at
         return found
@@ -163,8 +161,8 @@ class MixedEpoch(Sequence[np.ndarray]):
     """The batches of one epoch, each an array [B] of example numbers over all corpora.
 
     Args:
-        batches: of places in the epoch.
-        drawn: the examples at these places.
+        batches: of positions in the epoch.
+        drawn: the examples at these positions.
     """
 
     def __init__(self, batches: Epoch, drawn: Drawn) -> None:
@@ -182,7 +180,7 @@ class MixedEpoch(Sequence[np.ndarray]):
 
 
 def _whole(shares: np.ndarray) -> list[int]:
-    """Whole numbers with the sum of the shares, none below 1: largest remainders first."""
+    """Integers of at least 1 with the same sum as the shares, by the largest-remainder method."""
     counts = np.maximum(1, np.floor(shares)).astype(np.int64)
     missing = round(float(shares.sum())) - int(counts.sum())
     for place in np.argsort(np.floor(shares) - shares, kind="stable")[: max(0, missing)]:

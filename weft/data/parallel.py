@@ -1,9 +1,9 @@
-"""Parallel text: the same lines in two languages, in two files or as two columns of one.
+"""Parallel text: the same lines in two languages, in two files or in two columns of one.
 
-`ParallelText("data/train", "en", "de")` reads data/train.en and data/train.de (also .gz, .xz, .zst), and
-`ParallelText("data/train.tsv", "en", "de")` two columns of a TSV file: those its header names, or both of
-them where it has two and no header. `ParallelText("english.txt,german.txt", "en", "de")` reads two files
-of any names. Read next: corpora.py, the corpus that comes with Weft; store.py.
+`ParallelText("data/train", "en", "de")` reads data/train.en and data/train.de (also .gz, .xz, .zst).
+`ParallelText("data/train.tsv", "en", "de")` reads two columns of a TSV file: those named by its header, or
+the only two if it has no header. `ParallelText("english.txt,german.txt", "en", "de")` reads two files with
+any names. Read next: corpora.py, the corpus included in Weft; store.py.
 """
 
 import re
@@ -23,23 +23,23 @@ class Pair(NamedTuple):
     """A line and its translation."""
 
     number: int
-    """The line in its file or files, the first is 1."""
+    """Line number in its file or files, from 1."""
 
     source: str
     target: str
 
 
 class ParallelText:
-    """Pairs of lines, read anew whenever they are iterated, never held in memory.
+    """Pairs of lines; each iteration reads the files again, and nothing is kept in memory.
 
     Args:
         path: the part of two file names before the language, a .tsv file, or two file names with a comma.
-        source, target: languages, as file endings or as column names.
-        complete: leave out pairs with an empty side instead of giving them.
-        name: what messages call the whole; the path unless given.
+        source, target: languages, as file extensions or column names.
+        complete: leave out pairs with an empty side.
+        name: the text's name in messages; the path by default.
 
     Raises:
-        DataError: a file is missing, or there in two forms; a column is missing.
+        DataError: a file or column is missing, or a file exists in two forms.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ParallelText:
         return pairs
 
     def place(self, number: int) -> str:
-        """Where a pair stands, as file:line."""
+        """The place of a pair, as file:line."""
         return f"{self.files[0]}:{number}"
 
     def _lines(self) -> Iterator[Pair]:
@@ -105,10 +105,10 @@ class ParallelText:
             yield Pair(number, cells[left], cells[right])
 
     def _read_header(self) -> None:
-        """Which columns are wanted, by the names in the first line or, without one, the only two."""
+        """Find the columns by the names in the first line, or take the only two."""
         (file,) = self.files
         line = next(read_lines(file), None)
-        if line is None:  # a byte order mark and nothing behind it
+        if line is None:  # only a byte order mark
             raise DataError("the file is empty; give one with at least one line", path=file)
         cells = [cell.strip() for cell in line.split("\t")]
         wanted = [self.source, self.target]
@@ -127,7 +127,7 @@ class ParallelText:
 
 
 def complete(sources: Sequence[str], targets: Sequence[str]) -> list[int]:
-    """The numbers of the pairs with text on both sides: training and scores leave out the others.
+    """The numbers of the pairs with text on both sides; training and scoring skip the others.
 
     Example:
         >>> complete(["a", "b", ""], ["x", " ", "z"])
@@ -144,7 +144,7 @@ def is_table(path: str | Path) -> bool:
 
 
 def both(path: str | Path) -> tuple[Path, Path] | None:
-    """The two files that a path with a comma names; None where it names one file or a prefix.
+    """The two files named by a path with a comma; None if it names one file or a prefix.
 
     Example:
         >>> both("data/train.tsv") is None
@@ -161,7 +161,7 @@ def find_side(prefix: str | Path, language: str) -> Path:
     """The file of one language: prefix.language, plain or compressed.
 
     Raises:
-        DataError: none, or more than one.
+        DataError: there is no such file, or more than one.
     """
     forms = [Path(f"{prefix}.{language}{end}") for end in ("", *COMPRESSED)]
     try:

@@ -1,4 +1,4 @@
-"""Tables in Parquet files, which need pyarrow. Read next: series.py."""
+"""Read and write tables in Parquet files, which needs pyarrow. Read next: series.py."""
 
 import io
 from pathlib import Path
@@ -7,15 +7,15 @@ from typing import Any
 from weft.errors import ConfigError, DataError
 
 FREE_CELLS = 4_000_000
-"""Of a Parquet file, however small it is; a larger file may have a cell for each byte."""
+"""Cells allowed in any Parquet file; a larger file may have one cell per byte."""
 
 
 def as_parquet(table: bytes, path: Path) -> bytes:
-    """A CSV with a header as a Parquet file: unique_id as text, ds as it looks, every other column a float64.
+    """Convert a CSV with a header to Parquet: unique_id as text, ds as inferred, all other columns float64.
 
     Args:
-        table: in UTF-8; nothing at all becomes nothing.
-        path: what errors name.
+        table: in UTF-8; an empty table gives an empty result.
+        path: named in errors.
 
     Raises:
         ConfigError: pyarrow is not installed.
@@ -29,9 +29,9 @@ def as_parquet(table: bytes, path: Path) -> bytes:
     names = table.decode().partition("\n")[0].split(",")
     types = {name: float64() for name in names if name not in ("unique_id", "ds")}
     convert = csv.ConvertOptions(column_types={**types, "unique_id": string()})
-    written = io.BytesIO()
-    parquet.write_table(csv.read_csv(io.BytesIO(table), convert_options=convert), written)
-    return written.getvalue()
+    buffer = io.BytesIO()
+    parquet.write_table(csv.read_csv(io.BytesIO(table), convert_options=convert), buffer)
+    return buffer.getvalue()
 
 
 def _without_pyarrow(path: Path) -> ConfigError:
@@ -39,10 +39,10 @@ def _without_pyarrow(path: Path) -> ConfigError:
 
 
 def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
-    """Header and rows, each with its number, of a Parquet file.
+    """Header and numbered rows of a Parquet file.
 
     Raises:
-        DataError: it cannot be read; ConfigError: pyarrow is not installed.
+        DataError: the file cannot be read; ConfigError: pyarrow is not installed.
     """
     try:
         from pyarrow import parquet
@@ -51,7 +51,7 @@ def parquet_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
     try:
         about = parquet.read_metadata(path)
         cells = about.num_rows * about.num_columns
-        if cells > max(FREE_CELLS, path.stat().st_size):  # equal rows take no room in the file
+        if cells > max(FREE_CELLS, path.stat().st_size):  # repeated rows take almost no space in the file
             raise DataError(
                 f"expected a table, got {cells:,} cells in a file too small for them; write it as CSV",
                 path=path,

@@ -1,4 +1,4 @@
-"""Series on the grid of their frequency: missing periods become holes, irregular rows are refused.
+"""Align series with their frequency: missing periods become gaps, irregular rows raise an error.
 
 Read next: series.py, which reads tables.
 """
@@ -13,29 +13,29 @@ from weft.data.calendar import OTHER_DAY, about_seconds, fixed, grid, infer, off
 from weft.errors import ConfigError, DataError
 
 FREE_HOLES = 20.0
-"""Missing periods for each row, at most, of a frequency that is given."""
+"""Maximum missing periods per row for a frequency given by the user."""
 
 
 class Grid(NamedTuple):
-    """All periods of a series, and which of them were measured."""
+    """All periods of a series, and which of them have rows."""
 
     frequency: str
     times: np.ndarray  # [P] every period from the first row to the last
-    places: np.ndarray  # [T] of the rows among them
+    places: np.ndarray  # [T] index of each row's period
 
 
-def laid(place: str, times: np.ndarray, frequency: str | None = None) -> Grid:
-    """Lay the times of a series on the grid of their frequency.
+def aligned(place: str, times: np.ndarray, frequency: str | None = None) -> Grid:
+    """Align the times of a series with its frequency.
 
     Args:
-        place: what errors name.
-        times: [T] rising.
-        frequency: one that they must have, though months may end where the frequency has them begin; inferred
-            where None.
+        place: named in errors.
+        times: [T] increasing.
+        frequency: the required frequency, up to the choice of the first or last day of a month; None infers
+            it.
 
     Raises:
-        DataError: irregular times, or times that are not on the grid.
-        ConfigError: no such frequency.
+        DataError: the times are irregular or do not fit the frequency.
+        ConfigError: unknown frequency.
     """
     name = infer(times) if frequency is None else frequency
     if not name:
@@ -53,7 +53,7 @@ def laid(place: str, times: np.ndarray, frequency: str | None = None) -> Grid:
     if missing.any():
         other = infer(times)
         if other and same_period(name, other):
-            return laid(place, times, other)
+            return aligned(place, times, other)
         first = times[missing][0]
         raise DataError(
             f"{place}: expected times at the frequency {name}, got {shown(first)}, which is not one of its "
@@ -65,16 +65,16 @@ def laid(place: str, times: np.ndarray, frequency: str | None = None) -> Grid:
 def resampled(
     times: np.ndarray, columns: np.ndarray, frequency: str, how: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows gathered into periods: their times [P] and columns [P, F]; NaN where a period has no value.
+    """Aggregate rows into periods: their times [P] and columns [P, F]; NaN for periods without values.
 
     Args:
-        times: [T] rising.
+        times: [T] increasing.
         columns: [T, F].
         frequency: a pandas alias.
-        how: for each column mean, sum, first, last, min or max.
+        how: mean, sum, first, last, min or max for each column.
 
     Raises:
-        ConfigError: a frequency that is none of pandas'.
+        ConfigError: the frequency is not a pandas alias.
     """
     import pandas as pd
 
@@ -82,7 +82,7 @@ def resampled(
         raise ConfigError(f"resample: expected a frequency with periods, such as MS or ME, got {frequency!r}")
     groups = pd.DataFrame(columns, index=pd.DatetimeIndex(times)).resample(offset_of(frequency))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of periods without a value
+        warnings.simplefilter("ignore")  # about periods without values
         found = [
             groups[n].sum(min_count=1) if one == "sum" else getattr(groups[n], one)()
             for n, one in enumerate(how)
@@ -92,12 +92,12 @@ def resampled(
 
 
 def shown(time: np.datetime64) -> str:
-    """A time as a table has it: a day without a clock where it is midnight."""
+    """A time as text; at midnight only the date."""
     return str(time).replace("T", " ").removesuffix(" 00:00:00")
 
 
 def irregular(place: str, times: np.ndarray) -> DataError:
-    """What is said of times that no frequency fits."""
+    """The error for times that fit no frequency."""
     seconds = np.diff(times).astype(np.int64)
     steps, counts = np.unique(seconds, return_counts=True)
     usual = int(steps[counts.argmax()])
@@ -112,7 +112,7 @@ def irregular(place: str, times: np.ndarray) -> DataError:
 
 
 def _coarse(seconds: int) -> str:
-    """A plain period that is at least as long as a step."""
+    """A simple period at least as long as a step."""
     for least, name in ((60, "min"), (3600, "h"), (86400, "D"), (7 * 86400, "W")):
         if seconds <= least:
             return name

@@ -1,6 +1,6 @@
-"""Plain text: the lines of a file, of a part of one, or of one language of a parallel table.
+"""Plain text: the lines of a file, of part of a file, or of one language of a parallel table.
 
-Read next: lines.py; corpora.py, whose tables hold plain text too.
+Read next: lines.py; corpora.py, whose tables can also serve as plain text.
 """
 
 import re
@@ -20,15 +20,15 @@ _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class PlainText:
-    """Lines without their ends, read anew whenever they are iterated.
+    """Lines without their ends; each iteration reads the file again.
 
     Args:
         path: a text file, also .gz, .xz, .zst.
-        begin, end: the part of its characters that is taken, as shares of all; a line may be cut.
-        column: of a table with a header; None for a file of text.
+        begin, end: the part to read, as fractions of its characters; may cut a line.
+        column: column of a table with a header; None for a text file.
 
     Raises:
-        DataError: the file is missing or empty, at once; damaged, when it is read.
+        DataError: at once if the file is missing or empty; while reading if it is damaged.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class PlainText:
 
     @property
     def name(self) -> str:
-        """For messages and signatures."""
+        """A name for messages and signatures."""
         part = "" if (self.begin, self.end) == (0, 1) else f"[{self.begin:g}:{self.end:g}]"
         return f"{self.path.name}{part}"
 
@@ -60,10 +60,10 @@ class PlainText:
 
 
 def side(name: str, language: str, split: str) -> PlainText:
-    """One language of a corpus that comes with Weft, empty cells left out.
+    """One language of a corpus included in Weft, without empty cells.
 
     Raises:
-        ConfigError: no such corpus, language or split.
+        ConfigError: unknown corpus, language or split.
 
     Example:
         >>> next(iter(side("libreoffice-help", "es", "test")))
@@ -78,7 +78,7 @@ def side(name: str, language: str, split: str) -> PlainText:
 
 
 def check(paths: Sequence[Path]) -> Report:
-    """Everything in text files that would stop or spoil a language model, each with its place."""
+    """Check text files for anything that would stop or spoil the training of a language model."""
     findings: list[Finding] = []
     counts: Counter[str] = Counter()
     lines: dict[str, int] = {}
@@ -113,5 +113,5 @@ def check(paths: Sequence[Path]) -> Report:
 
 
 def no_words(path: str | Path) -> DataError:
-    """The error for a text of white space alone."""
+    """The error for a text that is only white space."""
     return DataError("expected text, got only white space", path=path)

@@ -1,7 +1,7 @@
-"""Files that ask about words: pairs with a similarity, and analogies.
+"""Read word similarity pairs and analogies.
 
 tiger TAB cat TAB 7.35            also with spaces; WordSim-353, MEN, SimLex-999
-: capital-common-countries        a heading, and four words a line: a is to b as c is to d
+: capital-common-countries     a heading, then four words per line: a is to b as c is to d
 Athens Greece Baghdad Iraq
 """
 
@@ -13,7 +13,7 @@ from weft.errors import DataError
 
 
 class Pair(NamedTuple):
-    """Two words, and how alike people find them."""
+    """Two words and their similarity as judged by people."""
 
     first: str
     second: str
@@ -28,17 +28,17 @@ class Analogy(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What a file asks; one of the lists is empty."""
+    """The contents of a file; one of the lists is empty."""
 
     pairs: list[Pair]
     analogies: list[Analogy]
 
 
 def read_questions(path: Path) -> Questions:
-    """Read pairs or analogies; empty lines and lines that begin with # are left out.
+    """Read pairs or analogies; empty lines and lines that begin with # are skipped.
 
     Raises:
-        DataError: a line that is neither, with file and line; or an empty file.
+        DataError: a line is neither (names file and line), or the file is empty.
     """
     found = Questions([], [])
     section = path.name

@@ -1,6 +1,6 @@
-"""What `weft data check` found in the files of a task: how much, how bad, and where.
+"""The report of `weft data check`: findings in the files of a task, with counts and places.
 
-Every task names its kinds of findings in its own words. Read next: check.py, the findings of parallel text.
+Each task describes its kinds of findings in its own terms. Read next: check.py, which checks parallel text.
 """
 
 from collections import Counter
@@ -10,76 +10,76 @@ from typing import NamedTuple
 from weft.data.sides import Finding
 
 MOST = 1_000
-"""Findings of one kind that are kept; all are counted."""
+"""Findings kept of each kind; all are counted."""
 
 COMMON = {
-    "file": "files that cannot be read to the end",
+    "file": "files that cannot be read completely",
     "columns": "lines with the wrong number of columns",
     "bytes": "lines that are not UTF-8 text",
     "damaged": "lines with U+FFFD, left by a failed conversion",
     "control": "lines with a control character or a line separator inside",
 }
-"""Kinds that every task may find."""
+"""Kinds of findings common to all tasks."""
 
 ERRORS = ("file", "count", "columns", "bytes", "unlabelled", "single", "recording", "unspoken")
-"""Kinds that a training refuses; the others are warnings: it takes them, and is the worse for them."""
+"""Kinds that stop training; the others are warnings, which reduce quality."""
 
 
 class Report(NamedTuple):
-    """What was found."""
+    """The findings in some files."""
 
     findings: list[Finding]
     counts: dict[str, int]
-    """Findings by kind, those not kept too."""
+    """Number of findings of each kind, including those not kept."""
 
     lines: dict[str, int]
-    """Items of each text."""
+    """Number of items in each text."""
 
     words: Mapping[str, str] = COMMON
-    """What each kind of finding is called in this task."""
+    """Description of each kind of finding in this task."""
 
     item: str = "lines"
-    """What is counted."""
+    """Name of the counted items."""
 
     shared_sources: int = 0
-    """Lines whose source stands in an earlier text, whatever its translation: a score on them flatters."""
+    """Lines whose source also occurs in an earlier text; scores on them are too high."""
 
     notes: tuple[str, ...] = ()
-    """How the files were read, where that was a guess."""
+    """How the files were interpreted, where that was a guess."""
 
     @property
     def num_errors(self) -> int:
-        """Findings that a training refuses."""
+        """Number of findings that stop training."""
         return sum(self.counts.get(kind, 0) for kind in ERRORS)
 
     @property
     def summary(self) -> str:
-        """How much there is and how much of it is wrong, a line each; then what it means."""
-        told = [*self.notes, *(f"{name}: {count:,} {self.item}" for name, count in self.lines.items())]
+        """Counts of items and findings, one per line, and the verdict."""
+        lines = [*self.notes, *(f"{name}: {count:,} {self.item}" for name, count in self.lines.items())]
         for kind, what in sorted(self.words.items(), key=lambda one: one[0] not in ERRORS):
             if self.counts.get(kind):
                 level = "error" if kind in ERRORS else "warning"
-                told.append(f"{level}: {what}: {self.counts[kind]:,}")
+                lines.append(f"{level}: {what}: {self.counts[kind]:,}")
         if self.shared_sources:
-            told.append(f"lines whose source stands in an earlier text too: {self.shared_sources:,}")
-        return "\n".join([*told, self.verdict])
+            lines.append(f"lines whose source also occurs in an earlier text: {self.shared_sources:,}")
+        return "\n".join([*lines, self.verdict])
 
     @property
     def verdict(self) -> str:
-        """What it means for a training, in a sentence."""
+        """Whether the files are ready for training."""
         if not self.counts:
-            return "nothing wrong found; ready to train"
+            return "no problems found; ready to train"
         if self.num_errors:
-            return f"not ready: fix the errors first ({self.num_errors:,}), a training refuses these files"
-        return "ready to train, with warnings: a training takes these files, but the findings cost quality"
+            return f"not ready: fix the errors first ({self.num_errors:,}); training would fail on them"
+        return "ready to train, with warnings: the findings may reduce quality"
 
     def ordered(self) -> list[Finding]:
-        """Errors first, each group in the order of the files; of a file in another encoding one finding."""
+        """Errors first, in the order of the files; one finding per file in another encoding."""
         ordered = sorted(self.findings, key=lambda one: one.kind not in ERRORS)
         lines = Counter(one.file for one in ordered if one.kind == "bytes")
         first: set[str] = set()
         kept = []
-        for one in ordered:  # of a file in another encoding one finding says what to do
+        for one in ordered:  # the first finding of a file in another encoding says what to do
             if one.kind == "bytes":
                 if one.file in first:
                     continue

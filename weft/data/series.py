@@ -1,10 +1,9 @@
-"""Time series from CSV or Parquet: wide (a column a series) or long (unique_id, ds, y).
+"""Read time series from CSV or Parquet: wide (one column per series) or long (unique_id, ds, y).
 
-Missing values become NaN; a period that is missing becomes a row of NaN; rows at the end without a value are
-the future, of which only covariates are known. Irregular times, times that go back or stand twice, infinite
-values and cells that are no numbers are named by file and line.
-Read next: clock.py and periods.py, what times mean; future.py, what is known ahead; windows.py, what a model
-sees of series.
+Missing values become NaN and missing periods become rows of NaN. Rows at the end without values are the
+future, with known covariates only. Errors for irregular, decreasing or duplicate times, infinite values and
+cells that are not numbers name file and line.
+Read next: clock.py and periods.py, times; future.py, covariates known ahead; windows.py, the model's inputs.
 """
 
 import csv
@@ -19,43 +18,43 @@ from weft.data.clock import read_times
 from weft.data.dialect import Order, mark_of, order_of, with_points
 from weft.data.lines import read_lines
 from weft.data.parquet import parquet_rows
-from weft.data.periods import laid, resampled, shown
+from weft.data.periods import aligned, resampled, shown
 from weft.errors import ConfigError, DataError
 
 MISSING = {"", "na", "n/a", "nan", "null", "none"}
 TIMES = ("ds", "date", "datetime", "time", "timestamp", "month", "day")
 LONG = ("unique_id", "ds", "y")
-GATHERED = ("mean", "sum", "first", "last", "min", "max")
+AGGREGATIONS = ("mean", "sum", "first", "last", "min", "max")
 
 
 MOST_COLUMNS = 100_000
-"""Of a CSV table: each is a series with a name, a scale and windows of its own."""
+"""Maximum columns of a CSV table; each is a series with its own name, scale and windows."""
 
 
 class Series(NamedTuple):
-    """One or several values measured at the same times, from the first measured row to the last."""
+    """One or more values measured at the same times, from the first measured row to the last."""
 
     name: str
-    times: np.ndarray  # [T] datetime64[s]; int64 row numbers where there are no dates
+    times: np.ndarray  # [T] datetime64[s]; int64 row numbers without dates
     values: np.ndarray  # [T, F] float64, NaN where missing
     known: np.ndarray  # [T, G] float64, covariates that are known ahead
-    past: np.ndarray  # [T, P] float64, covariates whose future is not known
-    ahead: np.ndarray  # [A, G] float64, the known ones of the periods after the last
-    frequency: str  # a pandas alias; "" where there are no dates, or only one
+    past: np.ndarray  # [T, P] float64, covariates with unknown future
+    ahead: np.ndarray  # [A, G] float64, known covariates of the periods after the last
+    frequency: str  # a pandas alias; "" without dates or with a single one
 
 
 class Columns(NamedTuple):
-    """Which columns of a table are what, and how often its rows come.
+    """The roles of a table's columns, and the frequency of its rows.
 
     Args:
-        time: of the times; found by its name where None.
-        targets: to forecast; all others in a wide table where empty.
-        known: covariates that are known ahead, such as a holiday.
-        past: covariates whose future is not known, such as the weather.
-        frequency: a pandas alias; inferred where None.
-        resample: how rows are gathered into periods (see GATHERED); they must be regular where None.
-        id: the name of the series that a row is of, where one column holds the values of many.
-        dates: whether dates begin with the day or the month; by the dates themselves where None.
+        time: the column of times; None finds it by name.
+        targets: columns to forecast; if empty, all other columns of a wide table.
+        known: covariates that are known ahead, such as holidays.
+        past: covariates with unknown future, such as the weather.
+        frequency: a pandas alias; None infers it.
+        resample: how to aggregate rows into periods (see AGGREGATIONS); None requires regular rows.
+        id: the column with the series' names, if one column has the values of several series.
+        dates: whether dates begin with the day or the month; None infers it.
     """
 
     time: str | None = None
@@ -69,27 +68,27 @@ class Columns(NamedTuple):
 
 
 class Table(NamedTuple):
-    """What a file holds."""
+    """The contents of a file."""
 
     series: list[Series]
     columns: tuple[str, ...]  # F names
     known: tuple[str, ...]  # G names
     past: tuple[str, ...]  # P names
     long: bool
-    zone: str = ""  # the offset from UTC that every time is written with, such as +00:00
-    notes: tuple[str, ...] = ()  # what a reader of the table should know: periods that are missing
+    zone: str = ""  # the UTC offset of all times, such as +00:00
+    notes: tuple[str, ...] = ()  # remarks for the user, such as missing periods
 
 
 def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa: B008  it never changes
-    """All series of a file.
+    """Read all series of a file.
 
     Args:
         path: .csv (also .gz, .xz, .zst) with or without a header line, or .parquet.
         which: columns.
 
     Raises:
-        DataError: names file and line of what cannot be read.
-        ConfigError: a column or a frequency that is not there.
+        DataError: a line cannot be read; names file and line.
+        ConfigError: unknown column or frequency.
     """
     path = Path(path)
     header, rows = read_rows(path)
@@ -132,7 +131,7 @@ def read_series(path: str | Path, which: Columns = Columns()) -> Table:  # noqa:
 
 
 def read_rows(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
-    """Header and rows of a table, each with its line; columns without a header are called 1, 2, ..."""
+    """Header and numbered rows of a table; columns without a header are named 1, 2, ..."""
     return parquet_rows(path) if path.suffix == ".parquet" else _csv(path)
 
 
@@ -162,7 +161,7 @@ def _csv(path: Path) -> tuple[list[str], list[tuple[int, list[Any]]]]:
 
 
 def time_column(path: Path, header: list[str], name: str | None, rows: Sequence[Any]) -> int:
-    """The number of the column with the times, -1 where there is none."""
+    """The index of the column of times, -1 if there is none."""
     if name is not None:
         return column_of(path, header, name)
     for n, column in enumerate(header):
@@ -172,19 +171,19 @@ def time_column(path: Path, header: list[str], name: str | None, rows: Sequence[
 
 
 def column_of(path: Path, header: list[str], name: str) -> int:
-    """The number of a column, its name in any case.
+    """The index of a column by its case-insensitive name.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: unknown column.
     """
     return columns_of(path, header, [name])[0]
 
 
 def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[int]:
-    """The numbers of several columns; of two columns of one name, or one but for its case, the first.
+    """The indices of several columns; an exact match wins, then the first match ignoring case.
 
     Raises:
-        ConfigError: one is not there.
+        ConfigError: unknown column.
     """
     exact = {name: number for number, name in reversed(list(enumerate(header)))}
     folded = {name.lower(): number for number, name in reversed(list(enumerate(header)))}
@@ -195,7 +194,7 @@ def columns_of(path: Path, header: Sequence[str], names: Sequence[str]) -> list[
 
 
 def _check_apart(columns: Sequence[str], which: Columns) -> None:
-    """See that no column is two things."""
+    """Check that no column has two roles."""
     names = [*columns, *which.known, *which.past]
     seen = set[str]()
     for name in names:
@@ -213,7 +212,7 @@ def _series(
     header: list[str],
     which: Columns,
 ) -> tuple[Series, str, str]:
-    """A series, the offset of its times, and a sentence about missing periods."""
+    """A series, the UTC offset of its times, and a note about missing periods."""
     table = np.concatenate([numbers_of(path, rows, kind, header) for kind in kinds], 1)  # [T, F + G + P]
     ends = np.cumsum([len(kind) for kind in kinds])
     measured = np.isfinite(table[:, : ends[0]]).any(1)
@@ -225,7 +224,7 @@ def _series(
         if which.resample is not None and which.frequency is not None:
             how = [which.resample] * int(ends[0]) + ["mean"] * int(ends[2] - ends[0])
             times, table = resampled(times, table, which.frequency, how)
-        grid = laid(called, times, which.frequency)
+        grid = aligned(called, times, which.frequency)
         note = _note(called, grid.frequency, np.setdiff1d(grid.times, times))
         whole = np.full((len(grid.times), table.shape[1]), np.nan)
         whole[grid.places] = table
@@ -240,7 +239,7 @@ def _series(
 def _check_known(
     path: Path, rows: list[tuple[int, list[Any]]], known: np.ndarray, measured: np.ndarray, names: list[str]
 ) -> None:
-    """See that what is known ahead is known wherever something was measured."""
+    """Check that known covariates have values wherever something was measured."""
     holes = np.argwhere(np.isnan(known) & measured[:, None])
     if len(holes):
         row, column = holes[0].tolist()
@@ -265,7 +264,7 @@ def _note(called: str, frequency: str, missing: np.ndarray) -> str:
 def numbers_of(
     path: Path, rows: list[tuple[int, list[Any]]], kind: list[int], header: list[str]
 ) -> np.ndarray:
-    """[T, K] of some columns, NaN where missing."""
+    """[T, K] numbers of some columns, NaN where missing."""
     found = [[_number(path, line, row[n], header[n]) for n in kind] for line, row in rows]
     return np.array(found, dtype=np.float64).reshape(len(rows), len(kind))
 

@@ -1,8 +1,8 @@
-"""Small generated pictures and clips: coloured shapes with a caption, and shapes that move.
+"""Generated images and clips: coloured shapes with a caption, and moving shapes.
 
-Each example is made of (seed, number) alone, so the same numbers are the same examples on every machine.
-`recognise` is the other way round, by a rule: what a picture shows, judged by the nearest template.
-Read next: images.py, pictures from files.
+Each example depends only on (seed, number), so it is the same on every machine. `recognise` is the inverse:
+it finds what an image shows by the nearest template.
+Read next: images.py, images from files.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ PLACES = (
 )
 WHITE = (255, 255, 255)
 MOTIONS = ("right", "down", "left", "up")
-DIRECTIONS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # rows and columns of each motion
+DIRECTIONS = ((0, 1), (1, 0), (0, -1), (-1, 0))  # rows and columns per step of each motion
 
 
-class Seen(NamedTuple):
-    """What a picture shows."""
+class Scene(NamedTuple):
+    """What an image shows."""
 
     colour: str
     shape: str
@@ -38,28 +38,28 @@ class Seen(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """In words.
+        """The scene in words.
 
         Example:
-            >>> Seen("red", "circle", "top left").caption
+            >>> Scene("red", "circle", "top left").caption
             'a red circle at the top left'
         """
         return f"a {self.colour} {self.shape} {'in' if self.place == 'middle' else 'at'} the {self.place}"
 
 
-def read_caption(text: str) -> Seen | None:
-    """What a caption of `Seen.caption` asks for; None where it is no such caption."""
+def read_caption(text: str) -> Scene | None:
+    """The scene of a caption; None if the caption is not of this form."""
     for places in PLACES:
         for place in places:
             for colour in COLOURS:
                 for shape in SHAPES:
-                    if Seen(colour, shape, place).caption == text:
-                        return Seen(colour, shape, place)
+                    if Scene(colour, shape, place).caption == text:
+                        return Scene(colour, shape, place)
     return None
 
 
 def mask(shape: str, size: int, row: float, column: float, radius: float) -> np.ndarray:
-    """Which pixels of [size, size] a shape covers, bool."""
+    """[size, size] bool: the pixels that a shape covers."""
     y = np.arange(size)[:, None] + 0.5 - row
     x = np.arange(size)[None] + 0.5 - column
     if shape == "circle":
@@ -72,16 +72,16 @@ def mask(shape: str, size: int, row: float, column: float, radius: float) -> np.
     return np.asarray(((abs(y) <= arm) & (abs(x) <= radius)) | ((abs(x) <= arm) & (abs(y) <= radius)))
 
 
-def shapes(seed: Sequence[int], numbers: Sequence[int], size: int) -> tuple[np.ndarray, list[Seen]]:
-    """Pictures of one shape each on white; its place is a ninth of the picture, give or take some pixels.
+def shapes(seed: Sequence[int], numbers: Sequence[int], size: int) -> tuple[np.ndarray, list[Scene]]:
+    """Images with one shape on white, in one cell of a 3 x 3 grid with some random shift.
 
     Args:
         seed: of the set.
-        numbers: N of the pictures.
-        size: pixels of a side, a multiple of 3 from 24 on gives every shape its room.
+        numbers: [N] example numbers.
+        size: side length in pixels; best a multiple of 3 of at least 24.
 
     Returns:
-        [N, size, size, 3] uint8 and what they show.
+        Images [N, size, size, 3] uint8 and their scenes.
 
     Example:
         >>> pictures, seen = shapes([1], range(2), 24)
@@ -100,18 +100,18 @@ def shapes(seed: Sequence[int], numbers: Sequence[int], size: int) -> tuple[np.n
         moved = chance.integers(-1, 2, 2) * max(1, round(size / 24))
         covered = mask(shape, size, (row + 0.5) * cell + moved[0], (column + 0.5) * cell + moved[1], radius)
         picture[covered] = COLOURS[colour]
-        seen.append(Seen(colour, shape, PLACES[row][column]))
+        seen.append(Scene(colour, shape, PLACES[row][column]))
     return pictures, seen
 
 
-def recognise(picture: np.ndarray) -> Seen | None:
-    """What a picture of one shape on white shows: the template whose pixels differ least.
+def recognise(picture: np.ndarray) -> Scene | None:
+    """Recognise an image of one shape on white by the template whose pixels differ least.
 
     Args:
         picture: [size, size, 3] uint8.
 
     Returns:
-        None where nearly everything is white.
+        The scene; None if nearly everything is white.
     """
     size = len(picture)
     far = np.abs(picture.astype(np.int64) - WHITE).sum(-1)
@@ -132,29 +132,29 @@ def recognise(picture: np.ndarray) -> Seen | None:
                 wrong = float((template != covered).sum())
                 if wrong < least:
                     best, least = shape, wrong
-    return Seen(colour, best, PLACES[row][column])
+    return Scene(colour, best, PLACES[row][column])
 
 
 def moving(
     seed: Sequence[int], numbers: Sequence[int], size: int, frames: int
 ) -> tuple[np.ndarray, list[str]]:
-    """Clips in which two shapes of different colours move and a third stands still, far from each other.
+    """Clips in which two shapes of different colours move and a third is still, far from each other.
 
-    The class is where the one goes that has the still one's colour. Who does not compare places that are
-    far apart knows two directions and not which of them is asked. A sum over places of what each place says
-    by itself is right in three of these four clips at most: red goes left and blue right, or the other way
-    round, and the still one is red, or blue. Its preference of left over right is what the still one adds
-    plus what the moving ones add; one order of these asks a red still one to add more than a blue one, the
-    other order asks it to add less.
+    The class is the direction of the moving shape with the still shape's colour. A model that cannot compare
+    distant places sees two directions but not which one is meant. A model that sums scores of single places
+    is right in at most three of these four clips: red moves left and blue right, or vice versa, and the still
+    shape is red or blue. Its preference for left over right is the still shape's score plus the moving
+    shapes' score. One arrangement of the moving shapes requires a red still shape to score higher than a blue
+    one, and the other requires it to score lower.
 
     Args:
         seed: of the set.
-        numbers: N of the clips.
-        size: pixels of a side.
+        numbers: [N] example numbers.
+        size: side length in pixels.
         frames: T.
 
     Returns:
-        [N, T, size, size, 3] uint8 and their classes.
+        Clips [N, T, size, size, 3] uint8 and their classes.
 
     Example:
         >>> clips, labels = moving([1], range(3), 24, 4)

@@ -1,6 +1,6 @@
-"""Which files belong together as sides of one text, and their raw lines, read past whatever is wrong.
+"""Find files that are sides of one text, and read their raw lines even if some are wrong.
 
-Read next: check.py, which judges the lines.
+Read next: check.py, which checks the lines.
 """
 
 import re
@@ -19,11 +19,11 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,8})?")
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong."""
+    """A problem at some place."""
 
     file: str
     line: int
-    """The first is 1; 0 where it is the file."""
+    """From 1; 0 for the whole file."""
 
     kind: str
     text: str
@@ -37,28 +37,28 @@ class Finding(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of every side, undecoded."""
+    """One line of each side, undecoded."""
 
     number: int
     sides: list[bytes]
 
 
 class Text(NamedTuple):
-    """Sides that belong together line by line; for a table, `files` names the same file for each."""
+    """Sides aligned line by line; for a table, `files` repeats the same file."""
 
     name: str
     sides: list[str]
     files: list[str]
     columns: list[int]
-    """Of the sides in a table; empty where each side is a file."""
+    """Columns of the sides in a table; empty if each side is a file."""
 
     width: int = 0
     header: int = 0
     guessed: bool = False
-    """Whether the files became a pair because they were given one after the other."""
+    """Whether the files were paired only because they were given one after the other."""
 
     def rows(self) -> Iterator[Row | Finding]:
-        """Every line, or what is wrong with it where it cannot be cut into sides."""
+        """Every line, or a finding if it cannot be split into sides."""
         return self._cells() if self.columns else self._lines()
 
     def _cells(self) -> Iterator[Row | Finding]:
@@ -94,10 +94,10 @@ class Text(NamedTuple):
 
 
 def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text | Finding]:
-    """The texts that the paths make up, those named train first; paths that are not there.
+    """The texts formed by the paths, those with "train" in their name first, and findings for missing paths.
 
     Args:
-        paths: files, or prefixes that files begin with (data/train for data/train.en, data/train.de).
+        paths: files, or prefixes of files (data/train for data/train.en, data/train.de).
         pairs: whether files may be sides of one text.
     """
     tables: list[str] = []
@@ -126,14 +126,14 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text |
         found += [_given(names, *pair) for pair in zip(given[::2], given[1::2], strict=True)]
         groups.clear()
     order = {side: place for place, side in enumerate(dict.fromkeys(chain.from_iterable(groups.values())))}
-    for name, sides in groups.items():  # every part has its sides in one order, whatever order they came in
+    for name, sides in groups.items():  # use one order of the sides in all texts
         ordered = sorted(sides, key=lambda side: order[side])
         found.append(Text(name, ordered, [sides[side] for side in ordered], []))
     yield from sorted(found, key=lambda text: "train" not in Path(text[0]).name)
 
 
 def raw_lines(file: str) -> Iterator[bytes | Finding]:
-    """The lines without their ends; a last Finding where the file cannot be read (on)."""
+    """The lines without their ends, and a final Finding if the file cannot be read completely."""
     try:
         for _, whole in blocks(file_bytes(file), file):
             for line in whole.removesuffix(b"\n").split(b"\n"):
@@ -150,14 +150,14 @@ def placed(file: str, error: DataError, kind: str = "file") -> Finding:
 
 
 def _may_pair(files: Sequence[str]) -> bool:
-    """Whether files of unlike names, two and two, can be pairs; train.en and valid.en are one side's."""
+    """Whether consecutive files can be pairs; train.en and valid.en cannot, they are the same side."""
     if not files or len(files) % 2:
         return False
     return all(side_name(one) != side_name(other) for one, other in zip(files[::2], files[1::2], strict=True))
 
 
 def side_name(file: str) -> str:
-    """What a side is called: its language ending, else its name without the word train, valid or test.
+    """The name of a side: its language extension, or its file name without the word train, valid or test.
 
     Example:
         >>> side_name("data/train.en"), side_name("train-english.txt.gz"), side_name("hr.txt")
@@ -171,7 +171,7 @@ def side_name(file: str) -> str:
 
 
 def _given(names: list[str], *files: str) -> Text:
-    """Two files as a pair; the sides of every pair are called and ordered as those of the first."""
+    """Two files as a pair; the names and order of the sides are those of the first pair."""
     if [side_name(file) for file in reversed(files)] == names:
         files = files[::-1]
     return Text(" + ".join(files), names, list(files), [], guessed=True)

@@ -1,4 +1,4 @@
-"""Hold some pairs out of a parallel text, the same ones each time. Read next: parallel.py."""
+"""Split a parallel text reproducibly into training and held-out pairs. Read next: parallel.py."""
 
 from contextlib import ExitStack
 from hashlib import blake2b
@@ -12,9 +12,10 @@ SEED = 1
 
 
 def rank(number: int, seed: int) -> bytes:
-    """Where an example comes in a shuffled order: sort by it.
+    """A sort key that shuffles examples.
 
-    A hash instead of a generator, so that the order is the same with every version of Python and NumPy.
+    It is a hash instead of a random number, so that the order is the same in all versions of Python and
+    NumPy.
 
     Example:
         >>> sorted(range(7), key=lambda number: rank(number, 1))
@@ -24,11 +25,11 @@ def rank(number: int, seed: int) -> bytes:
 
 
 def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Path]:
-    """Write PATH.rest.* and PATH.held.*, the second with `count` pairs drawn at random.
+    """Write PATH.rest.* and PATH.held.*, the latter with `count` random pairs.
 
     Args:
-        path: prefix of two files, a .tsv file, or two files with a comma; of these PATH is SOURCE-TARGET
-            beside the first.
+        path: prefix of two files, a .tsv file, or two files with a comma; for the last, PATH is
+            SOURCE-TARGET in the folder of the first file.
         source, target: languages.
         count: pairs to hold out.
 
@@ -36,7 +37,7 @@ def hold_out(path: Path, source: str, target: str, count: int) -> tuple[Path, Pa
         The prefixes of the two new texts.
 
     Raises:
-        ConfigError: there are not ten times as many pairs, or the files are there already.
+        ConfigError: the text has fewer than ten times as many pairs, or the files exist.
         DataError: the text is damaged.
     """
     text = ParallelText(path, source, target)

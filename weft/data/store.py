@@ -1,8 +1,8 @@
-"""Token ids of a parallel text on disk, mapped into memory: built once, opened at once, of any size.
+"""Memory-mapped token ids of a parallel text of any size, built once and opened instantly.
 
-Memory stays flat while building (a piece of the lines for each process) and while reading (the system loads
-the pages that are touched and drops them again). A store is a directory of plain little-endian arrays and
-store.json; it is written atomically. Read next: building.py; batching.py, which needs the lengths.
+Memory use is bounded while building (one piece of lines per process) and while reading (the operating system
+loads and drops pages). A store is a directory of little-endian arrays and store.json; it is written
+atomically. Read next: building.py; batching.py, which needs the lengths.
 """
 
 import hashlib
@@ -19,22 +19,22 @@ import numpy as np
 
 from weft import files, jsonfile
 from weft.data.building import FILES, cores, write
-from weft.data.encoded import EncodedPairs, How, PairEncoder
+from weft.data.encoded import EncodedPairs, PairEncoder, Settings
 from weft.errors import DataError
 
 __all__ = ["EncodedPairs", "PairEncoder", "TokenStore", "content_key"]
 
 VERSION = 2
 LOCK = "lock"
-"""Held by the process that builds."""
+"""Lock file held by the building process."""
 
 
 def content_key(files: Iterable[str | Path], **settings: Any) -> str:
-    """What a store is built from, as one word: the files' bytes and everything else that decides the ids.
+    """A hash of everything that determines a store's ids: the files' bytes and the settings.
 
     Args:
         files: in order.
-        settings: must be JSON: the vocabularies' content, max_length, ...
+        settings: JSON values: the vocabularies' content, max_length, ...
     """
     total = hashlib.sha256(json.dumps([VERSION, settings], sort_keys=True).encode())
     for path in files:
@@ -47,7 +47,7 @@ def content_key(files: Iterable[str | Path], **settings: Any) -> str:
 
 
 class SavedStore(jsonfile.Form):
-    """A store.json."""
+    """The contents of store.json."""
 
     version: int
     key: str
@@ -56,14 +56,14 @@ class SavedStore(jsonfile.Form):
 
 
 class TokenStore:
-    """Pairs of token ids by example number, from `build` or `open`.
+    """Pairs of token ids by example number; create one with `build` or `open`.
 
     Attributes:
         lengths: [N, 2] int32, tokens of source and target, without sos and eos.
-        numbers: [N] int64, the line in its file that an example comes from.
-        report: how many pairs were read, kept, left out as too long, left out with an empty side; how many
-            sources were cut.
-        key: what the store was built from.
+        numbers: [N] int64, line number of each example in its file.
+        report: numbers of pairs read, kept, left out as too long, and left out because a side is empty;
+            number of sources that were truncated.
+        key: identifies what the store was built from.
     """
 
     def __init__(self, directory: Path, meta: SavedStore) -> None:
@@ -89,13 +89,13 @@ class TokenStore:
 
     @classmethod
     def open(cls, directory: str | Path) -> "TokenStore":
-        """A store that was built before.
+        """Open an existing store.
 
         Raises:
-            DataError: it does not exist, is damaged, or from another version.
+            DataError: it does not exist, is damaged, or has another version.
         """
         directory = Path(directory)
-        remedy = "delete the directory and train again, it is built anew"
+        remedy = "delete the directory and train again to rebuild it"
         try:
             meta = jsonfile.decode(jsonfile.read_bytes(directory / "store.json"), SavedStore)
             found = {name: (directory / name).stat().st_size for name in FILES}
@@ -127,32 +127,32 @@ class TokenStore:
         progress: Callable[[int], None] | None = None,
         processes: int = 0,
     ) -> "TokenStore":
-        """The store of these pairs; opened if it is there already under the same key.
+        """Build a store, or open it if it exists with the same key.
 
-        A build that was killed leaves a hidden directory beside it; the next one goes on from there.
+        A killed build leaves a hidden directory next to the store; the next build resumes from it.
 
         Args:
-            directory: where it goes; another store there is replaced once the new one is complete.
+            directory: of the store; another store there is replaced once the new one is complete.
             pairs: (line number, source, target).
-            encode: lists of sources and of targets to lists of ids.
-            max_length: tokens of the longest side kept, eos not counted; longer pairs are counted and
-                left out, as are pairs with a side that has no token.
+            encode: turns lists of sources and targets into lists of ids.
+            max_length: maximum tokens per side without eos; longer pairs, and pairs with an empty side, are
+                counted and left out.
             key: see `content_key`.
             progress: called with the number of pairs done so far.
-            processes: that encode side by side; 0 takes as many as there are cores.
+            processes: number of parallel processes; 0 for one per core.
 
         Raises:
-            DataError: no pair is left, no space is left, or what reading the pairs raises; then
-                nothing has changed.
+            DataError: no pairs are left, the disk is full, or reading the pairs failed; an existing store
+                is not changed.
         """
         directory = Path(directory)
         if _has(directory, key):
             return cls.open(directory)
         _remove_leftovers(directory)
-        how = How(encode, max_length, processes or cores(), progress)
-        with _workplace(directory) as temporary:
+        settings = Settings(encode, max_length, processes or cores(), progress)
+        with _build_directory(directory) as temporary:
             try:
-                report = write(temporary, pairs, key, how)
+                report = write(temporary, pairs, key, settings)
                 if not report["kept"]:
                     raise DataError(_nothing_left(report, max_length))
                 sizes = {name: (temporary / name).stat().st_size for name in FILES}
@@ -161,7 +161,7 @@ class TokenStore:
                 for name in ("done.json", LOCK):
                     (temporary / name).unlink(missing_ok=True)
                 _replace(temporary, directory, key)
-                shutil.rmtree(temporary, ignore_errors=True)  # another process was faster
+                shutil.rmtree(temporary, ignore_errors=True)  # in case another process finished first
             except OSError as error:
                 shutil.rmtree(temporary, ignore_errors=True)
                 raise DataError(
@@ -176,8 +176,8 @@ class TokenStore:
 
 
 @contextmanager
-def _workplace(directory: Path) -> Iterator[Path]:
-    """Where a store is built: where an unfinished one lies, if no other process has it; else a new place."""
+def _build_directory(directory: Path) -> Iterator[Path]:
+    """The directory of an unfinished build if no other process uses it; otherwise a new one."""
     place = directory.parent / f".{directory.name}.building"
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -207,16 +207,16 @@ def _nothing_left(report: dict[str, int], max_length: int) -> str:
 
 
 def _map(path: Path, form: str, columns: int) -> np.ndarray:
-    # A plain array over the mapping: indexing np.memmap itself costs ten times as much.
+    # A plain array over the mapping, because indexing np.memmap itself is ten times slower.
     flat = np.asarray(np.memmap(path, dtype=form, mode="r")) if path.stat().st_size else np.empty(0, form)
     return flat.reshape(-1, columns) if columns > 1 else flat
 
 
 def _replace(new: Path, directory: Path, key: str) -> None:
-    """Put a finished directory in its place; what stood there goes only then."""
+    """Move a finished directory to its place, then delete the one it replaces."""
     old = new.with_name(new.name + "-old")
     if _has(directory, key):
-        return  # another process was faster
+        return  # another process finished first
     if directory.exists():
         os.rename(directory, old)
     try:
@@ -239,7 +239,7 @@ def _owner(process: int) -> str:
 
 
 def _remove_leftovers(directory: Path) -> None:
-    """What builds of this machine left behind when they were killed."""
+    """Delete leftovers of killed builds on this machine."""
     start = f".{directory.name}.building-{_owner(0)[:-1]}"
     for path in directory.parent.glob(f"{start}*") if directory.parent.is_dir() else []:
         process = path.name.removeprefix(start).removesuffix("-old")

@@ -1,7 +1,7 @@
-"""Pairs whose sides are swapped: the source is in the target's language and the other way round.
+"""Find pairs with swapped sides: the source is in the target's language and vice versa.
 
-The words of the first pairs say what each side looks like (naive Bayes); each pair is then judged without
-its own words. No list of languages is needed, except to see that all of a text is the wrong way round.
+A naive Bayes model learns each side's words from the first pairs, and each pair is judged without its own
+words. Word lists of languages are needed only to detect that a whole text is swapped.
 Read next: check.py; languages.py.
 """
 
@@ -12,17 +12,17 @@ from math import log
 from weft.data.languages import code_of, share
 
 LEARNT = 5_000
-"""Pairs that the words are counted over."""
+"""Number of pairs used to count words."""
 
 SURE = 4.0
-"""Nats that each side must speak for the other side's language."""
+"""Evidence in nats for the other side's language that each side must show."""
 
 FEW = 30
-"""Words of a side that are too few to tell its language."""
+"""Fewer words than this are too few to tell a side's language."""
 
 
 class Swapped:
-    """What two sides look like, and pairs that look the other way round.
+    """Word statistics of two sides, and the pairs that seem swapped.
 
     Args:
         source, target: names of the sides.
@@ -38,7 +38,7 @@ class Swapped:
         self._judged = 0
 
     def see(self, number: int, source: str, target: str) -> None:
-        """One pair of the text, by its line."""
+        """Add one pair by its line number."""
         pair = set(source.lower().split()), set(target.lower().split())
         if self._learnt:
             self._judge(number, *pair, own=0)
@@ -50,7 +50,7 @@ class Swapped:
             self._settle()
 
     def end(self) -> tuple[list[int], int]:
-        """The lines of a text that look swapped, and how many pairs were judged; the next text may follow."""
+        """End a text: the lines that seem swapped, and the number of pairs judged."""
         if not self._learnt:
             self._settle()
         found, judged = self._found, self._judged
@@ -58,7 +58,7 @@ class Swapped:
         return found, judged
 
     def names_swapped(self) -> bool:
-        """Whether all of the first text speaks against the languages that its sides are named after."""
+        """Whether the sides of the first text are in each other's language, judging by their names."""
         codes = code_of(self.source), code_of(self.target)
         if codes[0] is None or codes[1] is None or codes[0] == codes[1]:
             return False
@@ -78,12 +78,12 @@ class Swapped:
 
     def _judge(self, number: int, source: set[str], target: set[str], *, own: int) -> None:
         self._judged += 1
-        here, there = source - target, target - source  # words of both sides speak for neither
+        here, there = source - target, target - source  # shared words are no evidence
         if sum(self._evidence(here, own, 0)) > SURE and sum(self._evidence(there, 0, own)) < -SURE:
             self._found.append(number)
 
     def _evidence(self, words: set[str], first: int, second: int) -> Iterator[float]:
-        """Of each word, nats for the target's side; `first`, `second`: the pair's own share of the counts."""
+        """Each word's evidence for the target side in nats; `first`, `second` are the pair's own counts."""
         for word in words:
             here, there = self._counts[0][word] - first, self._counts[1][word] - second
             if here or there:

@@ -1,6 +1,6 @@
-"""Word vectors in a file, as word2vec (text, binary) and GloVe (text) write them, read and written.
+"""Read and write word vectors in the formats of word2vec (text, binary) and GloVe (text).
 
-text     a word and its numbers on each line, a space between; word2vec's begin with a line "words size"
+text     a word and its numbers on each line, separated by spaces; word2vec begins with a line "words size"
 binary   "words size" LF, then each word, a space, its numbers as float32 (little-endian), LF
 """
 
@@ -17,20 +17,20 @@ from weft.errors import DataError
 
 Vectors = tuple[dict[str, np.ndarray], int]
 _HEAD = re.compile(rb"(\d{1,18}) (\d{1,18})\r?\n")
-_MOST = 1_000_000  # numbers of a vector that a head may promise; more is a damaged file
+_MOST = 1_000_000  # maximum vector size; a header with more is damaged
 _GAP = re.compile(r"[ \t\n\r\v\f]")
 
 
 def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
-    """The vectors of the wanted words, and how many numbers each has.
+    """Read the vectors of the wanted words, and their size.
 
     Args:
-        path: of the file, also compressed; .bin before that is word2vec's binary form.
-        wanted: words; None for all of them.
+        path: the file, possibly compressed; .bin means word2vec's binary format.
+        wanted: words; None for all.
 
     Raises:
-        DataError: a line that is no word with as many numbers as the others have; a binary file that ends
-            too early.
+        DataError: a line is not a word with as many numbers as the other lines, or a binary file is
+            truncated.
     """
     if ".bin" in path.suffixes:
         return _read_binary(path, wanted)
@@ -57,7 +57,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
         if wanted is not None and cells[0] not in wanted:
             continue
         try:
-            with np.errstate(over="ignore"):  # what is too large is refused below
+            with np.errstate(over="ignore"):  # infinite values are rejected below
                 vector = np.array([float(cell) for cell in cells[1:]], dtype=np.float32)
         except ValueError:
             vector = np.full(1, np.nan, dtype=np.float32)
@@ -98,14 +98,14 @@ def _read_binary(path: Path, wanted: Collection[str] | None) -> Vectors:
 
 
 def write_vectors(path: Path, words: Sequence[str], vectors: np.ndarray) -> None:
-    """Write vectors atomically: .bin as word2vec's binary, .glove as GloVe's text, else word2vec's.
+    """Write vectors atomically: .bin in word2vec's binary format, .glove as GloVe text, others word2vec text.
 
     Args:
         words: [N], without white space.
         vectors: [N, D].
 
     Raises:
-        DataError: a word that such a file cannot hold, or the file cannot be written.
+        DataError: a word contains white space, or the file cannot be written.
     """
     wrong = next((word for word in words if not word or _GAP.search(word)), None)
     if wrong is not None:

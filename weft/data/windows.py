@@ -1,8 +1,8 @@
-"""What a forecaster sees of series: windows of a past and a future, in three parts of time.
+"""Windows of past and future for forecasting, split by time into training, validation and test.
 
-Every value column of every series is a series of its own; a window is (which one, where its future begins).
-The parts follow each other in time; validation and test windows look back into the part before theirs, and
-no window is ever dropped, not that of an incomplete last batch either. Read next: series.py.
+Every value column of every series counts as a series; a window is (series, first row of its future). The
+parts are consecutive in time. Validation and test windows may look back into the part before, and no window
+is dropped, not even in an incomplete last batch. Read next: series.py.
 """
 
 from collections.abc import Sequence
@@ -21,33 +21,32 @@ class Scale(NamedTuple):
     std: np.ndarray  # [N]
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """Values [T, N] in this scale."""
+        """Scale values [T, N]."""
         return (values - self.mean) / self.std
 
 
 class Windows:
-    """Scaled values of all series, and where windows are.
+    """Scaled values of all series, and their windows.
 
     Args:
         table: the series.
-        split: three shares or three numbers of rows: training, validation, test.
-        lookback, horizon: rows of a past and of a future.
-        calendar: whether hour, weekday, day and month join the known covariates.
-        targets: columns that are series to forecast; all where empty.
-        channels: whether all columns of the table are seen beside, whatever is forecast; its past
-            covariates always are.
-        scales: of the known covariates and of the channels, where a run has them already.
+        split: three fractions or three numbers of rows: training, validation, test.
+        lookback, horizon: rows of the past and of the future.
+        calendar: add hour, weekday, day and month to the known covariates.
+        targets: columns to forecast; all if empty.
+        channels: give the model all columns of the table as extra inputs, not only the past covariates.
+        scales: of the known covariates and of the channels, if a run has them already.
 
     Attributes:
         names: of the N series.
         scale: see Scale.
-        known_size: G, known covariates at each time.
-        known_scale: how those of the table are scaled; the calendar is not.
-        channels: how the columns that are seen beside are scaled; without any, none.
+        known_size: G, number of known covariates, including the calendar.
+        known_scale: scale of the table's known covariates; the calendar is not scaled.
+        channels: scale of the extra input columns.
 
     Raises:
-        DataError: a series that is too short, with both numbers; one without any value in training.
-        ConfigError: a split that cannot be.
+        DataError: a series is too short, or has no value in the training part.
+        ConfigError: an impossible split.
     """
 
     def __init__(
@@ -68,11 +67,11 @@ class Windows:
         self.sees_all = channels
         self.names: list[str] = []
         self._values: list[np.ndarray] = []  # [T] scaled, NaN where missing
-        self._filled: list[np.ndarray] = []  # [T] the same, the last value repeated where missing
+        self._filled: list[np.ndarray] = []  # [T] scaled, the last value repeated where missing
         self._known: list[np.ndarray] = []  # [T, G]
         self._ends: list[tuple[int, int, int]] = []
         self._times: list[np.ndarray] = []  # [T]
-        self._seen: list[np.ndarray] = []  # [T, C] scaled, without holes; the same array for all columns
+        self._seen: list[np.ndarray] = []  # [T, C] scaled, without gaps; shared by the columns of a series
         means, stds = [], []
         every_end = [_ends(series, split) for series in table.series]
         beside = [seen_beside(series, channels) for series in table.series]
@@ -107,7 +106,7 @@ class Windows:
         self.known_size = self._known[0].shape[1]
 
     def of(self, part: int) -> np.ndarray:
-        """[N, 2] (series, first row of its future) of a part: 0 training, 1 validation, 2 test."""
+        """Windows [N, 2] (series, first row of the future) of a part: 0 training, 1 validation, 2 test."""
         found = []
         for number, ends in enumerate(self._ends):
             begin = self.lookback if part == 0 else max(self.lookback, ends[part - 1])
@@ -116,7 +115,7 @@ class Windows:
         return np.concatenate(found).astype(np.int64)
 
     def take(self, windows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Past [B, L] without holes, future [B, H] with NaN where missing, covariates [B, L + H, G]."""
+        """Past [B, L] without gaps, future [B, H] with NaN where missing, known covariates [B, L + H, G]."""
         past = [self._filled[n][start - self.lookback : start] for n, start in windows.tolist()]
         future = [self._values[n][start : start + self.horizon] for n, start in windows.tolist()]
         known = [
@@ -125,25 +124,25 @@ class Windows:
         return np.stack(past), np.stack(future), np.stack(known)
 
     def times(self, window: Sequence[int]) -> np.ndarray:
-        """[L + H] of one window: series, first row of its future."""
+        """The times [L + H] of one window."""
         number, start = window
         return self._times[number][start - self.lookback : start + self.horizon]
 
     def training_values(self, number: int) -> np.ndarray:
-        """[T] the training part of a series, in the units of the data."""
+        """The training part [T] of a series in the units of the data."""
         values = self._values[number][: self._ends[number][0]]
         return values * self.scale.std[number] + self.scale.mean[number]  # type: ignore[no-any-return]
 
     def seen(self, windows: np.ndarray) -> np.ndarray:
-        """The pasts [B, L, C] of the channels beside, without holes; C is 0 where none are seen."""
+        """The past [B, L, C] of the extra channels, without gaps; C is 0 without channels."""
         return np.stack([self._seen[n][start - self.lookback : start] for n, start in windows.tolist()])
 
 
 def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
-    """Of each column [T, F] of the training rows; a column that never changes is divided by 1.
+    """The scale of training columns [T, F]; a constant column is divided by 1.
 
     Raises:
-        DataError: a column without any value.
+        DataError: a column has no values.
     """
     for column, name in zip(train.T, names, strict=True):
         if not np.isfinite(column).any():
@@ -155,17 +154,17 @@ def _scale(train: np.ndarray, names: Sequence[str]) -> Scale:
 def _pooled(
     columns: Sequence[np.ndarray], ends: Sequence[tuple[int, int, int]], names: Sequence[str]
 ) -> Scale:
-    """Of columns that all series share, over the training rows of all."""
+    """The scale of columns shared by all series, over all training rows."""
     return _scale(np.concatenate([part[: end[0]] for part, end in zip(columns, ends, strict=True)]), names)
 
 
 def seen_beside(series: Series, channels: bool) -> np.ndarray:
-    """[T, C] what is seen of a series beside its target: its past covariates, or all its columns too."""
+    """[T, C] the extra channels of a series: its past covariates, and all its columns if `channels`."""
     return np.concatenate([series.values, series.past], 1) if channels else series.past
 
 
 def filled(values: np.ndarray) -> np.ndarray:
-    """The last value repeated where one is missing, 0 before the first.
+    """Fill missing values with the last value before them, or 0 at the beginning.
 
     Example:
         >>> filled(np.array([np.nan, 2.0, np.nan, 3.0])).tolist()
@@ -176,12 +175,12 @@ def filled(values: np.ndarray) -> np.ndarray:
 
 
 def all_filled(columns: np.ndarray) -> np.ndarray:
-    """The same of each column of [T, C]."""
+    """Like `filled`, for each column of [T, C]."""
     return np.stack([filled(column) for column in columns.T], 1) if columns.shape[1] else columns
 
 
 def covariates(times: np.ndarray, known: np.ndarray, calendar: bool) -> np.ndarray:
-    """[T, G]: what a user knows ahead, scaled (its mean where missing), and the calendar from -0.5 to 0.5."""
+    """[T, G]: the scaled known covariates (0, the mean, where missing) and the calendar from -0.5 to 0.5."""
     parts = [np.nan_to_num(known)]
     if calendar and times.dtype.kind == "M":
         days = times.astype("datetime64[D]")

@@ -1,4 +1,4 @@
-"""Numbers about a model at work: how far gradients reach (G1 to G4), gates, spectra, attention.
+"""Measurements of a running model: how far gradients reach (G1 to G4), gates, spectra, attention.
 
-Start with recorded.py, which sees what the cells of a model read; then reach.py.
+Start with recorded.py, which records the inputs and states of a model's cells; then reach.py.
 """

@@ -1,8 +1,8 @@
-"""A model without some units of its recurrent layers: what were they good for?
+"""Ablation: a model without some units of its recurrent layers.
 
     without = silenced(model, {"encoder.stack.forwards.0": [17]})
 
-Read next: recorded.py, which finds the cells; steer.py, which moves attention.
+Read next: recorded.py, which finds the cells; steer.py, which overrides attention.
 """
 
 import copy
@@ -23,22 +23,22 @@ M = TypeVar("M", bound=nn.Module)
 
 
 def silenced(model: M, units: Mapping[str, Collection[int]]) -> M:
-    """A copy in which units of cells are 0 before and after every step; it shares every parameter.
+    """A copy, with shared parameters, in which the given units are 0 before and after every step.
 
     y_t = k * y(x_t, k * s_{t-1}), s_t = k * s(x_t, k * s_{t-1}) with k = 0 at the units, 1 elsewhere, for
-    every tensor of the state that has a number a unit (h, and c of an LSTM). The cells go step by step.
+    every tensor of the state with one number per unit (h, and c of an LSTM). The cells run step by step.
 
     Args:
-        model: stays as it is.
-        units: by the names of cells, as `places(model)` has them; counted from 0.
+        model: is not changed.
+        units: units by cell name as in `places(model)`, counted from 0.
 
     Raises:
-        ConfigError: a name or a unit that the model does not have.
+        ConfigError: the model has no such cell or unit.
 
     Example:
         >>> from weft.nn.recurrent import Stack
         >>> stack = Stack(3, (5,))
-        >>> silenced(stack, {"forwards.0": [2]})(torch.ones(1, 4, 3))[0][0, :, 2].tolist()
+        >>> silenced(stack, {"forwards.0": [2]})(torch.ones(1, 4, 3))[0][0, :, 2].abs().tolist()
         [0.0, 0.0, 0.0, 0.0]
     """
     shared = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
@@ -67,6 +67,6 @@ def _silence(cell: Cell, units: list[int]) -> None:
         y, new = own(x, hushed(state))
         return y * kept.to(y), hushed(new)
 
-    # On this copy alone; `run` is the contract's loop over `step`, not the kernel.
+    # Only on this copy; `run` becomes the contract's loop over `step` instead of the kernel.
     cell.__dict__["step"] = step
     cell.__dict__["run"] = functools.partial(Cell.run, cell)

@@ -1,13 +1,13 @@
-"""How sharply attention looks: the entropy of its weights."""
+"""How concentrated attention is: the entropy of its weights."""
 
 from torch import Tensor
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """-Σ_j α_j ln α_j in nats: 0 where one position has all the weight, ln S where all weigh the same.
+    """-Σ_j α_j ln α_j in nats: 0 if one position has all the weight, ln S if all weights are equal.
 
     Args:
-        weights: [.., S] non-negative, summing to 1; a position without weight adds nothing.
+        weights: [.., S] non-negative, summing to 1; a position with weight 0 contributes nothing.
 
     Returns:
         [..].

@@ -1,7 +1,7 @@
-"""G2, what can be said of the plain recurrent network's reach without measuring it: an upper bound.
+"""G2: an upper bound on a plain recurrent network's gradient reach, without measuring it.
 
-γ_max λ₁ < 1 is sufficient for gradients to vanish; γ_max λ₁ > 1 is only necessary for them to explode, so
-nothing follows from it. Read next: reach.py, which measures; verdict.py, which judges by the measure alone.
+γ_max λ₁ < 1 is sufficient for gradients to vanish. γ_max λ₁ > 1 is necessary but not sufficient for them to
+explode. Read next: reach.py, which measures; verdict.py, which uses only the measurement.
 """
 
 from typing import NamedTuple
@@ -16,16 +16,16 @@ from weft.errors import ConfigError
 from weft.nn.cells.elman import Elman
 
 STEEPEST = dict.fromkeys(("tanh", "relu", "leaky_relu", "elu", "maxout", "modrelu"), 1.0) | {"sigmoid": 0.25}
-"""γ_max, the largest slope that an activation has anywhere (modrelu: but for the jump of a positive bias)."""
+"""γ_max, the largest slope of each activation (modrelu: except for the jump at a positive bias)."""
 
 LEAK = 0.1
 
 
 class Bound(NamedTuple):
-    """Upper bounds of ‖∂h_T/∂h_t‖₂, in the order of positions as `Reach` has it; NaN at padding."""
+    """Upper bounds of ‖∂h_T/∂h_t‖₂ in the order of positions, as in `Reach`; NaN at padding."""
 
     coarse: Tensor  # [B, T] (γ_max λ₁)^(T-t)
-    tight: Tensor  # [B, T] Π_{s=t+1..T} γ_s,max λ₁, with the slopes that were met
+    tight: Tensor  # [B, T] Π_{s=t+1..T} γ_s,max λ₁, with the actual slopes
 
 
 @torch.no_grad()
@@ -36,9 +36,9 @@ def bound(steps: Trace) -> Bound:
     at step s.
 
     Raises:
-        ConfigError: the cell is not a plain (Elman) network, or has an activation without known slope.
+        ConfigError: the cell is not a plain (Elman) network, or the slope of its activation is unknown.
 
-    Source: Pascanu, Mikolov & Bengio 2013, section 2.1, who write λ₁ for it as well.
+    Source: Pascanu, Mikolov & Bengio 2013, section 2.1, with the same λ₁.
     """
     cell = steps.place.cell
     if not isinstance(cell, Elman):
@@ -51,7 +51,7 @@ def bound(steps: Trace) -> Bound:
     after = torch.stack([state[0] for state in [*steps.states[1:], last]], 1)  # [B, T, H]
     met = (
         slopes(cell.activation, after).amax(-1) * longest
-    ).double()  # [B, T]; 200 factors of 2 overflow else
+    ).double()  # [B, T]; in float32, 200 factors of 2 would overflow
     most = torch.full_like(met, STEEPEST[cell.activation]) * longest
     tight, coarse = (_backward_product(factors, steps.mask) for factors in (met, most))
     if steps.place.backward:
@@ -60,10 +60,10 @@ def bound(steps: Trace) -> Bound:
 
 
 def slopes(activation: str, h: Tensor) -> Tensor:
-    """g'(z) from h = g(z), elementwise; 1 for maxout, whose every piece is linear.
+    """g'(z) from h = g(z), elementwise; 1 for maxout, which is piecewise linear.
 
     Raises:
-        ConfigError: an activation without known slope.
+        ConfigError: the slope of this activation is unknown.
 
     Example:
         >>> slopes("tanh", torch.tensor([0.0, 0.5])).tolist()
@@ -87,7 +87,7 @@ def slopes(activation: str, h: Tensor) -> Tensor:
 
 
 def scalar_reach(weight: float, slopes: Tensor) -> Tensor:
-    """dh_T/dh_t of a network with one unit: Π_{s=t+1..T} γ_s w, which is (γ̄ w)^(T-t), γ̄ a geometric mean.
+    """dh_T/dh_t of a network with one unit: Π_{s=t+1..T} γ_s w = (γ̄ w)^(T-t) with the geometric mean γ̄.
 
     Args:
         weight: w.

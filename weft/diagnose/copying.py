@@ -1,6 +1,6 @@
-"""What a pointer copied: the share of each word's probability that came from the source.
+"""How much a pointer network copied: the share of each word's probability that comes from the source.
 
-Read next: ../nn/heads/pointer.py, which mixes both ways of saying a word.
+Read next: ../nn/heads/pointer.py, which mixes generating and copying.
 """
 
 import torch
@@ -12,16 +12,16 @@ from weft.probe import probe
 
 @torch.no_grad()
 def copied(model: Generator, batch: SequencePair) -> Tensor | None:
-    """(1 - p_gen) sum_{i: w_i = w} a_i / p(w) of each target w: 1 where it was copied.
+    """(1 - p_gen) sum_{i: w_i = w} a_i / p(w) for each target w: 1 if it was copied.
 
     Args:
         model: in evaluation mode.
-        batch: sources, and what was written of them.
+        batch: sources and their outputs.
 
     Returns:
-        [B, T] from 0 to 1; None of a model that cannot copy.
+        [B, T] from 0 to 1; None if the model cannot copy.
 
-    Source: See, Liu & Manning 2017, eq. 9, whose second term is what is copied.
+    Source: See, Liu & Manning 2017, eq. 9; its second term is the copied share.
     """
     if not model.head.copies:
         return None

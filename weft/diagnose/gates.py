@@ -1,6 +1,6 @@
-"""What gates do: how often they are shut or open, how long a cell keeps what it holds.
+"""Gate statistics: how often gates are shut or open, and how long a cell keeps its memory.
 
-Gates are what cells record for a probe under names that end in `_gate`. Read next: ../probe.py, paths.py.
+A cell records its gates for a probe under names that end in `_gate`. Read next: ../probe.py, paths.py.
 """
 
 import math
@@ -13,11 +13,11 @@ from weft.diagnose.recorded import Trace
 from weft.probe import probe
 
 KEEPING = ("forget_gate", "update_gate")
-"""Gates that hold the old state where they are 1."""
+"""Gates that keep the old state where they are 1."""
 
 
 class Saturation(NamedTuple):
-    """Shares of a gate's values, 0 to 1, over rows and real steps."""
+    """Shares of a gate's values, 0 to 1, over rows and unpadded steps."""
 
     shut: Tensor  # [H] below `low`
     open: Tensor  # [H] above `high`
@@ -25,7 +25,7 @@ class Saturation(NamedTuple):
 
 @torch.no_grad()
 def gates(steps: Trace) -> dict[str, Tensor]:
-    """Each gate of a cell over the steps of a trace, [B, T, H] by name; nothing for a cell without gates."""
+    """Each gate of a cell over the steps of a trace, [B, T, H] by name; empty for a cell without gates."""
     found: dict[str, list[Tensor]] = {}
     for t, state in enumerate(steps.states):
         with probe() as seen:
@@ -41,7 +41,7 @@ def saturation(gate: Tensor, mask: Tensor, *, low: float = 0.1, high: float = 0.
 
     Args:
         gate: [B, T, H] values from 0 to 1; mask: [B, T] bool.
-        low, high: what counts as shut and as open (Karpathy, Johnson & Fei-Fei 2015: 0.1 and 0.9).
+        low, high: thresholds for shut and open (Karpathy, Johnson & Fei-Fei 2015: 0.1 and 0.9).
 
     Example:
         >>> shares = saturation(torch.tensor([[[0.05], [0.5], [0.95], [0.99]]]), torch.ones(1, 4) > 0)
@@ -53,13 +53,12 @@ def saturation(gate: Tensor, mask: Tensor, *, low: float = 0.1, high: float = 0.
 
 
 def half_life(gate: Tensor, mask: Tensor) -> Tensor:
-    """After how many steps the product of a forget gate has fallen to one half, [H].
+    """Number of steps [H] after which the product of a forget gate falls to one half.
 
-    ln 2 / -mean(ln f): the half-life of a constant gate with the same product. Infinite where f is 1
-    throughout.
+    ln 2 / -mean(ln f): the half-life of a constant gate with the same product; infinite if f is always 1.
 
     Args:
-        gate: [B, T, H] forget gate (of a GRU: update gate); mask: [B, T] bool.
+        gate: [B, T, H] forget gate (for a GRU, the update gate); mask: [B, T] bool.
 
     Example:
         >>> half_life(torch.full((1, 3, 1), 0.5), torch.ones(1, 3) > 0).item()

@@ -1,8 +1,8 @@
 """Exact Jacobians of a cell's step, and products of them over time, for any cell that has a `step`.
 
-A state becomes one row of N real numbers: its tensors side by side, depth first (an LSTM's h and c: N =
-2H); a complex number counts as two. Rows of a batch do not see each other, so repeating a row K times and
-pulling a different vector back through each copy gives K rows of the Jacobian at once. Read next: reach.py.
+A state is flattened to one row of N real numbers, its tensors concatenated depth first (an LSTM's h and c:
+N = 2H); a complex number counts as two. Batch rows are independent, so repeating a row K times and pulling
+a different vector back through each copy gives K rows of the Jacobian at once. Read next: reach.py.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,11 @@ from weft.diagnose.recorded import Trace
 from weft.nn.cells.cell import Cell
 from weft.tree import State, leaves, tree_map
 
-ROWS = 4096  # of a batch at a time: bounds the memory
+ROWS = 4096  # maximum batch rows at a time, to limit memory
 
 
 def flat(state: State) -> Tensor:
-    """The real numbers of a state, [B, N]; tensors of whole numbers are left out."""
+    """The real numbers of a state, [B, N]; integer tensors are left out."""
     return torch.cat([_real(leaf).flatten(1) for leaf in leaves(state) if _counts(leaf)], 1)
 
 
@@ -33,14 +33,14 @@ def shaped(numbers: Tensor, like: State) -> State:
         form = _real(leaf).shape[1:]
         part = numbers[:, place : place + form.numel()].unflatten(1, form)
         place += form.numel()
-        part = part.contiguous()  # whole tensors, as a step gets them elsewhere
+        part = part.contiguous()  # as a step usually receives them
         return torch.view_as_complex(part) if leaf.is_complex() else part
 
     return tree_map(take, like)
 
 
 def blocks(state: State) -> list[slice]:
-    """Where each tensor of a state stands among its N numbers."""
+    """The slice of each tensor of a state in its N numbers."""
     found, place = [], 0
     for leaf in leaves(state):
         if _counts(leaf):
@@ -51,8 +51,10 @@ def blocks(state: State) -> list[slice]:
 
 
 def shown_block(cell: Cell, state: State) -> slice:
-    """Where h stands: what the cell shows of its state. All of it, where h is computed from the state;
-    what is carried instead, where no step reads h (SRU, whose memory is c).
+    """The slice of h, the output part of a state.
+
+    It is the whole state if h is computed from the state, and the carried part if no step reads h (in SRU,
+    c).
     """
     shown, carried = cell.shown(state), list(leaves(cell.carried(state)))
     if len(carried) == 1 and any(leaf is carried[0] for leaf in leaves(state)):
@@ -67,9 +69,9 @@ def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
     """rows · ∂s_t/∂s_{t-1}, exactly.
 
     Args:
-        cell: whose step; put it into evaluation mode.
+        cell: the cell, in evaluation mode.
         x: [B, D] the step's input, held fixed.
-        state: the state before the step, N numbers a row.
+        state: the state before the step, N numbers per row.
         rows: [B, K, N].
 
     Returns:
@@ -96,10 +98,10 @@ def products(trace: Trace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
 
     Args:
         trace: of B rows and T steps.
-        rows: [B, K, N] what to multiply from the left: the identity for whole Jacobians.
+        rows: [B, K, N] left factors; the identity gives full Jacobians.
 
     Yields:
-        t from T - 1 down to 0 and [B, K, N]; a step at which a row was held counts as the identity.
+        t from T - 1 down to 0 and [B, K, N]; a step that did not update a row counts as the identity.
     """
     yield len(trace.states) - 1, rows
     for t in range(len(trace.states) - 1, 0, -1):
@@ -110,10 +112,10 @@ def products(trace: Trace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
 
 @torch.enable_grad()
 def _pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
-    """Each of the K rows goes back through a copy of the step.
+    """Pull each of the K rows back through a copy of the step.
 
-    What is derived is one number, the sum of rows times outputs: given gradients of outputs, torch imports a
-    library of symbols first, which takes half a second; its vmap would import a compiler, which takes one.
+    We differentiate one number, the sum of rows times outputs. With output gradients torch would first import
+    sympy (half a second), and vmap would import a compiler (one second).
     """
     count = rows.shape[1]
     repeated = tree_map(lambda leaf: leaf.detach().repeat_interleave(count, 0), state)

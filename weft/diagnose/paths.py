@@ -1,7 +1,7 @@
-"""G3, the two ways back through a cell with a memory of its own: along c alone, and through everything.
+"""G3: gradient paths through a cell with a separate memory c: along c only, and through the whole state.
 
-Along the direct path, h held fixed, an LSTM's gradient is multiplied by the forget gates and nothing else.
-The full product over (h, c) has three more ways round through the gates, and those can still explode.
+On the direct path, with h held fixed, an LSTM's gradient is multiplied by the forget gates only.
+The full product over (h, c) has three more paths through the gates, which can still explode.
 Read next: gates.py.
 """
 
@@ -21,8 +21,8 @@ from weft.tree import State
 class Paths(NamedTuple):
     """Spectral norms, [B, T] each, in the order of positions; NaN at padding.
 
-    direct: ‖Π_{s=t+1..T} ∂c_s/∂c_{s-1}‖ with h held fixed; of an LSTM ‖Π f_s‖, the largest product of a unit.
-        Peephole gates read c, so of those it is not the product of f.
+    direct: ‖Π_{s=t+1..T} ∂c_s/∂c_{s-1}‖ with h held fixed; for an LSTM ‖Π f_s‖, the largest product of any
+        unit. With peepholes the gates read c, so it is not the product of f.
     hh, hc, ch, cc: ‖∂h_T/∂h_t‖, ‖∂h_T/∂c_t‖, ‖∂c_T/∂h_t‖, ‖∂c_T/∂c_t‖, the blocks of
         Π_{s=t+1..T} ∂(h_s, c_s)/∂(h_{s-1}, c_{s-1}).
     """
@@ -37,10 +37,10 @@ class Paths(NamedTuple):
 
 
 def paths(steps: Trace) -> Paths:
-    """Both products of a cell whose state is (h, c).
+    """Both products for a cell whose state is (h, c).
 
     Raises:
-        ConfigError: the cell's state is not made of two tensors.
+        ConfigError: the cell's state does not consist of two tensors.
 
     Source: Hochreiter & Schmidhuber 1997, appendix A.1; Gers, Schmidhuber & Cummins 2000.
     """
@@ -61,7 +61,7 @@ def paths(steps: Trace) -> Paths:
 
 
 def _direct(steps: Trace, rows: Tensor, c: slice) -> list[tuple[int, Tensor]]:
-    """Π ∂c_s/∂c_{s-1} with every h_{s-1} held fixed, [B, H, H]; rows pick c out of the state."""
+    """Π ∂c_s/∂c_{s-1} with every h_{s-1} held fixed, [B, H, H]; `rows` selects c from the state."""
     picks = rows
     product = rows[..., c]
     last = len(steps.states) - 1

@@ -1,7 +1,6 @@
-"""G1, how far gradients reach: the norm of dh_T/dh_t, measured, for every layer of any recurrent model.
+"""G1: how far gradients reach, measured as the norm of dh_T/dh_t for every layer of any recurrent model.
 
-Read next: bound.py, what Pascanu's inequality says about it; paths.py, the two ways through an LSTM;
-verdict.py.
+Read next: bound.py, Pascanu's upper bound; paths.py, the two paths through an LSTM; verdict.py.
 """
 
 from collections.abc import Collection
@@ -23,8 +22,8 @@ LAGS = (1, 2, 5, 10, 20, 50)
 class Reach(NamedTuple):
     """‖∂h_T/∂h_t‖₂ of one layer and direction.
 
-    place: which cell.
-    norms: [B, T]; at the end of a row (of a backward direction: at its beginning) it is 1; NaN at padding.
+    place: the cell.
+    norms: [B, T]; 1 at the end of a row (in a backward direction at its beginning), NaN at padding.
     mask: [B, T] bool.
     """
 
@@ -36,26 +35,26 @@ class Reach(NamedTuple):
 def reach(model: nn.Module, batch: Any) -> list[Reach]:
     """The measured reach of each recurrent layer on a batch.
 
-    ∂h_T/∂h_t = Π_{s=t+1..T} ∂h_s/∂h_{s-1}, by products of each step's exact Jacobian; of a gated cell the
-    h-to-h block of the product over its whole state. T is each row's last real step. A backward direction
-    runs from the end, so there it is ∂h_0/∂h_t. What other layers, attention and input feeding do is held
-    fixed.
+    ∂h_T/∂h_t = Π_{s=t+1..T} ∂h_s/∂h_{s-1}, by products of each step's exact Jacobian; for a gated cell it is
+    the h-to-h block of the product over its whole state. T is each row's last unpadded step. A backward
+    direction runs from the end, so there it is ∂h_0/∂h_t. The effects of other layers, attention and input
+    feeding are held fixed.
 
     Args:
-        model: has `loss(batch)`; is measured in evaluation mode and left in the one it was in.
-        batch: what its loss takes; cost grows with B · T · H³.
+        model: has `loss(batch)`; it is measured in evaluation mode and its mode is restored.
+        batch: the argument of its loss; cost grows with B · T · H³.
 
     Returns:
-        One for each sequence that each cell read, in the order in which they began.
+        One for each sequence that each cell read, in order of their beginnings.
 
     Source: Pascanu, Mikolov & Bengio 2013, "On the difficulty of training recurrent neural networks", (5).
     """
-    with parametrize.cached():  # an orthogonal matrix is made once, not at every step
+    with parametrize.cached():  # compute an orthogonal matrix once instead of at every step
         return [measured(trace(run)) for run in seen(model, batch)]
 
 
 def seen(model: nn.Module, batch: Any) -> list[Run]:
-    """What the cells of a model read when its loss on a batch is computed, in evaluation mode."""
+    """What a model's cells read while it computes its loss on a batch in evaluation mode."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:
@@ -79,7 +78,7 @@ def measured(steps: Trace) -> Reach:
 
 
 def reach_at(steps: Trace, lags: Collection[int] = LAGS) -> dict[int, Tensor]:
-    """The reach [B] at some lags T - t alone, as far back as the trace goes; what a monitor asks for."""
+    """The reach [B] at the given lags T - t within the trace, for monitoring."""
     last = len(steps.states) - 1
     wanted = [last - lag for lag in lags if lag <= last]
     if not wanted:
@@ -89,10 +88,10 @@ def reach_at(steps: Trace, lags: Collection[int] = LAGS) -> dict[int, Tensor]:
 
 
 def _norms(steps: Trace, wanted: Collection[int]) -> list[tuple[int, Tensor]]:
-    """(t, ‖∂h_T/∂h_t‖₂ [B]) for the steps that are wanted."""
+    """(t, ‖∂h_T/∂h_t‖₂ [B]) for the steps in `wanted`."""
     cell, state = steps.place.cell, steps.states[-1]
     last = len(steps.states) - 1
-    if not any(True for _ in leaves(state)):  # a network without recurrence remembers nothing
+    if not any(True for _ in leaves(state)):  # a network without recurrence
         ones = steps.x.new_ones(len(steps.x))
         return [(t, ones if t == last else torch.zeros_like(ones)) for t in wanted]
     numbers, h = flat(state), shown_block(cell, state)

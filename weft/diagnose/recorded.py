@@ -1,11 +1,11 @@
-"""What each recurrent cell of a model read while the model ran, and the states it went through.
+"""Record the inputs and states of a model's recurrent cells while the model runs.
 
     with watch(model) as runs:
         model.loss(batch)
     for run in runs: trace(run)
 
-Any module of the kind `Cell` is seen, wherever it stands in the model; what stands around it (attention,
-input feeding) enters the recorded inputs and is held fixed from there on. Read next: jacobian.py, reach.py.
+Every `Cell` in the model is recorded. Anything around it (attention, input feeding) is part of the recorded
+inputs and is held fixed from then on. Read next: jacobian.py, reach.py.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ from weft.tree import State, leaves, tree_map, where
 
 
 class Place(NamedTuple):
-    """Where a cell stands in a model."""
+    """Position of a cell in a model."""
 
     name: str  # of the module, such as encoder.stack.forwards.0
     layer: int  # from 0
@@ -31,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of a cell: of `forward` over T steps, or of `step` with T = 1."""
+    """One call of a cell: `forward` over T steps, or `step` with T = 1."""
 
     x: Tensor  # [B, T, D]
     before: State
@@ -40,7 +40,7 @@ class Call(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One sequence that a cell read, in the order in which it read it, as one call or as several."""
+    """One sequence that a cell read, in reading order, in one or more calls."""
 
     place: Place
     calls: list[Call]
@@ -52,20 +52,20 @@ class Trace(NamedTuple):
     place: Place
     x: Tensor  # [B, T, D]
     states: list[State]  # T states, each before its step
-    mask: Tensor  # [B, T] bool; where False the state was held
+    mask: Tensor  # [B, T] bool; False where the state was not updated
 
 
 def places(model: nn.Module) -> list[Place]:
-    """The cells of a model, in the order of its modules; a cell outside a stack is layer 0, forward.
+    """The cells of a model in the order of its modules; a cell outside a stack is layer 0, forward.
 
-    Of a cell that wraps another one (zoneout), only the outer one is listed.
+    If a cell wraps another one (zoneout), only the outer one is listed.
     """
     known: dict[int, tuple[int, bool]] = {}
     for name, module in model.named_modules():
         if isinstance(module, Stack):
             below = (
                 int(number) if (number := name.rpartition(".")[2]).isdigit() else 0
-            )  # one of a list of stacks
+            )  # index in a list of stacks
             for cells, backward in ((module.forwards, module.from_end), (module.backwards, True)):
                 known |= {id(cell): (below + layer, backward) for layer, cell in enumerate(cells)}
     found = [(name, module) for name, module in model.named_modules() if isinstance(module, Cell)]
@@ -76,7 +76,7 @@ def places(model: nn.Module) -> list[Place]:
 
 
 def title_of(place: Place, both: bool) -> str:
-    """Such as "encoder, layer 1, backward"."""
+    """A title such as "encoder, layer 1, backward"."""
     part = place.name.split(".")[0]
     way = (", backward" if place.backward else ", forward") if both else ""
     whole = f"layer {place.layer + 1}{way} ({type(place.cell).__name__})"
@@ -84,10 +84,10 @@ def title_of(place: Place, both: bool) -> str:
 
 
 def titles_of(found: Sequence[Place]) -> dict[str, str]:
-    """What readers see for the name of each module: one name for a layer, wherever it is shown.
+    """A unique title for each module name, used wherever a layer is shown.
 
     Args:
-        found: all places of a model; where two would have one title, the module's name stands behind it.
+        found: all places of a model; where two titles are equal, the module's name is appended.
     """
     both = any(place.backward for place in found)
     titles = {place.name: title_of(place, both) for place in found}
@@ -97,7 +97,7 @@ def titles_of(found: Sequence[Place]) -> dict[str, str]:
 
 @contextmanager
 def watch(model: nn.Module) -> Iterator[list[Run]]:
-    """Collect the runs of all cells of a model inside the block; gradients do not pass into the record."""
+    """Record the runs of all cells of a model inside the block, detached from the graph."""
     runs: list[Run] = []
     with ExitStack() as stack:
         for place in places(model):
@@ -107,11 +107,11 @@ def watch(model: nn.Module) -> Iterator[list[Run]]:
 
 @torch.no_grad()
 def trace(run: Run, *, last: int | None = None) -> Trace:
-    """The states of a run, step by step, by the cell's own `step`.
+    """The states of a run, computed step by step with the cell's own `step`.
 
     Args:
         run: from `watch`.
-        last: only so many steps before the end; those before them go by the cell's fast path.
+        last: trace only this many final steps; earlier ones use the cell's fast path.
     """
     cell, drop = run.place.cell, 0
     if last is not None:
@@ -130,7 +130,7 @@ def trace(run: Run, *, last: int | None = None) -> Trace:
             states.append(state)
             if t + 1 < x.shape[1]:
                 state = where(real[:, t], cell.step(x[:, t], state)[1], state)
-        if number + 1 < len(run.calls):  # whoever called may have held some rows itself
+        if number + 1 < len(run.calls):  # the caller may have kept some rows' old state
             real[:, -1] &= _same(after, run.calls[number + 1].before)
         xs.append(x)
         masks.append(real)
@@ -141,7 +141,7 @@ def trace(run: Run, *, last: int | None = None) -> Trace:
 def _watched(place: Place, runs: list[Run]) -> Iterator[None]:
     cell = place.cell
     own_step = cell.step
-    inside = []  # a forward that loops over `step` is one call
+    inside = []  # a forward that loops over `step` counts as one call
 
     def before(*_: object) -> None:
         inside.append(True)
@@ -158,7 +158,7 @@ def _watched(place: Place, runs: list[Run]) -> Iterator[None]:
         return y, new
 
     hooks = [cell.register_forward_pre_hook(before), cell.register_forward_hook(after, with_kwargs=True)]
-    cell.__dict__["step"] = step  # on this object alone, and only while it is watched
+    cell.__dict__["step"] = step  # only on this object and only while it is watched
     try:
         yield
     finally:
@@ -168,7 +168,7 @@ def _watched(place: Place, runs: list[Run]) -> Iterator[None]:
 
 
 def _add(runs: list[Run], place: Place, call: Call) -> None:
-    """To the cell's last run where each row goes on from it, or was held; else a new run begins."""
+    """Add to the cell's last run if each row continues or repeats its state; otherwise start a new run."""
     call = Call(
         call.x.detach(),
         tree_map(Tensor.detach, call.before),
@@ -188,6 +188,6 @@ def _add(runs: list[Run], place: Place, call: Call) -> None:
 
 
 def _same(one: State, other: State) -> Tensor:
-    """[B] bool: the rows in which two states are equal to the bit."""
+    """[B] bool: the rows in which two states are bit-identical."""
     rows = [(a == b).flatten(1).all(1) for a, b in zip(leaves(one), leaves(other), strict=True)]
     return torch.stack(rows).all(0) if rows else torch.ones(1, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Of the recurrent weights: the largest singular value and the spectral radius, gate by gate."""
+"""Largest singular value and spectral radius of recurrent weights, per gate."""
 
 import torch
 from torch import Tensor
@@ -7,9 +7,9 @@ from weft.nn.cells.cell import Cell
 
 
 def recurrent_matrices(cell: Cell) -> Tensor | None:
-    """W_hh of each gate, [G, H, H]; None where the recurrence has no such matrix.
+    """W_hh of each gate, [G, H, H], from the cell's `weight_h` [G H, H]; None if it has no such matrix.
 
-    A cell's `weight_h` [G H, H] is looked at, the gates in the cell's own order.
+    The gates are in the cell's own order.
     """
     weight = getattr(cell, "weight_h", None)
     if not isinstance(weight, Tensor) or weight.dim() != 2 or weight.shape[0] % weight.shape[1]:
@@ -18,11 +18,12 @@ def recurrent_matrices(cell: Cell) -> Tensor | None:
 
 
 def sigma_max(weights: Tensor) -> Tensor:
-    """λ₁, the largest singular value of [.., M, N] matrices: what a step can stretch a vector by at most.
+    """λ₁, the largest singular value of [.., M, N] matrices: the most that a step can stretch a vector.
 
-    It is the root of the largest eigenvalue of W Wᵀ, which is found several times faster than all singular
-    values. Small ones would lose half of their digits so, the largest one loses none; matrices are scaled
-    first, so that squares neither vanish nor overflow. Infinite where a number of the matrix is not finite.
+    It is the square root of the largest eigenvalue of W Wᵀ, several times faster than computing all singular
+    values. Small singular values would lose half of their digits this way, but the largest loses none. The
+    matrices are scaled first so that squares neither underflow nor overflow. A non-finite entry gives
+    infinity.
 
     Example:
         >>> sigma_max(torch.tensor([[0.0, 3.0], [0.0, 0.0]])).item()
@@ -37,7 +38,7 @@ def sigma_max(weights: Tensor) -> Tensor:
 
 
 def spectral_radius(weights: Tensor) -> Tensor:
-    """The largest modulus of an eigenvalue of [.., H, H] matrices: what many steps stretch by, each.
+    """The largest modulus of an eigenvalue of [.., H, H] matrices: the asymptotic growth per step.
 
     Example:
         >>> spectral_radius(torch.tensor([[0.0, 3.0], [0.0, 0.0]])).item()

@@ -1,8 +1,8 @@
-"""A model that looks where it is told to at some steps of a search: what would it have written?
+"""Override attention at chosen steps of a search, to see what the model would have written.
 
-    forced = steered(model, {2: torch.tensor([0.0, 0.0, 1.0])})   # at the second token, the third word
+    forced = steered(model, {2: torch.tensor([0.0, 0.0, 1.0])})   # second token attends to the third word
 
-Read next: ../probe.py, by which weights are changed on their way; ablate.py.
+Read next: ../probe.py, which replaces the weights inside the model; ablate.py.
 """
 
 import copy
@@ -15,22 +15,22 @@ from weft.models import Generator
 from weft.probe import editing
 from weft.tree import State
 
-LOOKED_AT = ("attention", "cross_attention")
+STEERED = ("attention", "cross_attention")
 
 
-def steered(model: Generator, looks: Mapping[int, Tensor]) -> Generator:
-    """A copy whose attention into the source has given weights at some steps; it shares every parameter.
+def steered(model: Generator, overrides: Mapping[int, Tensor]) -> Generator:
+    """A copy, with shared parameters, whose attention over the source has fixed weights at some steps.
 
-    All layers and heads get the same weights, and every hypothesis of a beam. Steps are counted from
-    `start`, so one search at a time may run with it.
+    All layers, heads and hypotheses of a beam get the same weights. Steps are counted from `start`, so use
+    the copy for one search at a time.
 
     Args:
-        model: stays as it is; without attention nothing changes.
-        looks: by step, 1 being the first token that is written: weights [S] of the source's positions,
-            which should add up to one.
+        model: is not changed; a model without attention is not affected.
+        overrides: by step, 1 being the first output token: weights [S] over the source positions, which
+            should sum to 1.
 
     Returns:
-        A model for `start` and `step`; whole sequences (`loss`, `features`) are not changed.
+        A model for `start` and `step`; whole sequences (`loss`, `features`) are not affected.
     """
     changed = copy.copy(model)
     start, step = model.start, model.step
@@ -44,12 +44,12 @@ def steered(model: Generator, looks: Mapping[int, Tensor]) -> Generator:
     def stepped(token: Tensor, state: State) -> tuple[Tensor, State]:
         nonlocal time
         time += 1
-        if time not in looks:
+        if time not in overrides:
             return step(token, state)
-        wanted = looks[time]
+        wanted = overrides[time]
 
         def forced(name: str, weights: Tensor) -> Tensor:
-            if name not in LOOKED_AT or weights.shape[-1] != len(wanted):
+            if name not in STEERED or weights.shape[-1] != len(wanted):
                 return weights
             return wanted.to(weights).expand_as(weights)
 

@@ -1,6 +1,6 @@
-"""G4, what becomes of gradients, judged by what was measured (G1) and never by a bound.
+"""G4: whether gradients vanish or explode, judged by measurements (G1) and never by a bound.
 
-Read next: reach.py; train/monitors.py, which asks for it at the end of a training.
+Read next: reach.py; train/monitors.py, which calls it at the end of training.
 """
 
 import math
@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 Kind = Literal["vanishes", "explodes", "stable"]
 
 LITTLE, MUCH = 0.01, 100.0
-"""A reach below the first is called vanishing, above the second exploding."""
+"""A reach below the first value is vanishing, above the second exploding."""
 
 ADVICE: dict[Kind, str] = {
     "vanishes": "if the task needs what lies further back, take a gated cell with a higher forget_bias, an "
@@ -21,21 +21,21 @@ ADVICE: dict[Kind, str] = {
 
 
 class Verdict(NamedTuple):
-    """What was found of one layer."""
+    """The verdict on one layer."""
 
     kind: Kind
     sentence: str
 
 
 def verdict(measures: Sequence[Mapping[int, float]], *, name: str = "the recurrence") -> Verdict:
-    """Vanishes, explodes or stable, with what to do about it.
+    """Whether gradients vanish, explode or are stable, with advice.
 
-    For each lag the median over the later half of the measures counts: what a network does at the start of
-    its training is no judgement on it. It explodes where the reach passes 100 at some lag, and vanishes
-    where it has fallen below 0.01 at the longest.
+    Each lag is judged by its median over the later half of the measurements, to ignore the start of training.
+    The gradient explodes if the reach exceeds 100 at some lag and vanishes if it is below 0.01 at the
+    longest.
 
     Args:
-        measures: in the order of training, the reach ‖∂h_T/∂h_{T-lag}‖₂ by lag; one is enough.
+        measures: the reach ‖∂h_T/∂h_{T-lag}‖₂ by lag, in the order of training; one is enough.
         name: of the layer.
 
     Example:
@@ -63,6 +63,6 @@ def verdict(measures: Sequence[Mapping[int, float]], *, name: str = "the recurre
 
 
 def worst(verdicts: Mapping[str, Verdict]) -> Verdict:
-    """The layer to look at first: exploding before vanishing before stable; of equals the first."""
+    """The worst verdict: exploding, then vanishing, then stable; ties go to the first."""
     order: tuple[Kind, ...] = ("explodes", "vanishes", "stable")
     return min(verdicts.values(), key=lambda one: order.index(one.kind))

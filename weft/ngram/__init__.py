@@ -1,1 +1,1 @@
-"""N-gram language models: counted, smoothed, asked, written as ARPA. Start with kneser_ney.py."""
+"""N-gram language models: counting, smoothing, queries, ARPA files. Start with kneser_ney.py."""

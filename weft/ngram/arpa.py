@@ -1,4 +1,4 @@
-r"""ARPA files: n-gram models as text, as SRILM, KenLM and others write and read them.
+r"""ARPA files: n-gram models as text, the format of SRILM, KenLM and others.
 
     \data\
     ngram 1=4
@@ -6,7 +6,7 @@ r"""ARPA files: n-gram models as text, as SRILM, KenLM and others write and read
     \1-grams:
     log10 p TAB words TAB log10 back-off
 
-Log-probabilities are of base 10; <s> is never predicted and stands with -99. Read next: model.py.
+Logarithms have base 10; <s> is never predicted, so it is listed with -99. Read next: model.py.
 """
 
 import math
@@ -26,7 +26,7 @@ START, END, UNKNOWN = "<s>", "</s>", "<unk>"
 
 
 class Arpa(NamedTuple):
-    """A model and the words that its tokens stand for."""
+    """A model and the words of its tokens."""
 
     model: NGram
     words: tuple[str, ...]
@@ -37,10 +37,10 @@ def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
 
     Args:
         model: of any order.
-        words: [V] the word of each token, without white space; a token whose word is empty is left out.
+        words: [V] the word of each token, without white space; a token with an empty word is left out.
 
     Raises:
-        DataError: words that could not be read back.
+        DataError: a word could not be read back.
     """
     if len(words) != model.size:
         raise DataError(f"expected {model.size} words, one for each token, got {len(words)}")
@@ -82,19 +82,19 @@ def write(model: NGram, words: Sequence[str]) -> Iterator[str]:
 
 
 def counts(model: NGram, words: Sequence[str]) -> list[int]:
-    """How many n-grams of each order are written; <unk> and <s> are among the first, padding is not."""
+    """How many n-grams of each order are written; unigrams include <unk> and <s>, but not padding."""
     return [sum(map(bool, words)), *(len(grams.keys) for grams in model.orders[1:])]
 
 
 def read(lines: Iterable[str], name: str = "the ARPA file") -> Arpa:
-    """A model from the lines of an ARPA file.
+    """Read a model from the lines of an ARPA file.
 
     Args:
-        lines: without their ends.
+        lines: without line ends.
         name: for messages.
 
     Raises:
-        DataError: with the line at fault.
+        DataError: with the line number.
     """
     sections = _sections(lines, name)
     words: dict[str, int] = {}
@@ -155,7 +155,7 @@ def _sections(lines: Iterable[str], name: str) -> list[tuple[int, list[Row]]]:
                 found.append((int(line[1:-7]), []))
             elif found:
                 found[-1][1].append(_row(line, found[-1][0]))
-            # What stands before \data\ is a comment.
+            # Lines before \data\ are comments.
         except ValueError as error:
             raise DataError(
                 f"{line[:50]!r} is no line of an ARPA file ({str(error)[:60]}); correct it",

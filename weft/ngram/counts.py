@@ -1,8 +1,8 @@
-"""N-grams as numbers: every distinct one of each order once, sorted, with what it is made of.
+"""N-gram counts: one sorted table of distinct n-grams per order.
 
-An n-gram is named by its place in its order's table. Its key is (number of its first n-1 tokens) * V + last
-token, so that a table of any order is one sorted array of int64, and all n-grams that continue one context
-stand side by side. Everything is sorting and counting of whole arrays. Read next: kneser_ney.py.
+An n-gram's number is its row in the table of its order. Its key is (number of its first n-1 tokens) * V +
+last token, so every table is one sorted array of int64, and all n-grams with the same context are adjacent.
+Counting uses whole-array operations only. Read next: kneser_ney.py.
 """
 
 from typing import NamedTuple
@@ -15,25 +15,25 @@ ABSENT = -1
 
 
 class Level(NamedTuple):
-    """The distinct n-grams of one order, M of them."""
+    """The M distinct n-grams of one order."""
 
     keys: np.ndarray  # [M] int64, sorted: context * V + token
-    suffix: np.ndarray  # [M] the (n-1)-gram that is left when the first token goes
-    counts: np.ndarray  # [M] how often it was seen
-    begins: np.ndarray  # [M] bool, whether its first token is <s>
+    suffix: np.ndarray  # [M] number of the (n-1)-gram without the first token
+    counts: np.ndarray  # [M] occurrences
+    begins: np.ndarray  # [M] bool, True if the first token is <s>
 
 
 def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Level]:
-    """The n-grams of orders 1 to `order`; none reaches over a <s>.
+    """Count the n-grams of orders 1 to `order`; none crosses a <s>.
 
     Args:
-        tokens: [N] int; each sentence (or the whole text, if it is read as one) begins with `start`.
-        size: V; tokens are below it.
+        tokens: [N] int < V; each sentence (or the whole text, if read as one) begins with `start`.
+        size: V.
         order: of the longest n-grams.
-        start: <s>.
+        start: the token <s>.
 
     Raises:
-        DataError: no token follows a <s>.
+        DataError: the text does not begin with <s>, or has no other token.
 
     Example:
         >>> levels = count(np.array([0, 1, 2, 0, 1]), size=3, order=2, start=0)
@@ -67,7 +67,7 @@ def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Leve
 
 
 def find(keys: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The places of keys in a sorted table, ABSENT where it has none."""
+    """The rows of keys in a sorted table; ABSENT for missing keys."""
     if not len(keys):
         return np.full(wanted.shape, ABSENT)
     places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -1,14 +1,14 @@
-"""Interpolated modified Kneser-Ney smoothing: how likely a token is after the n-1 tokens before it.
+"""Interpolated modified Kneser-Ney smoothing of n-gram probabilities.
 
     p(w | u) = (c(u w) - D(c(u w))) / c(u .) + γ(u) p(w | u without its first token)
     γ(u)     = (D_1 N_1(u .) + D_2 N_2(u .) + D_3 N_3+(u .)) / c(u .)
     Y = n_1 / (n_1 + 2 n_2),  D_1 = 1 - 2Y n_2/n_1,  D_2 = 2 - 3Y n_3/n_2,  D_3 = 3 - 4Y n_4/n_3
 
-At the highest order c counts occurrences; below it, the different tokens that stood before the n-gram,
-except for n-grams that begin with <s>, before which nothing stands: those keep their occurrences. Each order
-has its own discounts. The recursion ends in 1/V over all that can be predicted, <unk> too.
-Source: Chen and Goodman 1998, section 3; the details are those of KenLM's lmplz (Heafield 2013).
-Read next: model.py, which answers; arpa.py, which writes and reads it.
+At the highest order c counts occurrences. Below it, c counts the distinct tokens that precede the n-gram;
+n-grams that begin with <s> have no predecessor and keep their occurrences. Each order has its own
+discounts. The recursion ends in a uniform 1/V over all tokens that can be predicted, including <unk>.
+Source: Chen and Goodman 1998, section 3; details follow KenLM's lmplz (Heafield 2013).
+Read next: model.py, which answers queries; arpa.py, which writes and reads models.
 """
 
 from collections.abc import Sequence
@@ -22,32 +22,32 @@ from weft.ngram.counts import Level, count
 from weft.ngram.model import Grams, NGram
 
 FALLBACK = (0.5, 1.0, 1.5)
-"""Discounts of an order whose counts of counts give none (lmplz --discount_fallback)."""
+"""Discounts of an order whose counts of counts give no estimate (lmplz --discount_fallback)."""
 
 
 class Discounts(NamedTuple):
-    """What is taken from an n-gram seen once, twice, three times or more."""
+    """Discounts for n-grams seen once, twice, and three or more times."""
 
     one: float
     two: float
     more: float
-    fallback: bool  # whether they are FALLBACK, because too few n-grams were seen
+    fallback: bool  # True if they are FALLBACK, because too few n-grams were seen
 
 
 def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: Sequence[int] = ()) -> NGram:
-    """The model of a text.
+    """Estimate a model from a text.
 
     Args:
-        tokens: [N] int; each sentence begins with `start`. For a text that is read as one sentence, so that
-            contexts reach over line ends, it stands once, at the front.
+        tokens: [N] int; each sentence begins with `start`. If contexts may cross line ends, the whole text
+            is one sentence with one `start` in front.
         size: V.
         order: n.
-        start: <s>; it is never predicted.
+        start: the token <s>, which is never predicted.
         never: other tokens that are never predicted, such as padding.
 
     Raises:
-        ConfigError: an order below 1.
-        DataError: there is no token.
+        ConfigError: the order is below 1.
+        DataError: there are no tokens.
 
     Example:
         >>> model = kneser_ney(np.array([0, 1, 2, 1, 2, 0, 1]), size=3, order=2, start=0)
@@ -68,7 +68,7 @@ def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: 
         total = np.bincount(context, counts, contexts)
         cut = np.array([0.0, *taken[:3]])[np.minimum(counts, 3)]
         with np.errstate(invalid="ignore"):
-            left = np.bincount(context, cut, contexts) / total  # γ; nan where nothing follows
+            left = np.bincount(context, cut, contexts) / total  # γ; nan for contexts without continuation
         known = total[context] > 0
         share = np.where(known, (counts - cut) / np.where(known, total[context], 1), 0.0)
         prob = share + np.where(known, left[context], 1.0) * prob[level.suffix]
@@ -83,7 +83,7 @@ def kneser_ney(tokens: np.ndarray, *, size: int, order: int, start: int, never: 
 
 
 def adjusted(levels: list[Level]) -> list[np.ndarray]:
-    """For each order the counts that smoothing works with."""
+    """The counts c of each order, as smoothing uses them."""
     found = []
     for level, longer in pairwise(levels):
         before = np.bincount(longer.suffix, minlength=len(level.keys))
@@ -92,7 +92,7 @@ def adjusted(levels: list[Level]) -> list[np.ndarray]:
 
 
 def discounts(counts: np.ndarray) -> Discounts:
-    """D_1, D_2, D_3 from how many n-grams have each count; they must lie between 0 and the count.
+    """D_1, D_2, D_3 from the counts of counts; FALLBACK unless each is between 0 and its count.
 
     Example:
         >>> discounts(np.array([1, 1, 1, 1, 2, 2, 3, 4]))

@@ -1,8 +1,8 @@
-"""An n-gram model at work: tables of log-probabilities and back-off weights, however they were made.
+"""A back-off n-gram model: tables of log-probabilities and back-off weights from any source.
 
-    p(w | u) = the table's, if it has u w;  else backoff(u) p(w | u without its first token)
+    p(w | u) = the table's value, if it contains u w;  else backoff(u) p(w | u without its first token)
 
-Read next: kneser_ney.py, which makes one from text; arpa.py, which reads one.
+Read next: kneser_ney.py, which estimates a model from text; arpa.py, which reads one.
 """
 
 from collections.abc import Sequence
@@ -13,25 +13,25 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ngram.counts import ABSENT, find
 
-ROWS = 256  # distributions made at a time
+ROWS = 256  # distributions computed at a time
 
 
 class Grams(NamedTuple):
-    """The n-grams of one order, M of them; see counts.py for keys."""
+    """The M n-grams of one order; see counts.py for keys."""
 
     keys: np.ndarray  # [M] int64
     logp: np.ndarray  # [M] nats
-    backoff: np.ndarray  # [M] nats, of the n-gram as a context
+    backoff: np.ndarray  # [M] nats, weight of the n-gram as a context
 
 
 class NGram:
-    """Answers how likely tokens are.
+    """Log-probabilities of tokens given the tokens before them.
 
     Args:
-        orders: tables of orders 1 to n; that of order 1 has a row for every token, in their order.
+        orders: tables of orders 1 to n; the first has one row per token, in order.
         size: V.
-        start: <s>.
-        fallback: whether some discounts could not be estimated.
+        start: the token <s>.
+        fallback: True if some discounts could not be estimated.
     """
 
     def __init__(self, orders: Sequence[Grams], *, size: int, start: int, fallback: bool = False) -> None:
@@ -46,7 +46,7 @@ class NGram:
         return len(self.orders)
 
     def score(self, tokens: np.ndarray) -> np.ndarray:
-        """log p of each token after those before it, back to the last <s>: [N] nats, 0 at <s> itself.
+        """log p of each token given the tokens since the last <s>: [N] nats, 0 at <s> itself.
 
         Args:
             tokens: [N]; each sentence begins with <s>.
@@ -61,16 +61,16 @@ class NGram:
             context = np.where(since >= length - 1, before, ABSENT)
             keys = np.where(context == ABSENT, ABSENT, context * self.size + tokens)
             numbers = find(grams.keys, keys)
-            # ABSENT is -1: the zero behind the last one.
+            # ABSENT is -1, so it selects the appended zero.
             away = logp + np.append(shorter.backoff, 0.0)[context]
             logp = np.where(numbers == ABSENT, away, np.append(grams.logp, 0.0)[numbers])
         return np.where(tokens == self.start, 0.0, logp)
 
     def contexts(self, rows: np.ndarray) -> list[np.ndarray]:
-        """For each length the number of the context that each row [R, T] ends with, ABSENT where unseen.
+        """For each context length, the number [R] of each row's context; ABSENT if unseen.
 
         Args:
-            rows: the last tokens, the newest one last; -1 where there is none.
+            rows: [R, T] preceding tokens, the most recent last; -1 for none.
         """
         found = [np.zeros(len(rows), np.int64)]
         for length in range(1, min(self.order - 1, rows.shape[1]) + 1):
@@ -85,13 +85,13 @@ class NGram:
         return found
 
     def distribution(self, rows: np.ndarray) -> np.ndarray:
-        """log p of every token after each of several contexts, [R, V] nats.
+        """log p of every token after each context, [R, V] nats.
 
         Args:
-            rows: [R, T] the tokens before, the newest one last; -1 where there is none.
+            rows: [R, T] preceding tokens, the most recent last; -1 for none.
 
         Raises:
-            ShapeError: rows are no matrix.
+            ShapeError: `rows` is not a matrix.
         """
         if rows.ndim != 2:
             raise ShapeError(f"contexts: expected [rows, tokens], got shape {list(rows.shape)}")

@@ -1,9 +1,9 @@
-"""What a tokenizer.json from elsewhere may cost: slow patterns, texts that grow, panics of the library.
+"""Limits for an untrusted tokenizer.json: slow patterns, texts that grow, panics of the library.
 
 A pattern such as (a+)+$ takes twice as long for each further letter. A normaliser that replaces a by aa
 thirty times writes gigabytes. A damaged table makes the library panic, which Python sees as a BaseException
-that no `except Exception` stops. `check` refuses such a file before anything is built from it, `Growth`
-refuses a text that would become too long, and `guarded` turns a panic into one of Weft's errors.
+that no `except Exception` stops. `check` rejects such a file before anything is built from it, `Growth`
+rejects a text that would become too long, and `guarded` turns a panic into one of Weft's errors.
 Read next: imported.py.
 """
 
@@ -22,18 +22,18 @@ from weft.errors import DataError
 from weft.text.charsmap import Charsmap
 
 SLOW_SECONDS = 0.05
-"""Processor time for a text of a few hundred symbols; an ordinary pattern takes a thousandth of it."""
+"""CPU time limit for a text of a few hundred symbols; an ordinary pattern takes a thousandth of it."""
 
 MOST_PATTERNS = 64
-LONGER = 32  # a normalised text may be so many times as long as the text,
-ROOM = 10_000  # and so many symbols longer
-LONGEST_WORD = 1000  # symbols of a word that WordPiece cuts; its time grows with their square
-LONGEST_AFFIX = 64  # of a piece
-_REPEATS = (8, 12, 16, 18, 20, 22, 24, 26, 28, 32)  # small steps: the time may double with each
-_MORE = (40, 52, 68, 88, 114, 148, 192, 250, 325)  # for times that grow with a power of the length
+LONGER = 32  # a normalised text may be this many times as long as the text,
+ROOM = 10_000  # plus this many symbols
+LONGEST_WORD = 1000  # symbols of a word that WordPiece splits; its time grows quadratically with them
+LONGEST_AFFIX = 64  # symbols of a prefix or suffix of pieces
+_REPEATS = (8, 12, 16, 18, 20, 22, 24, 26, 28, 32)  # small steps, because the time may double with each
+_MORE = (40, 52, 68, 88, 114, 148, 192, 250, 325)  # to detect polynomial growth
 _LETTERS = "aA0 ._é中\n\u0301"
 _FACTORS = {"NFC": 3, "NFD": 4, "NFKC": 18, "NFKD": 18, "Lowercase": 3, "ByteLevel": 4, "BertNormalizer": 36}
-"""How much longer these make a text at most (Unicode Standard Annex 15, table 2); others do not."""
+"""Maximum growth of a text per step (Unicode Standard Annex 15, table 2); other steps do not lengthen it."""
 
 
 @contextmanager
@@ -41,10 +41,10 @@ def guarded(what: str) -> Iterator[None]:
     """Turn a failure inside the `tokenizers` library into one of Weft's errors.
 
     Args:
-        what: begins the sentence, such as "the tokenizer".
+        what: begins the message, such as "the tokenizer".
 
     Raises:
-        DataError: the library panicked, or gave an error without a class of its own.
+        DataError: the library panicked or raised a bare Exception.
     """
     try:
         yield
@@ -52,15 +52,15 @@ def guarded(what: str) -> Iterator[None]:
         panicked = type(error).__name__ == "PanicException"  # of pyo3; no module exports it
         if not panicked and type(error) is not Exception:
             raise
-        said = " ".join(str(error).split())[:200]
-        raise DataError(f"{what} failed ({said}); use another tokenizer") from None
+        reason = " ".join(str(error).split())[:200]
+        raise DataError(f"{what} failed ({reason}); use another tokenizer") from None
 
 
 def check(content: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer.json that could take time or memory without end.
+    """Reject a tokenizer.json that could use unbounded time or memory.
 
     Raises:
-        ValueError: says which part of it.
+        ValueError: names the part at fault.
     """
     _check_model(content.get("model"))
     _check_template(content.get("post_processor"))
@@ -81,13 +81,13 @@ def check(content: Mapping[str, Any]) -> None:
 
 
 class Growth:
-    """Refuses texts that a normaliser would make far longer than they are.
+    """Rejects texts that a normaliser would make far longer.
 
     Args:
-        normaliser: the part of a tokenizer.json; None for none.
+        normaliser: that part of a tokenizer.json; None for none.
 
     Raises:
-        ValueError: a table with rules that write too much.
+        ValueError: a rule of its table writes too much.
     """
 
     def __init__(self, normaliser: Any) -> None:
@@ -96,10 +96,10 @@ class Growth:
         self._added = sum(len(step.get("prepend", "")) for step in self._steps)
 
     def check(self, text: str) -> None:
-        """Refuse a text that would become too long; nothing longer than that is ever written.
+        """Reject a text that would become too long, before it is written.
 
         Raises:
-            DataError: it would.
+            DataError: the normalised text would be too long.
         """
         most = ROOM + LONGER * len(text)
         if (len(text) + self._added) * self._factor <= most:
@@ -115,7 +115,7 @@ class Growth:
 
 
 def _length_after(step: Mapping[str, Any], text: str) -> int:
-    """How long a text becomes by one step, without writing it where that may be long."""
+    """Length of a text after one step, without writing a text that may be long."""
     kind = step.get("type")
     if kind == "Prepend":
         return len(text) + len(step["prepend"])
@@ -145,7 +145,7 @@ def _steps(part: Any, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _factor(step: Mapping[str, Any]) -> float:
-    """How many times as long a step makes a text at most, what it prepends left out."""
+    """Maximum ratio of a text's lengths after and before a step, not counting what the step prepends."""
     if step.get("type") == "Precompiled":
         return Charsmap(base64.b64decode(step["precompiled_charsmap"] or "")).longest
     if step.get("type") != "Replace":
@@ -167,7 +167,7 @@ def _check_model(model: Any) -> None:
 
 
 def _check_template(part: Any) -> None:
-    """A text stands once in what is put around it."""
+    """Check that the template contains the text exactly once."""
     if not isinstance(part, Mapping):
         return
     for other in part.get("processors") or ():
@@ -189,7 +189,7 @@ def _patterns(part: Any) -> Iterator[str]:
 
 
 def _check_pattern(pattern: str) -> None:
-    """Refuse a pattern whose time explodes: on repetitions of what it is made of, and of common symbols."""
+    """Reject a pattern that takes too long on repetitions of its own or of common symbols."""
     cut = pre_tokenizers.Split(Regex(pattern), "isolated").pre_tokenize_str
     own = "".join(dict.fromkeys(re.sub(r"\\\w", "", pattern)))[:64]  # a match may need one of them at its end
     marks = dict.fromkeys([*re.findall(r"\w", own)[:8], *_LETTERS])
@@ -198,7 +198,7 @@ def _check_pattern(pattern: str) -> None:
     for unit in (*marks, *runs, *sorted(pairs)):
         counts = _REPEATS if unit in pairs else (*_REPEATS, *_MORE)
         for text in [unit * count + end for end in ("", "!", "!" + own) for count in counts]:
-            if _slow(cut, text) and _slow(cut, text):  # twice: a machine may stumble
+            if _slow(cut, text) and _slow(cut, text):  # twice, because any machine may pause once
                 shown = pattern if len(pattern) <= 80 else pattern[:80] + "…"
                 raise ValueError(f"the pattern {shown!r} takes too long on texts such as {text[:24]!r}")
 

@@ -1,6 +1,6 @@
-"""The table by which a SentencePiece model normalises text: the longest rule at each place, left to right.
+"""The normalisation table of a SentencePiece model: the longest matching rule wins, from left to right.
 
-The rules lie in a double-array trie over UTF-8 bytes, as Darts writes it, before the texts that they give.
+The rules are a double-array trie over UTF-8 bytes, in the format of Darts, followed by the replacement texts.
 Read next: sentencepiece.py.
 
 Source: SentencePiece, normalizer.cc (NormalizePrefix); Darts-clone, darts.h (units of a double array).
@@ -9,21 +9,21 @@ Source: SentencePiece, normalizer.cc (NormalizePrefix); Darts-clone, darts.h (un
 import struct
 from string import printable
 
-LONGEST = 64  # bytes of a rule; those of Unicode take less
-LONGEST_TEXT = 256  # bytes that a rule may write; those of Unicode take up to 33
+LONGEST = 64  # bytes matched by a rule; Unicode's rules need fewer
+LONGEST_TEXT = 256  # bytes that a rule may write; Unicode's rules write up to 33
 
 
 class Charsmap:
-    """Replaces what the rules of a `precompiled_charsmap` name.
+    """Applies the rules of a `precompiled_charsmap`.
 
     Args:
-        data: the table; empty for none.
+        data: the table; empty for no rules.
 
     Raises:
-        ValueError: it is damaged, or a rule writes a very long text.
+        ValueError: the table is damaged, or a rule writes a very long text.
 
     Attributes:
-        longest: how many times as long a text may become, at most.
+        longest: the maximum factor by which a text may grow.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -37,14 +37,14 @@ class Charsmap:
             raise ValueError(
                 f"a rule of its table writes {self.longest} bytes, at most {LONGEST_TEXT} may be"
             )
-        # Most texts hold nothing else, and are then as they were.
+        # A shortcut: most texts consist only of characters that no rule changes.
         self._same = {mark for mark in printable if self._rule(mark.encode(), 0)[0] == 0}
 
     def __call__(self, text: str) -> str:
         """The text after the rules.
 
         Raises:
-            UnicodeEncodeError: it holds half a surrogate pair.
+            UnicodeEncodeError: the text contains half a surrogate pair.
             ValueError: the table is damaged.
         """
         if not self._units or self._same.issuperset(text):
@@ -55,7 +55,7 @@ class Charsmap:
             if length:
                 end = self._texts.find(b"\0", place)
                 made.append(self._texts[place : end if end >= 0 else None])
-            else:  # one character as it is: its first byte, and those that go on
+            else:  # copy one character: its first byte and the continuation bytes
                 length = 1
                 while at + length < len(raw) and raw[at + length] & 0xC0 == 0x80:
                     length += 1
@@ -64,7 +64,7 @@ class Charsmap:
         return b"".join(made).decode()
 
     def _rule(self, raw: bytes, at: int) -> tuple[int, int]:
-        """How many bytes the longest rule takes that begins here, 0 for none; and where its text begins."""
+        """Bytes matched by the longest rule at this position (0 for none), and the offset of its text."""
         if not self._units:
             return 0, 0
         units, found = self._units, (0, 0)

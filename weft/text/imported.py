@@ -1,8 +1,8 @@
-"""A tokenizer.json that another program learnt, numbered as every vocabulary of Weft is.
+"""A tokenizer.json trained by another program, renumbered so that Weft's special symbols come first.
 
-The file is the `tokenizers` library's, with one key more, `weft`: for each number here the number there
-(-1 for a symbol that it does not have), and whether the marks that the tokenizer puts around a text belong
-to it. Such a vocabulary is used whole, with its own normalising and cutting; nothing is trained here.
+The file is the `tokenizers` library's with one more key, `weft`: the original number of each of Weft's
+numbers (-1 for a symbol that the tokenizer lacks), and whether texts are encoded with the tokenizer's own
+special symbols around them. Normalisation and segmentation are the file's own; nothing is trained here.
 Read next: vocabulary.py.
 """
 
@@ -24,15 +24,15 @@ _SAMPLE = "Ångström, İ: “½” \u1f82 ① 中文 ﷺ"
 
 
 class Imported(Vocabulary):
-    """What Vocabulary promises, by another program's tokenizer.
+    """A Vocabulary on top of another program's tokenizer.
 
     Args:
-        content: of the tokenizer.json, without the key `weft`.
-        order: for each number its number there; -1 where there is none.
-        framed: encode with the marks that the tokenizer puts before and after a text.
+        content: the tokenizer.json without the key `weft`.
+        order: the original number of each number; -1 if there is none.
+        framed: encode with the special symbols that the tokenizer puts before and after a text.
 
     Raises:
-        ValueError: the content is damaged, or could take time or memory without end (bounds.py).
+        ValueError: the content is damaged or could use unbounded time or memory (bounds.py).
     """
 
     def __init__(self, content: dict[str, Any], order: Sequence[int], *, framed: bool) -> None:
@@ -52,8 +52,8 @@ class Imported(Vocabulary):
         """The numbers of many texts.
 
         Raises:
-            DataError: a text holds half a surrogate pair, or becomes far too long when it is normalised; the
-                tokenizer fails, or knows a piece the model does not.
+            DataError: a text contains half a surrogate pair or becomes far too long when normalised; or the
+                tokenizer fails, or has a piece that the model lacks.
         """
         try:
             for text in texts:
@@ -79,11 +79,11 @@ class Imported(Vocabulary):
             return self._tokenizer.decode([number for number in there if number >= 0]).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Every piece for the eye, a space shown as ▁."""
+        """The pieces for display, with ▁ for a space."""
         return [self._piece(number).replace(" ", "▁") for number in _plain(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
-        """The words between spaces, each with the positions of its pieces; special symbols are in none."""
+        """The words between spaces with the positions of their pieces; special symbols are skipped."""
         numbers = _plain(ids)
         found: list[list[int]] = []
         for place, number in enumerate(numbers):
@@ -95,7 +95,7 @@ class Imported(Vocabulary):
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         jsonfile.save(Path(path), {**self._content, KEY: {"order": self._order, "framed": self._framed}})
 
     def __len__(self) -> int:
@@ -112,19 +112,19 @@ class Imported(Vocabulary):
 def renumbered(
     path: Path, size: int, *, pad: int | None, start: int, end: int
 ) -> tuple[dict[str, Any], list[int]]:
-    """A tokenizer of another program, and an order of its numbers in which Weft's special symbols come first.
+    """Read another program's tokenizer and renumber it so that Weft's special symbols come first.
 
     Args:
         path: its tokenizer.json.
         size: rows of the model's embedding table.
-        pad, start, end: what the model knows as padding, as a text's begin and as its end.
+        pad, start, end: the model's numbers for padding and for the beginning and end of a text.
 
     Returns:
-        The file's content, and for each number of Weft's the number there; -1 for a symbol it lacks. What
-        begins a text and also ends or pads it stands twice.
+        The file's content, and the original number of each of Weft's numbers; -1 for a symbol that the
+        tokenizer lacks. A symbol with two roles, such as start and end, appears twice.
 
     Raises:
-        CheckpointError: it is missing, damaged, or has more pieces than the model.
+        CheckpointError: the file is missing or damaged, or has more pieces than the model.
     """
     content = _read(path)
     try:
@@ -142,7 +142,7 @@ def renumbered(
 
 
 def is_imported(path: Path) -> bool:
-    """Whether a tokenizer.json is one that another program learnt."""
+    """Whether a tokenizer.json was trained by another program."""
     try:
         return KEY in _read(path)
     except CheckpointError:
@@ -150,16 +150,18 @@ def is_imported(path: Path) -> bool:
 
 
 def load(path: Path) -> Vocabulary:
-    """Read what `Imported.save` or `SentencePieces.save` wrote.
+    """Read a file written by `Imported.save` or `SentencePieces.save`.
 
     Raises:
-        CheckpointError: there is no such file, or it is damaged.
+        CheckpointError: the file is missing or damaged.
     """
     content = _read(path)
     try:
         about = content.pop(KEY)
         if "sentencepiece" in about:
-            from weft.text import sentencepiece  # it needs KEY, so it can only be known here
+            from weft.text import (
+                sentencepiece,  # it imports KEY from here, so a top-level import would be circular
+            )
 
             return sentencepiece.restored(about)
         order = [int(number) for number in about["order"]]
@@ -171,7 +173,7 @@ def load(path: Path) -> Vocabulary:
 
 
 def _built(content: dict[str, Any]) -> Tokenizer:
-    """The library's tokenizer, after what it may cost has been checked."""
+    """The library's tokenizer, built only after its cost has been checked."""
     bounds.check(content)
     bounds.Growth(content.get("normalizer")).check(_SAMPLE)
     with bounds.guarded("the tokenizer"):

@@ -1,6 +1,6 @@
-"""From counted words to the model of a vocabulary, one function a kind.
+"""Learn the model of a vocabulary from word counts, one function per kind.
 
-Read next: unigram.py, the kind that is estimated here; vocabulary.py, which uses the model.
+Read next: unigram.py, the one kind that we estimate ourselves; vocabulary.py, which uses the model.
 """
 
 import json
@@ -15,23 +15,23 @@ from weft.text.unigram import train_unigram
 
 UNKNOWN = SPECIALS[1]
 MOST_WORDS = 20_000_000
-"""Running words that byte-pair merges are counted on; a larger corpus has its counts divided."""
+"""Running words used to count byte-pair merges; the counts of a larger corpus are divided."""
 
 LONGEST_WORD = 1000
-"""Letters of a word that pieces are learnt from; a longer one is several, as the library's time grows with
-the square of the longest."""
+"""Longest word that pieces are learnt from, in letters; longer ones are split, because the library's time
+grows quadratically with the longest."""
 
-_FEW = 2  # a merge or a piece seen once is the spelling of one word, not of a language
+_FEW = 2  # a merge or piece that occurs once only spells one word
 
 
 def learn(
     words: Counter[str], texts: int, *, kind: str, size: int | None, min_count: int, progress: bool
 ) -> models.Model:
-    """The model of a vocabulary of that kind.
+    """Learn the model of a vocabulary.
 
     Args:
-        words: how often each word, its space before it, was seen.
-        texts: how many texts the words come from.
+        words: counts of words, each with its leading space.
+        texts: number of texts that the words come from.
         kind, size, min_count, progress: see Vocabulary.train.
 
     Raises:
@@ -49,11 +49,11 @@ def learn(
     if kind == "word":
         return _listed(count_parts(words, kind), kind, size, min_count)
     if kind == "space":
-        # A text that was tokenised elsewhere may spell its unknown words; they are the unknown symbol.
+        # A tokenised text may contain "<unk>" as a word; it is the unknown symbol, not a new entry.
         spelt = Counter({word: count for word, count in words.items() if word != " " + UNKNOWN})
         return _listed(spelt, "word", size, min_count)
     if kind == "character":
-        # The space before a text's first word is not in the text.
+        # The space before a text's first word is not part of the text.
         return _listed(characters - Counter({" ": texts}), kind, size, min_count)
     assert size is not None
     alphabet = sorted(mark for mark, count in characters.items() if count >= min_count)
@@ -90,7 +90,7 @@ def _in_parts(words: Counter[str]) -> Counter[str]:
 
 
 def _listed(counts: Counter[str], kind: str, size: int | None, min_count: int) -> models.Model:
-    """The most frequent entries, each with a number: words and characters."""
+    """A model of the most frequent entries, for words and characters."""
     enough = [entry for entry, count in counts.items() if count >= max(min_count, 1)]
     most = len(enough) + len(SPECIALS)
     if size is not None and size > most:
@@ -122,7 +122,7 @@ def _bpe(words: Counter[str], alphabet: list[str], size: int, min_count: int, pr
 
 
 def _repeated(words: Counter[str]) -> Iterator[str]:
-    """Every word as often as it was seen, in few long strings: the library's trainer takes no counts."""
+    """Every word repeated by its count, in a few long strings; the library's trainer takes no counts."""
     divisor = -(-words.total() // MOST_WORDS)
     for word, count in words.items():
         left = (count + divisor // 2) // divisor
@@ -136,7 +136,7 @@ def _unigram(words: Counter[str], alphabet: list[str], size: int) -> models.Mode
     most = len(pieces) + len(SPECIALS)
     if size > most:
         raise _too_large(size, most, "pieces seen twice or more")
-    # Special symbols are never found in a text: "<" stands alone there, so their score is never read.
+    # Special symbols never match in a text, because "<" is always cut off, so their scores are never used.
     return models.Unigram([*((name, 0.0) for name in SPECIALS), *pieces], SPECIALS.index(UNKNOWN), False)
 
 

@@ -1,6 +1,6 @@
-"""One spelling for one text: Unicode form, letter case, white space.
+"""Text normalisation: Unicode form, letter case, white space.
 
-What is normalised is what a vocabulary sees, and what `decode` gives back. Read next: vocabulary.py.
+A vocabulary encodes normalised text, and `decode` returns it. Read next: vocabulary.py.
 """
 
 import unicodedata
@@ -11,15 +11,15 @@ FORMS = ("nfc", "nfkc", "none")
 
 
 def normalise(text: str, *, form: str = "nfc", lowercase: bool = False) -> str:
-    r"""The text in one Unicode form, every run of white space one space, none at the ends.
+    r"""The text in one Unicode form, with runs of white space replaced by one space and stripped at the ends.
 
-    Doing it twice changes nothing.
+    Normalising twice changes nothing.
 
     Args:
         text: any text; line ends count as white space.
-        form: "nfc" (letter and accent one symbol), "nfkc" (also one form for wide letters, ligatures
-            and superscripts: shorter, but not always what was written) or "none".
-        lowercase: small letters only.
+        form: "nfc" (a letter and its accent are one symbol), "nfkc" (also unifies wide letters, ligatures
+            and superscripts: shorter, but loses distinctions) or "none".
+        lowercase: convert to lower case.
 
     Raises:
         ConfigError: an unknown form.
@@ -37,10 +37,10 @@ def normalise(text: str, *, form: str = "nfc", lowercase: bool = False) -> str:
 
 
 def words_of(text: str, *, form: str, lowercase: bool) -> list[str]:
-    """normalise(text).split(" "), of an empty text nothing; the form must be a known one."""
+    """normalise(text).split(" "), or [] for an empty text; the form must be valid."""
     text = _in_form(text, form)
     if lowercase:
-        text = _in_form(text.lower(), form)  # İ with a cedilla: its small letters leave the form
+        text = _in_form(text.lower(), form)  # lower-casing İ with a cedilla breaks the form
     return text.split()
 
 

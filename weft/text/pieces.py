@@ -1,10 +1,10 @@
-"""How a text is cut before any vocabulary looks at it, and the frame of a tokenizer.json around it.
+"""How a text is split before any vocabulary is applied, and the tokenizer.json that does the same.
 
-A text is cut at spaces, and a word keeps the space before it: " Hello" "," " world". The marker of a
-word's beginning is the space itself. After normalising, a space stands between words and nowhere else,
-so joining the pieces gives the text back, whatever symbols it holds; a printable marker such as ▁
-would be lost where the text itself has one. Letters (with their accents) stay together, digits and
-punctuation marks stand alone, so no subword ever glues a comma to a word. Read next: vocabulary.py.
+A text is split at spaces, and a word keeps the space before it: " Hello" "," " world". The space itself
+marks the beginning of a word. After normalisation, spaces occur only between words, so joining the pieces
+restores the text, whatever symbols it contains; a printable marker such as ▁ would be lost if the text
+contained it too. Letters (with their accents) stay together, while digits and punctuation marks are
+separate, so no subword joins a comma to a word. Read next: vocabulary.py.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ SPECIALS = ("<pad>", "<unk>", "<sos>", "<eos>")
 
 _JOINERS = r"\x{200c}\x{200d}"  # inside Persian and Indic words
 _CUT = rf" ?\p{{L}}[\p{{L}}\p{{M}}{_JOINERS}]*| ?\p{{N}}| ?[^\p{{L}}\p{{N}} ]| "
-# These scripts write no spaces: a "word" of the word vocabulary would be a whole clause.
+# Scripts without spaces: a "word" of the word vocabulary would be a whole clause.
 _ALONE = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _CUT_WORDS = (
     rf" ?{_ALONE}| ?(?:(?!{_ALONE})\p{{L}})(?:(?!{_ALONE})[\p{{L}}\p{{M}}{_JOINERS}])*"
@@ -26,16 +26,16 @@ _CUT_WORDS = (
 PATTERNS = {"word": _CUT_WORDS, "space": r" ?[^ ]+| ", "character": r"[\s\S]", "bpe": _CUT, "unigram": _CUT}
 
 MOST_TYPES = 4_000_000
-"""Different words that counting keeps; beyond it those seen once are forgotten, so that memory stays flat."""
+"""Maximum number of distinct words counted; beyond it, words seen once are dropped to save memory."""
 
 
 def cutter(kind: str) -> pre_tokenizers.PreTokenizer:
-    """What cuts " word" into the parts that no piece crosses."""
+    """Splits " word" into parts; no piece crosses their boundaries."""
     return pre_tokenizers.Split(Regex(PATTERNS[kind]), "isolated")
 
 
 def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:
-    """How often each word, its space before it, stands in normalised texts; how many texts there are."""
+    """Counts of words (with leading space) in normalised texts, and the number of non-empty texts."""
     counts: Counter[str] = Counter()
     number = 0
     for text in texts:
@@ -48,7 +48,7 @@ def count_words(texts: Iterable[str]) -> tuple[Counter[str], int]:
 
 
 def count_parts(words: Counter[str], kind: str) -> Counter[str]:
-    """How often each part stands in the words: what a word vocabulary holds, and unigram is trained on."""
+    """Counts of parts of words: the entries of a word vocabulary, and the training data of unigram."""
     cut = cutter(kind)
     parts: Counter[str] = Counter()
     for word, count in words.items():
@@ -58,7 +58,7 @@ def count_parts(words: Counter[str], kind: str) -> Counter[str]:
 
 
 def complete(model: models.Model, kind: str, form: str, lowercase: bool) -> Tokenizer:
-    """A tokenizer that does by itself what Weft does around it: what is written to tokenizer.json."""
+    """A tokenizer that includes Weft's normalisation and decoding, to be saved as tokenizer.json."""
     steps: list[normalizers.Normalizer] = []
     if form != "none":
         steps.append({"nfc": normalizers.NFC, "nfkc": normalizers.NFKC}[form]())

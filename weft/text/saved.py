@@ -1,8 +1,8 @@
-"""tokenizer.json: the file of the `tokenizers` library, which other programs read too.
+"""tokenizer.json: the format of the `tokenizers` library, which other programs can read.
 
-Weft's own settings (kind, Unicode form, letter case) are the ones that the file's parts spell out.
-Reading takes the pieces and these three; the rest is built anew, so a file from a stranger decides
-nothing but which pieces there are. Read next: vocabulary.py.
+Weft's settings (kind, Unicode form, letter case) are derived from the file's parts. Reading takes only the
+pieces and these settings and builds the rest itself, so an untrusted file controls nothing else.
+Read next: vocabulary.py.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ _FORMS = {"NFC": "nfc", "NFKC": "nfkc"}
 
 
 class Saved(NamedTuple):
-    """What a tokenizer.json says."""
+    """The contents of a tokenizer.json."""
 
     model: models.Model
     settings: dict[str, Any]
@@ -32,7 +32,7 @@ def read(path: Path) -> Saved:
     """The model and the settings of a tokenizer.json.
 
     Raises:
-        CheckpointError: missing, too large, not JSON, or not of Weft.
+        CheckpointError: the file is missing, too large, not JSON, or not Weft's.
     """
     try:
         content = jsonfile.read(path, LARGEST)
@@ -59,7 +59,7 @@ def _parse(content: Any) -> Saved:
     model = content["model"]
     kind = _KINDS.get(model["type"])
     if kind is None:
-        raise ValueError(f"a model of type {model['type']!r}, need one of {', '.join(_KINDS)}")
+        raise ValueError(f"a model of type {model['type']!r}, expected one of {', '.join(_KINDS)}")
     steps = [step["type"] for step in content["normalizer"]["normalizers"]]
     if kind == "word" and content["pre_tokenizer"]["pattern"] == {"Regex": PATTERNS["space"]}:
         kind = "space"
@@ -88,9 +88,9 @@ def _parse(content: Any) -> Saved:
 def _check(pieces: list[str]) -> None:
     first = tuple(pieces[: len(SPECIALS)])
     if first != SPECIALS:
-        raise ValueError(f"its first pieces are {', '.join(first)}, need {', '.join(SPECIALS)}")
+        raise ValueError(f"expected its first pieces to be {', '.join(SPECIALS)}, got {', '.join(first)}")
     if len(set(pieces)) < len(pieces):
-        raise ValueError("a piece stands in it twice")
+        raise ValueError("it has a duplicate piece")
 
 
 def _text(value: Any) -> str:

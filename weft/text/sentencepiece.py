@@ -1,9 +1,9 @@
-"""SentencePiece models (.spm) with the numbers of a vocab.json, as published Marian translators have them.
+"""SentencePiece models (.spm) numbered by a vocab.json, as in published Marian translators.
 
-The file is a protocol buffer; the few fields that decide how a text is cut are read here, and the
-`tokenizers` library does the cutting: normalising by the file's own table, spaces as ▁, the segmentation of
-highest probability. Pieces that the vocab.json does not list are unknown; a mark for a language such as
->>fra<< may stand before the text. Read next: imported.py, the same for a tokenizer.json.
+The file is a protocol buffer. We read the few fields that determine segmentation, and the `tokenizers`
+library does the rest: normalisation by the file's own table, ▁ for spaces, the most probable segmentation.
+Pieces that are not in the vocab.json are unknown. A language mark such as >>fra<< may precede the text.
+Read next: imported.py, the same for a tokenizer.json.
 
 Source: Kudo and Richardson 2018; sentencepiece_model.proto.
 """
@@ -28,27 +28,27 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
 
 SPACE = "▁"
 UNIGRAM = 1  # TrainerSpec.ModelType
-NORMAL, UNKNOWN, USER = 1, 2, 4  # SentencePiece.Type; control and unused pieces are never found in a text
-NOWHERE = "\ufdd0"  # stands for unknown in the library's list; no text holds this noncharacter
+NORMAL, UNKNOWN, USER = 1, 2, 4  # SentencePiece.Type; control and unused pieces never match in a text
+NOWHERE = "\ufdd0"  # the library's unknown piece; no text contains this noncharacter
 _MARK = re.compile(r">>[^<]*<<")
 
 
 class Model(NamedTuple):
-    """What of a .spm decides how a text is cut."""
+    """The parts of a .spm that determine segmentation."""
 
-    pieces: list[tuple[str, float]]  # with their log-probabilities, unknown first
-    table: bytes  # of the normaliser; empty for none
-    prefixed: bool  # a space is put before every text
-    squeezed: bool  # spaces at the ends are dropped, several become one
+    pieces: list[tuple[str, float]]  # with log-probabilities; the unknown piece first
+    table: bytes  # normalisation table; empty for none
+    prefixed: bool  # prepend a space to every text
+    squeezed: bool  # strip spaces at the ends and merge repeated ones
 
 
 class SentencePieces(Vocabulary):
-    """What Vocabulary promises, by a .spm of another program.
+    """A Vocabulary on top of another program's .spm.
 
     Args:
-        model: how a text is cut.
-        names: the piece of each number; the first four are those of Weft's special symbols.
-        framed: encode with the end symbol after a text, as an encoder read it.
+        model: determines the segmentation.
+        names: the piece of each number; the first four are Weft's special symbols.
+        framed: append the end symbol to a text, as the encoder expects.
 
     Raises:
         ValueError: the model's table or pieces cannot be used.
@@ -65,10 +65,10 @@ class SentencePieces(Vocabulary):
         self._table = Charsmap(model.table)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts; what the vocab.json lacks is unknown.
+        """The numbers of many texts; pieces that the vocab.json lacks are unknown.
 
         Raises:
-            DataError: a text holds half a surrogate pair.
+            DataError: a text contains half a surrogate pair.
         """
         marks = [self._mark(text) for text in texts]
         try:
@@ -92,11 +92,11 @@ class SentencePieces(Vocabulary):
         return "".join(pieces).replace(SPACE, " ").strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Every piece for the eye, a space shown as ▁."""
+        """The pieces for display, with ▁ for a space."""
         return [self._names[number].replace(" ", SPACE) for number in _plain(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
-        """The words between spaces, each with the positions of its pieces; special symbols are in none."""
+        """The words between spaces with the positions of their pieces; special symbols are skipped."""
         numbers = _plain(ids)
         found: list[list[int]] = []
         for place, number in enumerate(numbers):
@@ -108,7 +108,7 @@ class SentencePieces(Vocabulary):
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file atomically."""
         cut = self._cut._asdict() | {"table": base64.b64encode(self._cut.table).decode()}
         jsonfile.save(Path(path), {KEY: {"sentencepiece": cut, "names": self._names, "framed": self._framed}})
 
@@ -129,7 +129,7 @@ class SentencePieces(Vocabulary):
 
 
 def restored(about: dict[str, Any]) -> SentencePieces:
-    """What `SentencePieces.save` wrote, under its key."""
+    """Rebuild what `SentencePieces.save` wrote under its key."""
     cut = about["sentencepiece"]
     pieces = [(str(piece), float(score)) for piece, score in cut["pieces"]]
     table = base64.b64decode(cut["table"])
@@ -138,18 +138,18 @@ def restored(about: dict[str, Any]) -> SentencePieces:
 
 
 def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tuple[list[str], list[int]]:
-    """The pieces of a vocab.json, in an order in which Weft's special symbols come first.
+    """The pieces of a vocab.json, renumbered so that Weft's special symbols come first.
 
     Args:
-        path: a table of pieces and their numbers.
+        path: a JSON table of pieces and their numbers.
         size: rows of the model's embedding table.
-        pad, start, end: what the model knows as padding, as a text's begin and as its end.
+        pad, start, end: the model's numbers for padding and for the beginning and end of a text.
 
     Returns:
-        For each number of Weft's its piece, and the number there; -1 for a symbol it lacks.
+        For each of Weft's numbers its piece and its original number; -1 for a symbol it lacks.
 
     Raises:
-        CheckpointError: it is missing, damaged, or has more pieces than the model.
+        CheckpointError: the file is missing or damaged, or has more pieces than the model.
     """
     try:
         numbers = jsonfile.decode(_bytes(path), dict[str, jsonfile.Count])
@@ -171,10 +171,10 @@ def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tu
 
 
 def read_model(path: Path) -> Model:
-    """A .spm file.
+    """Read a .spm file.
 
     Raises:
-        CheckpointError: it is missing, damaged, or of a kind that is not read here.
+        CheckpointError: the file is missing, damaged or of an unsupported kind.
     """
     try:
         content = _fields(_bytes(path))
@@ -189,7 +189,7 @@ def read_model(path: Path) -> Model:
         model = Model(
             [(NOWHERE, 0.0), *found], table, bool(_last(normaliser, 3, 1)), bool(_last(normaliser, 4, 1))
         )
-        SentencePieces(model, SPECIALS, framed=False)  # so that its table is read here and now
+        SentencePieces(model, SPECIALS, framed=False)  # to check its table and pieces now
     except CheckpointError:
         raise
     except Exception as error:
@@ -206,7 +206,7 @@ Field = tuple[int, Any]
 
 
 def _fields(data: bytes) -> list[Field]:
-    """The fields of a protocol buffer's message: numbers as int, four bytes as float, the rest as bytes."""
+    """The fields of a protobuf message: varints as int, 32-bit fields as float, the rest as bytes."""
     return list(_walk(memoryview(data)))
 
 

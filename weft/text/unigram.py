@@ -1,8 +1,8 @@
-"""Training of a unigram vocabulary: pieces that make the text probable when each stands alone.
+"""Training of a unigram vocabulary: pieces that maximise the likelihood of the text as independent draws.
 
-The library's own trainer walks a hash map whose order changes from run to run, and with it the scores
-and sometimes the pieces; two runs of one recipe must not differ, so the estimate is made here and the
-library does the search for the best segmentation. Read next: vocabulary.py.
+The library's own trainer iterates over a hash map whose order changes from run to run, and with it the
+scores and sometimes the pieces. Runs of one recipe must be reproducible, so we do the estimation here and
+use the library only to find the best segmentation. Read next: vocabulary.py.
 """
 
 import math
@@ -13,26 +13,26 @@ import numpy as np
 from tokenizers import Tokenizer, models
 
 LONGEST = 16  # symbols of a piece
-MOST_TYPES = 100_000  # parts that are looked at, the most frequent first
-SEEDS = 8  # candidates at the start, for each piece wanted
-SHRINK = 0.7  # of the pieces survive a round
+MOST_TYPES = 100_000  # most frequent parts used for training
+SEEDS = 8  # initial candidates per requested piece
+SHRINK = 0.7  # share of the pieces kept in each round
 
 
 def train_unigram(parts: Counter[str], characters: list[str], size: int) -> list[tuple[str, float]]:
-    """The pieces and their log-probabilities; fewer than `size` where the data has fewer candidates.
+    """The pieces and their log-probabilities; fewer than `size` if the data has fewer candidates.
 
-    P(x) = Π p(piece), x segmented so that P is largest. Start from all frequent substrings; estimate p
-    from the segmentation (hard EM), then leave out the pieces whose loss costs least, until `size` are
-    left: count(piece) · (log p(piece) - log P(best segmentation without it)). Characters always stay.
+    P(x) = Π p(piece) over the segmentation of x that maximises P. Start from all frequent substrings,
+    estimate p from the segmentation (hard EM), and remove the pieces with the smallest loss until `size` are
+    left: count(piece) · (log p(piece) - log P(best segmentation without it)). Characters are always kept.
 
     Args:
-        parts: how often each part of a text that no piece crosses was seen.
-        characters: single symbols that the vocabulary must hold.
-        size: pieces wanted, characters counted.
+        parts: counts of the parts of the text; no piece crosses a part's boundaries.
+        characters: single symbols that the vocabulary must contain.
+        size: number of pieces, including the characters.
 
     Source:
-        Kudo 2018, "Subword Regularization", section 3.2; SentencePiece estimates softly, we by the best
-        segmentation only.
+        Kudo 2018, "Subword Regularization", section 3.2. SentencePiece uses expected counts; we count only
+        the best segmentation.
     """
     types = sorted(parts, key=lambda part: (-parts[part], part))[:MOST_TYPES]
     weights = np.array([parts[part] for part in types], dtype=np.float64)
@@ -60,7 +60,7 @@ def train_unigram(parts: Counter[str], characters: list[str], size: int) -> list
 
 
 def _seeds(parts: dict[str, int], known: set[str], most: int) -> dict[str, int]:
-    """The most promising substrings seen twice or more, each with count times length."""
+    """The best substrings seen at least twice, scored by count times length."""
     counts: Counter[str] = Counter()
     for part, count in parts.items():
         size = len(part)
@@ -75,7 +75,7 @@ def _seeds(parts: dict[str, int], known: set[str], most: int) -> dict[str, int]:
 
 
 def _count(scores: dict[str, float], types: list[str], weights: np.ndarray) -> dict[str, float]:
-    """How often each piece stands in the best segmentation of the parts."""
+    """How often each piece occurs in the best segmentations of the parts."""
     pieces = list(scores)
     tokenizer = Tokenizer(models.Unigram([("<unk>", -1e3), *scores.items()], 0, False))
     ids = [encoding.ids for encoding in tokenizer.encode_batch_fast(types)]
@@ -86,7 +86,7 @@ def _count(scores: dict[str, float], types: list[str], weights: np.ndarray) -> d
 
 
 def _best(piece: str, scores: dict[str, float]) -> float:
-    """Log-probability of the best segmentation of a piece into two or more others."""
+    """Log-probability of the best segmentation of a piece into two or more other pieces."""
     size = len(piece)
     best = [0.0] + [-math.inf] * size
     for end in range(1, size + 1):

@@ -1,9 +1,9 @@
 """A vocabulary: text to numbers and back, trained, saved as JSON and loaded.
 
-Five kinds: words (cut at punctuation, or at white space alone), characters, and two sorts of subwords
-(byte-pair encoding, unigram). For all of them decode(encode(text)) == normalise(text) as long as no symbol
-is unknown. Pieces and segmentation are the `tokenizers` library's. Read next: pieces.py, how a text is cut
-first; saved.py, what the file holds.
+Five kinds: words (split at punctuation, or at white space only), characters, and two kinds of subwords
+(byte-pair encoding, unigram). For all of them decode(encode(text)) == normalise(text) if no symbol is
+unknown. Pieces and segmentation are the `tokenizers` library's. Read next: pieces.py, how a text is split;
+saved.py, the file.
 """
 
 import copy
@@ -25,20 +25,20 @@ from weft.text.saved import read
 
 PAD, UNK, SOS, EOS = range(len(SPECIALS))
 
-_CACHE = 500_000  # words whose numbers are remembered: text repeats itself, the look-up is all it costs
+_CACHE = 500_000  # words whose numbers are cached; encoding is mostly a dictionary look-up
 
 
 class Word(NamedTuple):
-    """A word as it stands between spaces, and which pieces it is made of."""
+    """A word between spaces and the positions of its pieces."""
 
     text: str
     positions: list[int]
 
 
 class Vocabulary:
-    """Pieces of text and their numbers; pad, unk, sos and eos are 0, 1, 2 and 3 in every one.
+    """Pieces of text and their numbers; pad, unk, sos and eos are always 0, 1, 2 and 3.
 
-    Made by `train` or `load`, not by hand.
+    Create one with `train` or `load`.
 
     Example:
         >>> words = Vocabulary.train(["a cat sat, a cat ran"], kind="word", size=None)
@@ -62,7 +62,7 @@ class Vocabulary:
 
     @property
     def base(self) -> "Vocabulary":
-        """The vocabulary by whose numbers a source is read: this one."""
+        """The vocabulary that numbers a source: this one."""
         return self
 
     @classmethod
@@ -77,19 +77,18 @@ class Vocabulary:
         lowercase: bool = False,
         progress: bool = False,
     ) -> "Vocabulary":
-        """Learn a vocabulary; the same lines give the same one, in whatever order they come.
+        """Learn a vocabulary; the order of the lines makes no difference.
 
         Args:
-            lines: the training side of the data, raw.
-            kind: "word", "space" (words of a text that is tokenised already), "character", "bpe", "unigram".
-            size: pieces, the four special symbols counted; None takes every word or character.
-            min_count: words (kind "word") or else characters seen less often are left out, unknown later.
+            lines: raw training text.
+            kind: "word", "space" (words of tokenised text), "character", "bpe" or "unigram".
+            size: number of pieces including the four special symbols; None keeps every word or character.
+            min_count: words (kind "word") or characters (other kinds) seen less often become unknown.
             form, lowercase: see `normalise`.
-            progress: show a bar where training takes long.
+            progress: show a progress bar when training takes long.
 
         Raises:
-            ConfigError: an unknown kind; a size that the data cannot give, or that holds not even its
-                characters, with both numbers.
+            ConfigError: an unknown kind, or a size too large for the data or too small for its characters.
         """
         texts = (normalise(line, form=form, lowercase=lowercase) for line in lines)
         words, number = count_words(texts)
@@ -97,14 +96,14 @@ class Vocabulary:
         return cls(model, kind=kind, form=form, lowercase=lowercase)
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of a text's pieces, without sos and eos; an empty text has none."""
+        """The numbers of a text's pieces, without sos and eos."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts, faster than one by one.
 
         Raises:
-            DataError: a text holds half a surrogate pair, which is no character.
+            DataError: a text contains half a surrogate pair, which is not a character.
         """
         split = [self._words(text) for text in texts]
         if len(self._known) > _CACHE:
@@ -114,7 +113,7 @@ class Vocabulary:
         for number, words in enumerate(split):
             try:
                 rows.append(list(chain.from_iterable(map(known.__getitem__, words))))
-            except KeyError:  # a word that was never seen; in most lines there is none
+            except KeyError:  # an uncached word; most lines have none
                 rows.append([])
                 late.append(number)
         if late:
@@ -122,25 +121,25 @@ class Vocabulary:
             known.update(zip(new, self._numbers(new), strict=True))
             for number in late:
                 rows[number] = list(chain.from_iterable(map(known.__getitem__, split[number])))
-        # A character vocabulary has a symbol for the space between words, and none before the first.
+        # A character vocabulary encodes spaces between words, but not the one before the first.
         return [row[1:] for row in rows] if self.kind == "character" else rows
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the pieces, detokenised; special symbols, unknown ones too, are left out."""
+        """The detokenised text of the pieces; special symbols, including unknown, are left out."""
         pieces = self._pieces
         return " ".join("".join([pieces[number] for number in _plain(ids) if number > EOS]).split())
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Every piece for the eye, a space shown as ▁, special symbols by their names."""
+        """The pieces for display, with ▁ for a space and special symbols by name."""
         return [self._pieces[number].replace(" ", "▁") for number in _plain(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
-        """The words between spaces, each with the positions of its pieces; pad, sos and eos are in none.
+        """The words between spaces with the positions of their pieces; pad, sos and eos are skipped.
 
         Args:
             ids: numbers of pieces.
-            text: what they were encoded from, if known: then a word that holds unknown symbols stands
-                there as written; without it, an unknown piece of a word vocabulary counts as a word.
+            text: the text they encode, if known; then words with unknown symbols are shown as in the text.
+                Without it, an unknown piece of a word vocabulary counts as a word.
 
         Example:
             >>> words = Vocabulary.train(["a cat sat, a cat ran"], kind="word", size=None)
@@ -162,35 +161,35 @@ class Vocabulary:
         return found
 
     def unknown(self, text: str) -> list[str]:
-        """The pieces of a text that this vocabulary does not have, in order, one for each unknown symbol.
+        """The pieces of a text that this vocabulary lacks, one for each unknown symbol, in order.
 
         Example:
             >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
             >>> words.encode("a dog, a cat").count(1), words.unknown("a dog, a cat")
             (2, [' dog', ','])
         """
-        self.encode(text)  # so that the numbers of all its words are known
+        self.encode(text)  # caches the numbers of all its words
         pieces: list[str] = []
         for index, word in enumerate(self._words(text)):
             if UNK not in self._known[word]:
                 continue
-            # The first word of a character vocabulary has no space before it.
+            # A character vocabulary has no space before the first word.
             begin = 1 if self.kind == "character" and index == 0 else 0
             pieces += [piece for number, piece in self._spelled(word)[begin:] if number == UNK]
         return pieces
 
-    def written(self, text: str) -> list[str]:
-        """The pieces of a text as they stand there, unknown ones too, without spaces around them."""
+    def surface_pieces(self, text: str) -> list[str]:
+        """The pieces of a text as written there, including unknown ones, without surrounding spaces."""
         unknown = iter(self.unknown(text))
         row = self.encode(text)
         return [(next(unknown) if number == UNK else self._pieces[number]).strip() for number in row]
 
-    def lent(self, text: str) -> Sequence[str]:
-        """The unknown pieces of a source that what is written may copy: none; see pairs/reading.py."""
+    def copyable(self, text: str) -> Sequence[str]:
+        """Unknown pieces of a source that the output may copy: none; see tasks/shared/writing/reading.py."""
         return ()
 
     def extended(self, pieces: Sequence[str]) -> "Vocabulary":
-        """This vocabulary with more pieces, numbered from its end on, such as the unknown words of one text.
+        """A copy with more pieces at the end, such as the unknown words of one text.
 
         Example:
             >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None).extended([" dog"])
@@ -206,22 +205,22 @@ class Vocabulary:
         return other
 
     def save(self, path: str | Path) -> None:
-        """Write tokenizer.json, whole or not at all; other programs that read such files can use it.
+        """Write tokenizer.json atomically; other programs that read such files can use it.
 
         Raises:
-            CheckpointError: it cannot be written.
+            CheckpointError: the file cannot be written.
         """
         whole = complete(self._model, self.kind, self.form, self.lowercase)
         jsonfile.save(Path(path), json.loads(whole.to_str()))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Read what `save` wrote; nothing in the file is run, and nothing but pieces is taken from it.
+        """Read what `save` wrote; takes only pieces and settings from the file and runs nothing in it.
 
         Raises:
-            CheckpointError: there is no such file, or it is not a tokenizer.json of Weft.
+            CheckpointError: the file is missing or not a tokenizer.json of Weft.
         """
-        from weft.text import imported  # it is a Vocabulary too, so it can only be known here
+        from weft.text import imported  # avoids a circular import
 
         if imported.is_imported(Path(path)):
             return imported.load(Path(path))
@@ -252,7 +251,7 @@ class Vocabulary:
             ) from error
 
     def _spelled(self, word: str) -> list[tuple[int, str]]:
-        """The number of each piece, and how it is written."""
+        """The number and the spelling of each piece."""
         with guarded("the vocabulary"):
             found = self._segment.encode(" " + word)
         spans = zip(found.ids, found.offsets, strict=True)
@@ -265,7 +264,7 @@ class Vocabulary:
     def _words_of(self, text: str, places: Iterator[int]) -> Iterator[Word]:
         for index, word in enumerate(self._words(text)):
             numbers = self._numbers([word])[0]
-            # The first word of a character vocabulary has no space before it.
+            # A character vocabulary has no space before the first word.
             count = len(numbers) - (self.kind == "character" and index == 0)
             here = list(islice(places, count))
             if here:

@@ -17,12 +17,12 @@ def test_unknown_words_get_numbers_behind_the_vocabulary_in_the_order_in_which_t
     size = len(words)
     reader = SourceReader(words, cut=None, copies=True)
     text = "the  zebra saw Ibsen , the zebra sat"
-    assert reader.lent(text) == [" zebra", " Ibsen", " ,"]
+    assert reader.copyable(text) == [" zebra", " Ibsen", " ,"]
     plain = words.encode(text)
     assert plain.count(UNK) == 4
     named = iter([size, size + 1, size + 2, size])
     assert reader.encode(text) == [number if number != UNK else next(named) for number in plain]
-    beside = words.extended(reader.lent(text))
+    beside = words.extended(reader.copyable(text))
     assert beside.decode([size + 1, size, *words.encode("sat")]) == "Ibsen zebra sat"
     assert beside.pieces([size]) == ["▁zebra"] and len(beside) == size + 3
     assert len(words) == size and words.encode(text) == plain  # the vocabulary itself is what it was
@@ -47,15 +47,15 @@ def test_a_cut_source_lends_only_what_is_read(copies: bool) -> None:
     texts = ["zebra sat on Ibsen", "Ibsen", "the cat sat"]
     assert [len(row) for row in reader.encode_batch(texts)] == [3, 1, 3]
     assert reader.num_cut(texts) == 1
-    assert list(reader.lent(texts[0])) == ([" zebra"] if copies else [])
+    assert list(reader.copyable(texts[0])) == ([" zebra"] if copies else [])
     pairs = encode_pairs(reader, words, texts[:1], ["Ibsen zebra"])
     assert pairs.target == [[UNK, len(words) if copies else UNK]]
-    assert reader.extended(reader.lent(texts[0])).encode(texts[0]) == reader.encode(texts[0])
+    assert reader.extended(reader.copyable(texts[0])).encode(texts[0]) == reader.encode(texts[0])
 
 
 def test_unknown_characters_are_lent_too() -> None:
     letters = Vocabulary.train(["aab ba"], kind="character", size=None)
     reader = SourceReader(letters, cut=None, copies=True)
-    assert reader.lent("ac a!c") == ["c", "!"]
+    assert reader.copyable("ac a!c") == ["c", "!"]
     beside = letters.extended(["c", "!"])
     assert beside.decode(reader.encode("ac a!c")) == "ac a!c"

@@ -73,7 +73,7 @@ class Pointer(Head):
         return Loss(cost, mask.sum())
 
     def best(self, h: Pointed, mask: Tensor) -> Tensor:
-        """The most probable symbol at each position; V and more are lent words."""
+        """The most probable symbol at each position; V and more are copyable words."""
         return self.forward(h).argmax(-1)
 
     @staticmethod

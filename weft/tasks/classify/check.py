@@ -21,8 +21,8 @@ WORDS = COMMON | {
     "single": "files with one class only",
     "label": "classes that are rare, or missing in one file",
     "nothing": "texts with nothing in them",
-    "again": "texts that stand twice in one file",
-    "leak": "texts that stand in an earlier file too",
+    "again": "duplicate texts in one file",
+    "leak": "texts that also occur in an earlier file",
 }
 
 

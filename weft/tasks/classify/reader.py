@@ -107,7 +107,7 @@ class Reader:
             tokens, mask = pad(rows)
             if self.context is None:
                 return tokens, mask
-            words = [self.vocabulary.written(text)[: self.max_length] or [" "] for text in texts]
+            words = [self.vocabulary.surface_pieces(text)[: self.max_length] or [" "] for text in texts]
             return Twice(tokens, self.context(words), mask), mask
         counted = [self.counted(row, text) for row, text in zip(rows, texts, strict=True)]
         numbers, mask = pad([list(counts) for counts in counted])

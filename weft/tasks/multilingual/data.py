@@ -162,7 +162,7 @@ class Asking:
             for word in self.base.words(ids[first:], text)
         ]
 
-    def lent(self, text: str) -> Sequence[str]:
+    def copyable(self, text: str) -> Sequence[str]:
         """Nothing: no model of many pairs copies unknown words."""
         return ()
 

@@ -15,8 +15,8 @@ WORDS = COMMON | {
     "unspoken": "recordings without a transcript",
     "silent": "recordings of nothing but silence",
     "nothing": "lists without a recording",
-    "duplicate": "recordings that stand twice in one list",
-    "overlap": "recordings that stand in an earlier list too",
+    "duplicate": "duplicate recordings in one list",
+    "overlap": "recordings that also occur in an earlier list",
 }
 
 

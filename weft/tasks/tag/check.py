@@ -19,8 +19,8 @@ WORDS = COMMON | {
     "tag": "words without a tag",
     "label": "tags that the first file does not have",
     "nothing": "sentences without a word",
-    "again": "sentences that stand twice in one file",
-    "leak": "sentences that stand in an earlier file too",
+    "again": "duplicate sentences in one file",
+    "leak": "sentences that also occur in an earlier file",
 }
 
 

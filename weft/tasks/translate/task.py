@@ -113,7 +113,7 @@ class Translate(Whole):
         )
         plan = self.plan(0)
         if isinstance(plan, Mixture):
-            progress(plan.told([text.name for text in texts]), 0, 0)
+            progress(plan.summary([text.name for text in texts]), 0, 0)
         self._valid = self.data.complete("valid")
         self._valid_tokens = encode_pairs(self.reading, self.target, *self._valid)
         return self

@@ -1,4 +1,4 @@
-"""How a source is read: whole or cut, its unknown words lent to what is written beside it.
+"""How a source is read: whole or cut, its unknown words copyable to what is written beside it.
 
 A pointer (../../nn/decoders/pointer.py) copies words that the vocabulary does not have. So that they can be
 written, each text's unknown pieces are numbered from the vocabulary's end on, in the order in which they
@@ -32,7 +32,7 @@ class Reading(Protocol):
     def words(self, ids: Sequence[int], text: str | None = None, /) -> list[Word]:
         """The words with the positions of their pieces."""
 
-    def lent(self, text: str, /) -> Sequence[str]:
+    def copyable(self, text: str, /) -> Sequence[str]:
         """The unknown pieces of a text that what is written may copy, in the order of their numbers."""
 
     def extended(self, pieces: Sequence[str], /) -> "Reading":
@@ -50,7 +50,7 @@ class SourceReader:
     Example:
         >>> words = Vocabulary.train(["a cat sat"], kind="word", size=None)
         >>> reader = SourceReader(words, cut=4, copies=True)
-        >>> reader.encode("a dog sat, a dog ran"), reader.lent("a dog sat, a dog ran")
+        >>> reader.encode("a dog sat, a dog ran"), reader.copyable("a dog sat, a dog ran")
         ([4, 7, 6, 8], [' dog', ','])
     """
 
@@ -99,7 +99,7 @@ class SourceReader:
         """The words with the positions of their pieces."""
         return self.base.words(ids, text)
 
-    def lent(self, text: str) -> Sequence[str]:
+    def copyable(self, text: str) -> Sequence[str]:
         """The unknown pieces of what is read of a text, each once."""
         if not self.copies:
             return ()
@@ -123,7 +123,7 @@ class SourceReader:
 def encode_pairs(
     source: Reading, target: Vocabulary, sources: Sequence[str], targets: Sequence[str]
 ) -> EncodedPairs:
-    """Sources and targets as tokens; where a target has a word that its source lends, by the lent number.
+    """Sources and targets as tokens; an unknown target word found in the source gets its copy number.
 
     Args:
         source: reads the sources.
@@ -132,6 +132,6 @@ def encode_pairs(
     """
     read, written = source.encode_batch(sources), target.encode_batch(targets)
     for place, row in enumerate(written):
-        if UNK in row and (lent := source.lent(sources[place])):
-            written[place] = target.extended(lent).encode(targets[place])
+        if UNK in row and (copyable := source.copyable(sources[place])):
+            written[place] = target.extended(copyable).encode(targets[place])
     return EncodedPairs(read, written)

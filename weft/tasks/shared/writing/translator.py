@@ -115,11 +115,11 @@ class Translator:
 
     def beside(self, line: str) -> "Translator":
         """The same for one source alone, whose words both vocabularies know as far as they may be copied."""
-        lent = self.source.lent(line)
-        if not lent:
+        copyable = self.source.copyable(line)
+        if not copyable:
             return self
         other = copy.copy(self)
-        other.source, other.target = self.source.extended(lent), self.target.extended(lent)
+        other.source, other.target = self.source.extended(copyable), self.target.extended(copyable)
         return other
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
@@ -178,7 +178,7 @@ class Translator:
         """The n best translations of the lines of these numbers."""
         found = self.search([sources[n] for n in numbers], chance=chance)
         for row, texts in enumerate(to_lists(found, EOS)):
-            target = self.target.extended(self.source.lent(lines[numbers[row]]))
+            target = self.target.extended(self.source.copyable(lines[numbers[row]]))
             yield [
                 Translation(
                     target.decode(tokens), float(found.score[row, k]), float(found.logp[row, k]), tokens
