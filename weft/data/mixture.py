@@ -21,10 +21,10 @@ class Mixture:
         lengths: for each corpus [N_i, 2] tokens of source and target, without eos; may be memory-mapped.
         temperature: T, at least 1.
         max_tokens, max_rows, seed: as in Batches.
-            weights: w_i, factors of the sizes; 1 by default.
+        weights: w_i, factors of the sizes; 1 by default.
 
     Raises:
-            ConfigError: the temperature is below 1, a weight is not above 0, or there is no corpus.
+        ConfigError: the temperature is below 1, a weight is not above 0, or there is no corpus.
 
     Example:
         >>> small, large = np.array([[1, 1]] * 2), np.array([[1, 1]] * 6)

@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, ClassVar
 
-from weft.data.captions import SAID, Captioned, read_captions
+from weft.data.captions import SPLITS, Captioned, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
 from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
@@ -102,7 +102,7 @@ def _itself(train: Path, split: str) -> Path | None:
     """A .jsonl whose records say their split holds the others too."""
     if train.suffix.lower() != ".jsonl":
         return None
-    said = (f'"split": "{name}"' for name, known in SAID.items() if known == split)
+    said = (f'"split": "{name}"' for name, known in SPLITS.items() if known == split)
     wanted = tuple(said)
     return train if any(any(each in line for each in wanted) for line in read_lines(train)) else None
 
