@@ -20,6 +20,7 @@ from weft import rooms, tasks
 from weft.inspect.comparing.evidence import Evidence, evidence
 from weft.nn.kernels import choice
 from weft.run import Opened, open_run
+from weft.tasks.ready import Ready, Training, training_of
 from weft.tasks.task import Task
 from weft.train.checkpoints import Checkpoints
 
@@ -61,18 +62,24 @@ def train(
     """Train the tiny recipe of a task; `act` as its at-th training batch is made, counted from 1."""
     kind = KINDS[name]
     recipe = kind.make(folder / "toy") if not (folder / "toy").exists() else next(folder.glob("toy/*.yaml"))
-    task: Any = rooms.find(tasks, Task, name.split()[0])
-    collate, made = task.collate, []
+    made: list[Any] = []
 
-    def watched(self: Any, numbers: Any) -> Any:
-        made.append(numbers)
-        if len(made) == at:
-            act()
-        return collate(self, numbers)
+    def watched(ready: Ready) -> Training:
+        training = training_of(ready)
+        collate = training.collate
+
+        def collated(numbers: Any) -> Any:
+            made.append(numbers)
+            if len(made) == at:
+                act()
+            return collate(numbers)
+
+        training.collate = collated  # type: ignore[method-assign]
+        return training
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEFT_CACHE", str(folder / cache))
-        patch.setattr(task, "collate", watched)
+        patch.setattr("weft.train.ready.training_of", watched)
         return weft("train", recipe, "--run", folder / run, *SHARED, *kind.changes)
 
 

@@ -18,8 +18,9 @@ import torch
 
 from tests.tasks.agreement import agree_to_the_bit
 from tests.tasks.every import KINDS
-from weft import cli, rooms, tasks
-from weft.tasks.task import Task
+from weft import cli
+from weft.tasks.ready import Ready, Training, training_of
+from weft.train import ready as train_ready
 
 UPDATES = 7
 HERE = multiprocessing.get_context("forkserver")  # what is imported above is imported once
@@ -32,15 +33,21 @@ def train(name: str, folder: Path, run: str, threads: int) -> None:
     os.dup2(log, 2)
     os.environ["WEFT_CACHE"] = str(folder / "cache")
     torch.set_num_threads(threads)
-    kind, task = KINDS[name], rooms.find(tasks, Task, name.split()[0])
+    kind = KINDS[name]
     (recipe,) = (folder / "toy").glob("*.yaml")
-    collate: Any = task.collate
 
-    def slowly(self: Any, numbers: Any) -> Any:
-        time.sleep(0.05)  # so that a kill finds the training at work
-        return collate(self, numbers)
+    def slowed(ready: Ready) -> Training:
+        training = training_of(ready)
+        collate = training.collate
 
-    task.collate = slowly  # type: ignore[method-assign]
+        def slowly(numbers: Any) -> Any:
+            time.sleep(0.05)  # so that a kill interrupts the training
+            return collate(numbers)
+
+        training.collate = slowly  # type: ignore[method-assign]
+        return training
+
+    train_ready.training_of = slowed
     changes = [f"training.max_updates={UPDATES}", "training.validate_every=3", "training.save_every=2"]
     changes += ["training.log_every=1", "training.accumulate=2", *kind.changes]
     cli.main(["train", str(recipe), "--run", str(folder / run), *changes])
