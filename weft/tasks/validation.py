@@ -1,10 +1,13 @@
 """What a validation gives: scores, and a few samples for the eye."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
+from torch import nn
+
+from weft.nn.heads.head import Loss
 
 
 class Sample(NamedTuple):
@@ -20,6 +23,27 @@ class Validation(NamedTuple):
 
     scores: dict[str, float]
     samples: Sequence[Sample]
+
+
+class _Batch(Protocol):
+    def to(self, device: torch.device) -> Any:
+        """The batch on a device."""
+
+
+def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
+    """The model's loss on all batches together, in nats an item.
+
+    Args:
+        model: in evaluation mode; its `loss` takes a batch.
+        batches: on any device; each is read once.
+    """
+    device = next(model.parameters()).device
+    total = count = 0.0
+    with torch.no_grad():
+        for batch in batches:
+            loss: Loss = model.loss(batch.to(device))  # type: ignore[operator]
+            total, count = total + float(loss.total), count + float(loss.count)
+    return total / max(1.0, count)
 
 
 def samples_of(count: int, shown: int = 3) -> list[int]:

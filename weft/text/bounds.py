@@ -56,6 +56,18 @@ def guarded(what: str) -> Iterator[None]:
         raise DataError(f"{what} failed ({reason}); use another tokenizer") from None
 
 
+def half_pair(what: str) -> DataError:
+    """The error for a text that no UTF-8 holds.
+
+    Args:
+        what: begins the sentence, such as "a text".
+    """
+    return DataError(
+        f"{what} holds half a surrogate pair, which is no character; read the text as UTF-8 with "
+        "errors='replace'"
+    )
+
+
 def check(content: Mapping[str, Any]) -> None:
     """Reject a tokenizer.json that could use unbounded time or memory.
 

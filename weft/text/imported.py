@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from weft import jsonfile
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
-from weft.text.vocabulary import EOS, Vocabulary, Word
+from weft.text.vocabulary import EOS, Vocabulary, Word, listed
 
 KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
@@ -62,10 +62,7 @@ class Imported(Vocabulary):
                 found = self._tokenizer.encode_batch(list(texts), add_special_tokens=self._framed)
             return [[self._number[there] for there in one.ids] for one in found]
         except (TypeError, UnicodeEncodeError) as error:
-            raise DataError(
-                "a text holds half a surrogate pair, which is no character; "
-                "read the text as UTF-8 with errors='replace'"
-            ) from error
+            raise bounds.half_pair("a text") from error
         except KeyError as error:
             raise DataError(
                 f"the tokenizer gives the number {error}, the model has {len(self._number)} tokens; "
@@ -74,17 +71,17 @@ class Imported(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
-        there = [self._order[number] for number in _plain(ids) if number > EOS]
+        there = [self._order[number] for number in listed(ids) if number > EOS]
         with bounds.guarded("the tokenizer's decoder"):
             return self._tokenizer.decode([number for number in there if number >= 0]).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces for display, with ▁ for a space."""
-        return [self._piece(number).replace(" ", "▁") for number in _plain(ids)]
+        return [self._piece(number).replace(" ", "▁") for number in listed(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
         """The words between spaces with the positions of their pieces; special symbols are skipped."""
-        numbers = _plain(ids)
+        numbers = listed(ids)
         found: list[list[int]] = []
         for place, number in enumerate(numbers):
             if number <= EOS or self._order[number] in self._marks:
@@ -195,7 +192,3 @@ def _read(path: Path) -> dict[str, Any]:
         ) from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
-
-
-def _plain(ids: Any) -> list[int]:
-    return ids.tolist() if hasattr(ids, "tolist") else list(ids)

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 from tokenizers import Tokenizer, models
 
 from weft import jsonfile
-from weft.errors import CheckpointError, DataError
-from weft.text.bounds import guarded
+from weft.errors import CheckpointError
+from weft.text.bounds import guarded, half_pair
 from weft.text.charsmap import Charsmap
 from weft.text.imported import KEY
 from weft.text.pieces import SPECIALS
 from weft.text.saved import LARGEST
-from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word, listed
 
 SPACE = "▁"
 UNIGRAM = 1  # TrainerSpec.ModelType
@@ -76,10 +76,7 @@ class SentencePieces(Vocabulary):
             with guarded("the tokenizer"):
                 found = self._segment.encode_batch(cut, add_special_tokens=False)
         except (TypeError, UnicodeEncodeError) as error:
-            raise DataError(
-                "a text holds half a surrogate pair, which is no character; "
-                "read the text as UTF-8 with errors='replace'"
-            ) from error
+            raise half_pair("a text") from error
         end = [EOS] if self._framed else []
         return [
             [self._numbers_of.get(piece, UNK) for piece in ([mark] if mark else []) + one.tokens] + end
@@ -88,16 +85,16 @@ class SentencePieces(Vocabulary):
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
-        pieces = [self._names[number] for number in _plain(ids) if number > EOS]
+        pieces = [self._names[number] for number in listed(ids) if number > EOS]
         return "".join(pieces).replace(SPACE, " ").strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces for display, with ▁ for a space."""
-        return [self._names[number].replace(" ", SPACE) for number in _plain(ids)]
+        return [self._names[number].replace(" ", SPACE) for number in listed(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
         """The words between spaces with the positions of their pieces; special symbols are skipped."""
-        numbers = _plain(ids)
+        numbers = listed(ids)
         found: list[list[int]] = []
         for place, number in enumerate(numbers):
             if number in (PAD, SOS, EOS):
@@ -261,7 +258,3 @@ def _bytes(path: Path) -> bytes:
     if len(raw) > LARGEST:
         raise CheckpointError(f"{path}: is larger than {LARGEST // 2**20} MiB; fetch it again")
     return raw
-
-
-def _plain(ids: Any) -> list[int]:
-    return ids.tolist() if hasattr(ids, "tolist") else list(ids)

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from tokenizers import Tokenizer, models
 
 from weft import jsonfile
-from weft.errors import DataError
-from weft.text.bounds import guarded
+from weft.text.bounds import guarded, half_pair
 from weft.text.learn import learn
 from weft.text.normalise import normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter
@@ -127,11 +126,11 @@ class Vocabulary:
     def decode(self, ids: Iterable[int]) -> str:
         """The detokenised text of the pieces; special symbols, including unknown, are left out."""
         pieces = self._pieces
-        return " ".join("".join([pieces[number] for number in _plain(ids) if number > EOS]).split())
+        return " ".join("".join([pieces[number] for number in listed(ids) if number > EOS]).split())
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The pieces for display, with ▁ for a space and special symbols by name."""
-        return [self._pieces[number].replace(" ", "▁") for number in _plain(ids)]
+        return [self._pieces[number].replace(" ", "▁") for number in listed(ids)]
 
     def words(self, ids: Iterable[int], text: str | None = None) -> list[Word]:
         """The words between spaces with the positions of their pieces; pad, sos and eos are skipped.
@@ -146,7 +145,7 @@ class Vocabulary:
             >>> words.words(words.encode("a cat,"))
             [Word(text='a', positions=[0]), Word(text='cat,', positions=[1, 2])]
         """
-        numbers = _plain(ids)
+        numbers = listed(ids)
         real = iter([place for place, number in enumerate(numbers) if number not in (PAD, SOS, EOS)])
         if text is not None:
             return list(self._words_of(text, real))
@@ -245,10 +244,7 @@ class Vocabulary:
             wrong = next((word for word in words if any("\ud800" <= mark <= "\udfff" for mark in word)), None)
             if wrong is None:
                 raise
-            raise DataError(
-                f"{wrong!r} holds half a surrogate pair, which is no character; "
-                "read the text as UTF-8 with errors='replace'"
-            ) from error
+            raise half_pair(repr(wrong)) from error
 
     def _spelled(self, word: str) -> list[tuple[int, str]]:
         """The number and the spelling of each piece."""
@@ -271,5 +267,6 @@ class Vocabulary:
                 yield Word(word, here)
 
 
-def _plain(ids: Any) -> list[int]:
+def listed(ids: Any) -> list[int]:
+    """Numbers of a tensor, an array or any iterable, as a list."""
     return ids.tolist() if hasattr(ids, "tolist") else list(ids)

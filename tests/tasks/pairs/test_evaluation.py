@@ -15,7 +15,7 @@ from tests.commands.shell import weft
 from weft.errors import DataError
 from weft.run import Opened, open_run
 from weft.tasks.shared.writing import evaluation
-from weft.tasks.shared.writing.evaluation import mean_loss
+from weft.tasks.shared.writing.evaluation import loss_of_pairs
 from weft.tasks.shared.writing.scoring import perplexity
 
 
@@ -43,7 +43,7 @@ def test_the_loss_is_the_negative_log_probability_of_the_targets(
     assert count == 2 + 4 + 1
     for tokens in (1, 4000):  # a batch for each, and one for all
         monkeypatch.setattr(evaluation, "TOKENS", tokens)
-        assert mean_loss(opened.model, sources, targets) == pytest.approx(total / count, abs=1e-5)
+        assert loss_of_pairs(opened.model, sources, targets) == pytest.approx(total / count, abs=1e-5)
 
 
 def test_perplexity_is_e_to_the_loss() -> None:

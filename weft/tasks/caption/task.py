@@ -38,7 +38,7 @@ from weft.tasks.shared.writing.members import Member, joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, score_file
 from weft.tasks.shared.writing.translator import written
 from weft.tasks.task import Progress
-from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 from weft.tasks.whole import Answer, Whole, unanswered
 from weft.text.vocabulary import Vocabulary
 
@@ -169,18 +169,14 @@ class Caption(Whole):
         """Loss, and how good greedy captions are."""
         assert isinstance(model, Generator)
         texts, references = self._valid, self._valid.captions
-        total, count = 0.0, 0
-        device = next(model.parameters()).device
-        for part in parts(len(references), self.data.batch_rows):
-            rows = [self.vocabulary.encode(captions[0]) for captions in references[part]]
-            with torch.no_grad():
-                loss = model.loss(self._batch(texts.pixels[part], rows).to(device))
-            total, count = total + float(loss.total), count + int(loss.count)
+        rows = [self.vocabulary.encode(captions[0]) for captions in references]
+        every = parts(len(references), self.data.batch_rows)
+        loss = mean_loss(model, (self._batch(texts.pixels[part], rows[part]) for part in every))
         outputs = [
             best[0].text for best in self._captioner(model, Decoding(search="greedy")).captions(texts.pixels)
         ]
         scores = {
-            "loss": total / max(1, count),
+            "loss": loss,
             "exact": exact(outputs, references).value,
             "bleu4": bleu_n(outputs, references)[3].value,
             "cider": cider_d(outputs, references).value,

@@ -15,6 +15,7 @@ from weft.models import Predictor
 from weft.probe import probe
 from weft.tasks.classify.items import Items
 from weft.tasks.classify.reader import Reader
+from weft.tasks.shared.like_length import groups
 from weft.text.vocabulary import EOS, SOS, Word
 
 WINDOW = 2048  # texts that are sorted by length together
@@ -100,21 +101,10 @@ class Classifier:
 
     def _window(self, read: Sequence[str]) -> list[Decided]:
         rows = self.reader.encode(read)
-        order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
         results: dict[int, Decided] = {}
-        batch: list[int] = []
-        for place, number in enumerate(order):
-            batch.append(number)
-            longer = max(1, len(rows[order[min(place + 1, len(order) - 1)]]))
-            if place + 1 == len(order) or longer * (len(batch) + 1) > TOKENS:
-                results.update(
-                    zip(
-                        batch,
-                        self._batch([rows[n] for n in batch], [read[n] for n in batch]),
-                        strict=True,
-                    )
-                )
-                batch = []
+        for group in groups([len(row) for row in rows], TOKENS):
+            decided = self._batch([rows[n] for n in group], [read[n] for n in group])
+            results.update(zip(group, decided, strict=True))
         return [results[number] for number in range(len(read))]
 
     def look(self, text: str) -> Looked:

@@ -30,7 +30,7 @@ from weft.tasks.shared.pictures.model import DrawModel
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.evaluation import mean_loss
+from weft.tasks.shared.writing.evaluation import loss_of_pairs
 from weft.tasks.task import Progress
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.tasks.whole import Answer, Whole, unanswered
@@ -157,7 +157,9 @@ class Draw(Whole):
         drawn = np.stack(list(self.predictor(model).draw(texts[:DRAWN])))
         truth = self._valid.pixels[:DRAWN]
         scores = {
-            "loss": mean_loss(model, self.vocabulary.encode_batch(texts), [row.tolist() for row in tiles]),
+            "loss": loss_of_pairs(
+                model, self.vocabulary.encode_batch(texts), [row.tolist() for row in tiles]
+            ),
             "error": float(np.square(drawn / 255.0 - truth / 255.0).mean()),
         }
         right = judged(drawn, texts[:DRAWN])

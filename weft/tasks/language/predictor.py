@@ -13,11 +13,9 @@ import torch
 from weft.errors import WeftError
 from weft.models import Generator
 from weft.nn.positions import most_positions
-from weft.search.beam import beam
 from weft.search.budget import most_rows, most_tokens
-from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses
-from weft.search.sampling import sample
+from weft.search.settings import search
 from weft.tasks.each import Failure, each
 from weft.tasks.language.mixture import mixed, ngram_logp
 from weft.tasks.language.scoring import token_logp
@@ -213,35 +211,16 @@ class Writer:
         banned = (PAD, UNK, SOS)
         with torch.inference_mode():
             state, first = self.reader.start(rows)
-            step, most = self.reader.step, self._most(len(rows[0]))
-            if how.search == "greedy":
-                found = greedy(step, state, first, eos=end, max_length=most, banned=banned)
-            elif how.search == "beam":
-                found = beam(
-                    step,
-                    state,
-                    first,
-                    eos=end,
-                    max_length=most,
-                    width=how.beam,
-                    nbest=how.nbest,
-                    length_penalty=how.length_penalty,
-                    banned=banned,
-                )
-            else:
-                found = sample(
-                    step,
-                    state,
-                    first,
-                    eos=end,
-                    max_length=most,
-                    temperature=how.temperature,
-                    top_k=how.top_k or None,
-                    top_p=how.top_p if how.top_p < 1 else None,
-                    count=how.nbest,
-                    banned=banned,
-                    generator=chance,
-                )
+            found = search(
+                how,
+                self.reader.step,
+                state,
+                first,
+                eos=end,
+                max_length=self._most(len(rows[0])),
+                banned=banned,
+                chance=chance,
+            )
         return self._cut(found)
 
     def _cut(self, found: Hypotheses) -> list[list[tuple[list[int], float]]]:

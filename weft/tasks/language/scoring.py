@@ -18,6 +18,7 @@ from weft.models import Generator
 from weft.nn.heads.head import Head
 from weft.tasks.language.batch import ProseBatch, collate_lines, cut
 from weft.tasks.language.stream import Stream, lines_of
+from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.running_text import Batching
 
 TOKENS = 2048  # scored at a time
@@ -83,16 +84,11 @@ def _windowed(model: Generator, tokens: np.ndarray, length: int, stride: int) ->
 
 
 def _by_lines(model: Generator, lines: Sequence[np.ndarray]) -> np.ndarray:
-    order = sorted(range(len(lines)), key=lambda number: len(lines[number]))
     found: list[np.ndarray] = [np.zeros(0)] * len(lines)
-    batch: list[int] = []
-    for place, number in enumerate(order):
-        batch.append(number)
-        if (len(lines[number]) + 1) * len(batch) >= TOKENS or place + 1 == len(order):
-            logp = token_rows(model, collate_lines([lines[one] for one in batch]))
-            for row, one in zip(logp, batch, strict=True):
-                found[one] = row[: len(lines[one]) + 1]
-            batch = []
+    for numbers in filled([len(line) + 1 for line in lines], TOKENS):
+        logp = token_rows(model, collate_lines([lines[number] for number in numbers]))
+        for row, number in zip(logp, numbers, strict=True):
+            found[number] = row[: len(lines[number]) + 1]
     return np.concatenate(found)
 
 

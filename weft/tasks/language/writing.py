@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weft.errors import ConfigError
-from weft.search.budget import check_most
+from weft.search.settings import check
 
 _LEAST = {
     "beam": 1,
@@ -57,20 +57,6 @@ class Writing:
     stride: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
-        check_most(self)
-        if not self.temperature > 0:
-            raise ConfigError(f"temperature: expected a number above 0, got {self.temperature}")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: expected a number above 0 and at most 1, got {self.top_p}")
+        check(self, _LEAST)
         if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
             raise ConfigError(f"mixture: expected a weight from 0 to 1 or tuned, got {self.mixture}")
-        if self.search == "beam" and self.nbest > self.beam:
-            raise ConfigError(
-                f"nbest: expected at most the beam width {self.beam}, got {self.nbest}; raise "
-                f"beam to {self.nbest}"
-            )
-        if self.search == "greedy" and self.nbest > 1:
-            raise ConfigError(f"nbest: expected 1 for greedy search, got {self.nbest}; sample, or use beam")

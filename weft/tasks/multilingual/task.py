@@ -31,7 +31,7 @@ from weft.tasks.multilingual.predictor import ManyTranslator
 from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.evaluation import evaluate, mean_loss
+from weft.tasks.shared.writing.evaluation import evaluate, loss_of_pairs
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.reading import encode_pairs
@@ -160,7 +160,7 @@ class Multilingual(Whole):
             sources, references = sources[:rows], references[:rows]
             asking = self._asking(pair)
             targets = self.vocabulary.encode_batch(references)
-            losses.append(mean_loss(model, asking.encode_batch(sources), targets))
+            losses.append(loss_of_pairs(model, asking.encode_batch(sources), targets))
             outputs = [found[0].text for found in many.of(pair).translate(sources)]
             bleus.append(Bleu().score(outputs, references).value)
             chrfs.append(Chrf().score(outputs, references).value)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import LengthRow, by_length
@@ -18,6 +17,7 @@ from weft.tasks.evaluation import Evaluation
 from weft.tasks.speech.batch import collate_recordings
 from weft.tasks.speech.data import Recording
 from weft.tasks.speech.predictor import Transcriber
+from weft.tasks.validation import mean_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -101,15 +101,10 @@ def spelled(transcriber: Transcriber, text: str) -> str:
     return " ".join((text.lower() if transcriber.vocabulary.lowercase else text).split())
 
 
-def mean_loss(model: Generator, frames: Sequence[np.ndarray], targets: Sequence[list[int]]) -> float:
+def loss_of_recordings(model: Generator, frames: Sequence[np.ndarray], targets: Sequence[list[int]]) -> float:
     """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
-    device = next(model.parameters()).device
     order = sorted(range(len(frames)), key=lambda n: len(frames[n]))
-    total, count = 0.0, 0
-    for at in range(0, len(order), ROWS):
-        numbers = order[at : at + ROWS]
-        batch = collate_recordings([frames[n] for n in numbers], [targets[n] for n in numbers])
-        with torch.no_grad():
-            loss = model.loss(batch.to(device))
-        total, count = total + float(loss.total), count + int(loss.count)
-    return total / max(1, count)
+    parts = (order[at : at + ROWS] for at in range(0, len(order), ROWS))
+    return mean_loss(
+        model, (collate_recordings([frames[n] for n in part], [targets[n] for n in part]) for part in parts)
+    )

@@ -30,7 +30,7 @@ from weft.tasks.shared.writing.translator import written
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings
 from weft.tasks.speech.check import check_recordings
 from weft.tasks.speech.data import Recording, SpeechData
-from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, mean_loss, spelled
+from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
 from weft.tasks.speech.model import SpeechModel
 from weft.tasks.speech.predictor import Listening, Transcriber
 from weft.tasks.task import Progress
@@ -160,7 +160,7 @@ class Speech(Whole):
         """Loss over all validation recordings; error rates of greedy transcripts."""
         assert isinstance(model, Generator)
         targets = self.vocabulary.encode_batch([one.text for one in self._valid])
-        loss = mean_loss(model, [one.frames for one in self._valid], targets)
+        loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
         chosen = self._valid[: self.data.validate_rows or None]
         transcriber = Transcriber(model, self.vocabulary, self.data.sound, Listening(search="greedy"))
         outputs = [found[0].text for found in transcriber.transcribe(one.frames for one in chosen)]

@@ -14,6 +14,7 @@ from weft.tasks import predictor
 from weft.tasks.each import Failure
 from weft.tasks.predictor import Answer, Given, Json, Place, Raw, Unanswered
 from weft.tasks.shared.lexicon import Lexicon
+from weft.tasks.shared.like_length import groups
 
 WINDOW = 1024  # sentences that are sorted by length together
 TOKENS = 4096  # words of a batch, padding counted
@@ -126,15 +127,11 @@ class Tagger(predictor.Predictor[Sentence]):
 
     def _window(self, window: list[Sequence[str]], probs: bool) -> list[Tagged]:
         results = [Tagged([], []) for _ in window]
-        order = sorted((n for n, words in enumerate(window) if words), key=lambda n: len(window[n]))
-        batch: list[int] = []
-        for place, number in enumerate(order):
-            batch.append(number)
-            last = place + 1 == len(order)
-            if last or len(window[order[place + 1]]) * (len(batch) + 1) > TOKENS:
-                for each, found in zip(batch, self._batch([window[n] for n in batch], probs), strict=True):
-                    results[each] = found
-                batch = []
+        filled = [number for number, words in enumerate(window) if words]
+        for group in groups([len(window[number]) for number in filled], TOKENS):
+            numbers = [filled[n] for n in group]
+            for number, found in zip(numbers, self._batch([window[n] for n in numbers], probs), strict=True):
+                results[number] = found
         return results
 
     def _batch(self, sentences: list[Sequence[str]], probs: bool) -> Iterator[Tagged]:

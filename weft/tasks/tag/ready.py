@@ -26,7 +26,7 @@ from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.tag.data import TagData
 from weft.tasks.tag.evaluation import TagEvaluation, evaluate
 from weft.tasks.tag.predictor import Tagger
-from weft.tasks.validation import Sample, Validation, samples_of
+from weft.tasks.validation import Sample, Validation, mean_loss, samples_of
 
 if TYPE_CHECKING:
     from weft.tasks.tag.task import Tag
@@ -83,17 +83,16 @@ class TagTraining(ready.Training):
 
     def _mean_loss(self, model: Predictor, sentences: Sequence[Sentence]) -> float:
         """Nats a word, over the words whose tag is known."""
-        device = next(model.parameters()).device
         known = [one for one in sentences if -1 not in self._lexicon.encode(one.tags or [])]
         known.sort(key=lambda one: len(one.forms))
-        total = count = 0.0
-        for at in range(0, len(known), 64):
-            part = known[at : at + 64]
-            batch = collate(self._lexicon, [one.forms for one in part], [one.tags or [] for one in part])
-            with torch.no_grad():
-                loss = model.loss(batch.to(device))
-            total, count = total + float(loss.total), count + float(loss.count)
-        return total / max(1.0, count)
+        parts = (known[at : at + 64] for at in range(0, len(known), 64))
+        return mean_loss(
+            model,
+            (
+                collate(self._lexicon, [one.forms for one in part], [one.tags or [] for one in part])
+                for part in parts
+            ),
+        )
 
 
 class TagReady(ready.Ready):

@@ -29,7 +29,7 @@ from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
-from weft.tasks.shared.writing.evaluation import PairEvaluation, evaluate, mean_loss
+from weft.tasks.shared.writing.evaluation import PairEvaluation, evaluate, loss_of_pairs
 from weft.tasks.shared.writing.members import Member, joined, pieces
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.prepared import learn, stored, vocabulary_paths
@@ -174,7 +174,7 @@ class Translate(Whole):
     def tried(self, model: nn.Module) -> tuple[dict[str, float], list[str], list[str], list[Sample]]:
         """On the validation pairs: loss and perplexity, greedy outputs, their references, and samples."""
         assert isinstance(model, Generator)
-        loss = mean_loss(model, self._valid_tokens.source, self._valid_tokens.target)
+        loss = loss_of_pairs(model, self._valid_tokens.source, self._valid_tokens.target)
         rows = self.data.validate_rows or len(self._valid[0])
         sources, references = self._valid[0][:rows], self._valid[1][:rows]
         translator = Translator(model, self.reading, self.target, Decoding(search="greedy"))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from weft.errors import ConfigError
-from weft.search.budget import check_most
 from weft.search.ensemble import Mean
 from weft.search.normalisation import Normalisation
+from weft.search.settings import check
 
 _LEAST = {
     "beam": 1,
@@ -90,25 +90,7 @@ class Decoding:
     precision: Literal["float32", "bfloat16"] = "float32"
 
     def __post_init__(self) -> None:
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not least <= value < math.inf:
-                raise ConfigError(f"{name}: expected at least {least}, got {value}")
-        check_most(self)
-        if not 0 < self.temperature < math.inf:
-            raise ConfigError(f"temperature: expected a number above 0, got {self.temperature}")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"top_p: expected a number above 0 and at most 1, got {self.top_p}")
-        if self.search == "beam" and self.nbest > self.beam:
-            raise ConfigError(
-                f"nbest: {self.nbest} translations of a beam of {self.beam} were asked for; "
-                f"raise beam to {self.nbest}"
-            )
-        if self.search == "greedy" and self.nbest > 1:
-            raise ConfigError(
-                f"nbest: greedy search gives 1 translation, {self.nbest} were asked for; use beam"
-            )
-
+        check(self, _LEAST)
         self._check_beams()
 
     def _check_beams(self) -> None:

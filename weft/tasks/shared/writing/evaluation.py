@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 
 from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
@@ -20,11 +19,13 @@ from weft.metrics.meteor import Meteor
 from weft.metrics.scored import Scored, fingerprint, of_rows, scored
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation
+from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.kept import aligned, counted, scorable
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import perplexity, scores_of
 from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.validation import mean_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -174,16 +175,14 @@ def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) ->
     return -total / max(1, sum(len(row) + 1 for row in targets))
 
 
-def mean_loss(model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
+def loss_of_pairs(
+    model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> float:
     """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
-    device = next(model.parameters()).device
-    order = sorted(range(len(targets)), key=lambda n: len(targets[n]))
-    total, count, batch = 0.0, 0, []
-    for place, number in enumerate(order):
-        batch.append(number)
-        if (len(targets[number]) + 1) * len(batch) >= TOKENS or place + 1 == len(order):
-            with torch.no_grad():
-                pairs = collate_pairs([sources[n] for n in batch], [targets[n] for n in batch])
-                loss = model.loss(pairs.to(device))
-            total, count, batch = total + float(loss.total), count + int(loss.count), []
-    return total / max(1, count)
+    return mean_loss(
+        model,
+        (
+            collate_pairs([sources[n] for n in numbers], [targets[n] for n in numbers])
+            for numbers in filled([len(target) + 1 for target in targets], TOKENS)
+        ),
+    )

@@ -15,6 +15,7 @@ from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, report
 from weft.models import Generator
 from weft.tasks.evaluation import Evaluation
+from weft.tasks.shared.like_length import groups
 from weft.tasks.shared.writing.kept import counted
 
 TOKENS = 2000  # target positions whose distributions are held at once
@@ -123,17 +124,12 @@ def _perplexity(lines: Sequence[GivenLine]) -> Scored:
 
 def scores_of(model: Generator, written: Sequence[Sequence[int]], batch: Batcher) -> list[tuple[float, int]]:
     """The log-probability of each target of its source, in nats, and its tokens; <eos> counts in both."""
-    order = sorted(range(len(written)), key=lambda n: len(written[n]))
+    lengths = [len(row) + 1 for row in written]
     found = [(0.0, 0)] * len(written)
-    numbers: list[int] = []
-    for place, number in enumerate(order):
-        numbers.append(number)
-        last = place + 1 == len(order)
-        if last or (len(written[order[place + 1]]) + 1) * (len(numbers) + 1) > TOKENS:
-            logp = _logp(model, batch(numbers, [list(written[n]) for n in numbers]))
-            for n, value in zip(numbers, logp, strict=True):
-                found[n] = value, len(written[n]) + 1
-            numbers = []
+    for numbers in groups(lengths, TOKENS):
+        logp = _logp(model, batch(numbers, [list(written[n]) for n in numbers]))
+        for n, value in zip(numbers, logp, strict=True):
+            found[n] = value, lengths[n]
     return found
 
 

@@ -20,10 +20,9 @@ from weft.search.budget import most_rows, most_tokens
 from weft.search.coverage import coverage_penalty, covering
 from weft.search.diverse import diverse
 from weft.search.ensemble import ensemble
-from weft.search.greedy import greedy
 from weft.search.hypotheses import Hypotheses, joined
 from weft.search.required import required
-from weft.search.sampling import sample
+from weft.search.settings import search
 from weft.search.trace import Trace
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.text.vocabulary import EOS, SOS, UNK, Vocabulary
@@ -131,11 +130,18 @@ class Searching:
             if len(self._models) == 1:
                 state, step = state[0], self._models[0].step
             step, state = rules.ruled(step, state, self._rules)
-            if how.search == "greedy":
-                found = greedy(step, state, first, eos=EOS, max_length=limits, banned=self._banned)
+            if how.search != "beam":
+                found = search(
+                    how,
+                    step,
+                    state,
+                    first,
+                    eos=EOS,
+                    max_length=limits,
+                    banned=self._banned,
+                    chance=chance,
+                )
                 return self._ranked(found)
-            if how.search == "sample":
-                return self._ranked(self._drawn(step, state, first, limits, chance))
             beams: dict[str, Any] = {
                 "eos": EOS,
                 "max_length": limits,
@@ -163,24 +169,6 @@ class Searching:
                 f"require: the words and the end take {self._least} tokens, but the shortest line of the "
                 f"input may have {limit}; require less, or raise max_extra"
             )
-
-    def _drawn(
-        self, step: rules.Step, state: object, first: Tensor, limits: Tensor, chance: torch.Generator | None
-    ) -> Hypotheses:
-        how = self._how
-        return sample(
-            step,
-            state,
-            first,
-            eos=EOS,
-            max_length=limits,
-            temperature=how.temperature,
-            top_k=how.top_k or None,
-            top_p=how.top_p if how.top_p < 1 else None,
-            count=how.nbest,
-            banned=self._banned,
-            generator=chance or torch.Generator(first.device).manual_seed(how.seed),
-        )
 
     def _ranked(self, found: Hypotheses) -> Hypotheses:
         """With the scores that a beam search would give; only that divides by length by itself."""
