@@ -116,7 +116,7 @@ import os, signal, sys, time
 from weft import parent
 parent.POLL_SECONDS, parent.GRACE_SECONDS = 0.05, {grace}
 if {alone}:
-    parent._told_by_the_kernel = lambda: False
+    parent._signalled_by_kernel = lambda: False
 signal.signal(signal.SIGTERM, {handler})
 parent.end_with_parent()
 print("begun", flush=True)

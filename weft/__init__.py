@@ -1,7 +1,7 @@
-"""Weft: sequence models from the recurrent cell to the Transformer.
+"""Weft: sequence models from recurrent cells to Transformers.
 
-An encoder reads a sequence into a memory, attention looks back into it, a decoder writes a sequence
-one step at a time; state goes in and comes out. Start with `weft demo`, or:
+An encoder reads a sequence into a memory, attention looks back into it, and a decoder writes a sequence
+one step at a time; each step takes a state and returns the next. Start with `weft demo`, or:
 
     import weft
     translator = weft.load("runs/en-es")
@@ -15,7 +15,7 @@ __all__ = ["__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, so that `weft --help` does not wait for torch.
+    # Imported on demand, so that `weft --help` does not wait for torch.
     if name == "load":
         from weft.run import load
 

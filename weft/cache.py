@@ -1,11 +1,11 @@
-"""Where a user keeps what can be made again: token stores, compiled blocks, measured kernels."""
+"""The cache directory for data that can be recomputed: token stores, compiled blocks, kernel timings."""
 
 import os
 from pathlib import Path
 
 
 def cache_directory() -> Path:
-    """$WEFT_CACHE, or weft in the user's cache directory.
+    """$WEFT_CACHE, or the folder weft in the user's cache directory.
 
     Raises:
         RuntimeError: the user has no home directory and neither variable is set.

@@ -1,4 +1,4 @@
-"""The model card of a run: README.md, for whoever finds the directory."""
+"""The model card of a run, README.md."""
 
 import json
 import shlex
@@ -21,7 +21,7 @@ def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:
         outcome: how training ended.
 
     Raises:
-        CheckpointError: it cannot be written.
+        CheckpointError: the file cannot be written.
     """
     task, plain = begun.task, begun.plain
     scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in outcome.scores.items())

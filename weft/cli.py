@@ -1,8 +1,7 @@
-"""The command `weft`: finds the command that was asked for, loads only that one, and says in one
-sentence what a user can mend.
+"""The command line `weft`: loads only the chosen command and reports user errors in one line.
 
-Nothing heavy is imported here, so that `weft --help` answers at once.
-Read next: commands/, one file for each command.
+Nothing heavy is imported here, so `weft --help` responds at once.
+Read next: commands/, one file per command.
 """
 
 import importlib
@@ -19,23 +18,23 @@ from weft.errors import WeftError
 from weft.visible import shown
 
 COMMANDS = {
-    "demo": "Train a small translator in minutes, score it, use it, look into it.",
-    "init": "Look at your files and write a commented recipe for them.",
-    "recipes": "List the recipes that come with Weft, or print one.",
-    "train": "Train what a recipe describes, or resume a run.",
-    "evaluate": "Score a run on held-out data, beside trivial translators.",
+    "demo": "Train a small translator in minutes, score it, use it and inspect it.",
+    "init": "Inspect your files and write a commented recipe for them.",
+    "recipes": "List the recipes included in Weft, or print one.",
+    "train": "Train the model of a recipe, or resume a run.",
+    "evaluate": "Score a run on held-out data and compare it with trivial baselines.",
     "predict": "Answer each line of a file or of standard input.",
     "export": "Write a run's word vectors for other programs.",
-    "inspect": "Look inside a run: one page with every view.",
-    "compare": "Several runs, or the variants of a recipe, side by side.",
+    "inspect": "Inspect a run on one page with all views.",
+    "compare": "Compare runs, or variants of a recipe.",
     "import": "Turn a checkpoint of the transformers library into a run.",
-    "serve": "Serve runs: a page to try them, and an HTTP interface.",
-    "show": "Print a run: its recipe, sizes and scores.",
-    "data": "Check data files: everything that is wrong, at once.",
-    "ngram": "Count an n-gram model from text, score text with one (ARPA).",
-    "doctor": "Say what this machine offers, and what is fast on it.",
+    "serve": "Serve runs as a web page and an HTTP API.",
+    "show": "Print the recipe, sizes and scores of a run.",
+    "data": "Check data files and report all problems at once.",
+    "ngram": "Estimate an n-gram model from text, or score text with one (ARPA).",
+    "doctor": "Show what this machine supports and which kernels are fast on it.",
 }
-"""Name and help of every command; commands/<name>.py holds it as `command`."""
+"""Name and help of each command; commands/<name>.py defines it as `command`."""
 
 NO_MEMORY = (
     "out of memory; make the model or the batches smaller, or check that the recipe and "
@@ -44,19 +43,19 @@ NO_MEMORY = (
 
 
 class Commands(Lazy):
-    """A group that knows its commands' names and imports the one that is called."""
+    """A group that imports only the command that is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """The names in the order in which a newcomer meets them."""
+        """The names in the order in which new users need them."""
         return list(COMMANDS)
 
     def load(self, name: str) -> click.Command:
-        """From the file of that name."""
+        """Import a command from the file of that name."""
         found: click.Command = importlib.import_module(f"weft.commands.{name}").command
         return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, from the table above instead of from their files."""
+        """The list of commands from the table above, without importing their files."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -67,24 +66,24 @@ class Commands(Lazy):
 @click.version_option(__version__, "-V", "--version", message="weft %(version)s")
 @click.pass_context
 def group(context: click.Context) -> None:
-    """Sequence models from the recurrent cell to the Transformer: train, score, use, look into them.
+    """Sequence models from recurrent cells to Transformers: train, evaluate, use and inspect them.
 
-    Start with `weft demo`. Each command explains itself: weft train --help
+    Start with `weft demo`. Each command has its own help: weft train --help
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave with its exit code.
+    """Run the command line and exit with its code.
 
-    0, 2 for a user's mistake, 3 where `predict` could not answer some of its inputs, 130 for Ctrl-C, 1
-    where the reader of the output has gone.
+    Codes: 0 for success, 1 if the reader of the output has closed it, 2 for a user error, 3 if `predict`
+    could not answer some inputs, 130 for Ctrl-C.
 
     Args:
-        arguments: those of the process unless given.
+        arguments: those of the process by default.
     """
-    # It must stand before torch starts its threads: those that spin slow a shared machine tenfold.
+    # This must come before torch starts its threads: spinning threads slow a shared machine tenfold.
     machine.settle()
     parent.end_with_parent()
     with shown():
@@ -93,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    # WEFT_TRACEBACK=1 shows where a message was raised.
+    # WEFT_TRACEBACK=1 shows the traceback of an error.
     try:
         code = group.main(args=arguments, prog_name="weft", standalone_mode=False)
         sys.stdout.flush()
@@ -114,13 +113,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         _say("stopped")
         return 130
     except BrokenPipeError:
-        # The reader (head, less) has gone; what is left of the output goes nowhere, quietly.
+        # The reader (head, less) has closed the pipe; discard the remaining output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError:
         return _say(NO_MEMORY)
     except RuntimeError as trouble:
-        if "can't allocate memory" not in str(trouble):  # torch has no class of its own for it on a CPU
+        if "can't allocate memory" not in str(trouble):  # torch has no exception class for this on a CPU
             raise
         return _say(NO_MEMORY)
     except OSError as trouble:

@@ -18,7 +18,7 @@ REMOVING = ".removing-"
 
 
 def write(path: Path, data: bytes) -> None:
-    """A new file, flushed to the disk."""
+    """Write a new file and flush it to disk."""
     with open(path, "wb") as file:
         file.write(data)
         file.flush()
@@ -36,7 +36,7 @@ def flush_directory(path: Path) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write in the block; after it, it replaces the older one. An error leaves the older one.
+    """Open a temporary file that replaces `path` at the end of the block; an error keeps the old file.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -60,13 +60,13 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Put a file in the place of an older one: readers see the old one or the new one."""
+    """Replace a file atomically: readers see either the old or the new one."""
     with replacing(path) as file:
         file.write(data)
 
 
 def create(path: Path, data: bytes) -> bool:
-    """Write a file unless there is one; False where there is, such as that of a faster process."""
+    """Write a file unless it exists; False if it does, for example because another process was faster."""
     temporary = _temporary(path)
     try:
         write(temporary, data)
@@ -79,7 +79,7 @@ def create(path: Path, data: bytes) -> bool:
 
 
 def write_directory(path: Path, contents: dict[str, bytes]) -> None:
-    """A directory with these files, in the place of an older one of that name."""
+    """Write a directory with these files, replacing an older one of that name."""
     temporary = path.with_name(f"{WRITING}{path.name}")
     try:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -97,7 +97,7 @@ def write_directory(path: Path, contents: dict[str, bytes]) -> None:
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a directory atomically: it is renamed first."""
+    """Remove a directory atomically, by renaming it first."""
     doomed = path.with_name(f"{REMOVING}{path.name}")
     shutil.rmtree(doomed, ignore_errors=True)
     os.rename(path, doomed)
@@ -105,7 +105,7 @@ def remove_directory(path: Path) -> None:
 
 
 def remove_leftovers(directory: Path) -> None:
-    """Remove what a killed process left in a directory."""
+    """Remove temporary files that killed processes left in a directory."""
     for path in [*directory.glob(f"{WRITING}*"), *directory.glob(f"{REMOVING}*")]:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -123,10 +123,10 @@ def to_json(value: Any) -> bytes:
 
 
 def _temporary(path: Path) -> Path:
-    """A name beside the file that no other writer has, be it on another machine."""
+    """A name next to the file that is unique even across machines."""
     return path.with_name(f"{WRITING}{path.name}-{secrets.token_hex(4)}")
 
 
 def _remove(path: Path) -> None:
-    with suppress(OSError):  # what stopped the writing may stop this too
+    with suppress(OSError):  # may fail for the same reason as the write
         path.unlink(missing_ok=True)

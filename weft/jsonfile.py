@@ -1,13 +1,13 @@
-"""The one reader of JSON that somebody else may have written: bounded, typed, and refused in one sentence.
+"""Read untrusted JSON with size limits, types and clear errors.
 
-The code that owns a file declares what is in it as a `Form` beside the code that writes it:
+The code that owns a file declares its contents as a `Form`, next to the code that writes it:
 
     class About(jsonfile.Form):
         format: jsonfile.Count
         weft: str = ""
 
-and reads it with `load`. Keys that the form does not name are skipped without being built, so that a run of
-a newer version still opens; keys with a default may be missing, so that a run of an older one does.
+and reads it with `load`. Unknown keys are skipped, so that runs of newer versions still open; keys with a
+default may be missing, so that runs of older versions do too.
 Read next: run.py.
 """
 
@@ -28,44 +28,44 @@ from weft import files
 from weft.errors import CheckpointError, WeftError
 
 LARGEST = 64 * 2**20
-"""Bytes of a file that is read; a vocabulary of 100,000 pieces takes 6 million."""
+"""Maximum bytes of a file; a vocabulary of 100,000 pieces has 6 million."""
 
 LOG = 2**30
-"""Bytes of a log that is read: one line in it is small, the lines of months are many."""
+"""Maximum bytes of a log; its lines are small, but months of training write many."""
 
 LINE = 4 * 2**20
-"""Bytes of a line of a log; a longer one is left out."""
+"""Maximum bytes of a line of a log; longer lines are skipped."""
 
 Count = Annotated[int, Meta(ge=0, le=10**12)]
-"""How many there are of something, or which one; more than a training can count is a mistake."""
+"""A count or an index; larger values are errors."""
 
 Positive = Annotated[int, Meta(ge=1, le=10**12)]
-"""A count that cannot be zero."""
+"""A count of at least 1."""
 
 Real = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 """A finite number."""
 
 Amount = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
-"""A finite number that cannot be negative, such as seconds."""
+"""A finite number that is not negative, such as seconds."""
 
 T = TypeVar("T")
-_TOLD = re.compile(r"^(.*?)(?: - at `(.*)`)?$", re.DOTALL)
+_MESSAGE = re.compile(r"^(.*?)(?: - at `(.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-_EXPLAINED = 2**20  # bytes of a file that is read once more to say what stands at the wrong place
+_EXPLAINED = 2**20  # maximum bytes of a file that is parsed again to show a wrong value
 
 
 class Form(msgspec.Struct):
-    """What stands in a file: a field for each key, with its type and bounds."""
+    """The contents of a file: a field for each key, with its type and bounds."""
 
 
 def plain(form: Form) -> dict[str, Any]:
-    """A form as tables, lists, texts and numbers alone, as it would be written."""
+    """A form as dicts, lists, strings and numbers."""
     found: dict[str, Any] = msgspec.to_builtins(form)
     return found
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Whether a value is a number that a float holds: no bool, NaN, infinity, or integer beyond.
+    """Whether a value is a number in the range of float: not bool, NaN, infinity or a larger integer.
 
     Example:
         >>> [is_number(one) for one in (3, 0.5, True, 10**400, float("nan"))]
@@ -75,10 +75,10 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def parse(text: str | bytes) -> Any:
-    """What JSON says, whatever it is; for what is too free for a form.
+    """Parse JSON of any form.
 
     Raises:
-        ValueError: it is no JSON, no UTF-8, or nested too deeply.
+        ValueError: the text is not JSON, not UTF-8, or nested too deeply.
 
     Example:
         >>> parse('{"a": [1]}')
@@ -91,10 +91,10 @@ def parse(text: str | bytes) -> Any:
 
 
 def decode(text: str | bytes, form: type[T]) -> T:
-    """What JSON says, as a form; nothing is built of what the form does not hold.
+    """Parse JSON as a form; anything else in it is skipped.
 
     Raises:
-        ValueError: it is no JSON, or does not fit: where in it, what was expected, what was found.
+        ValueError: the text is not JSON or does not fit; says where, what was expected and what was found.
 
     Example:
         >>> decode('{"words": ["a", 3]}', dict[str, list[str]])
@@ -109,7 +109,7 @@ def decode(text: str | bytes, form: type[T]) -> T:
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     except msgspec.ValidationError as error:
-        raise ValueError(_told(str(error), text)) from None
+        raise ValueError(_message(str(error), text)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"it is not JSON: {error}") from None
 
@@ -122,17 +122,18 @@ def load(
     largest: int = LARGEST,
     error: type[WeftError] = CheckpointError,
 ) -> T:
-    """What a file says, as a form.
+    """Read a file as a form.
 
     Args:
         path: of the file.
-        form: what must be in it.
-        remedy: what the user can do where it is not, the end of the sentence.
-        largest: bytes that are read.
-        error: the class of the refusal.
+        form: the expected contents.
+        remedy: advice for the user, the end of the error message.
+        largest: maximum bytes.
+        error: the class of errors.
 
     Raises:
-        WeftError: of that class; the file is missing, too large, no ordinary file, or does not fit the form.
+        WeftError: of that class; the file is missing, too large, not a regular file, or does not fit the
+            form.
     """
     try:
         return decode(read_bytes(path, largest), form)
@@ -159,38 +160,38 @@ def save(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def read(path: Path, largest: int = LARGEST) -> Any:
-    """What a JSON file says, whatever it is; for what is too free for a form.
+    """Read a JSON file of any form.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is too large, a device or a pipe, or no JSON.
+        OSError: the file cannot be read.
+        ValueError: it is too large, not a regular file, or not JSON.
     """
     return parse(read_bytes(path, largest).decode("utf-8"))
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """A whole file, if it is an ordinary one and not larger than that.
+    """The bytes of a regular file of limited size.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is too large, a device or a pipe.
+        OSError: the file cannot be read.
+        ValueError: it is too large, or a device or pipe.
     """
     with open(path, "rb", opener=_at_once) as file:
         size = _size(file.fileno(), largest)
-        return file.read(size + 1)  # read(largest) would make room for the most
+        return file.read(size + 1)  # read(largest) would allocate the maximum
 
 
 def events(path: Path) -> Iterator[dict[str, Any]]:
-    """The tables in a log of a JSON line each; a line that is none, as the last one may be, is left out.
+    """The JSON objects of a log with one per line; other lines, such as a truncated last one, are skipped.
 
-    A log that is missing, too large, or no ordinary file has none.
+    A log that is missing, too large or not a regular file has none.
     """
     try:
         with open(path, "rb", opener=_at_once) as file:
             _size(file.fileno(), LOG)
             while line := file.readline(LINE):
                 whole = line.endswith(b"\n")
-                while not whole and (more := file.readline(LINE)):  # too long; what follows is no line
+                while not whole and (more := file.readline(LINE)):  # skip the rest of a line that is too long
                     line, whole = b"", more.endswith(b"\n")
                 try:
                     event = parse(line)
@@ -212,22 +213,22 @@ def _size(handle: int, largest: int) -> int:
 
 
 def _at_once(path: str, flags: int) -> int:
-    """Open without waiting for somebody to write into a pipe."""
+    """Open without waiting for a writer if the file is a pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _told(sentence: str, text: str | bytes) -> str:
-    """msgspec's sentence as ours: the place first, and what stands there."""
-    found = _TOLD.match(sentence)
+def _message(sentence: str, text: str | bytes) -> str:
+    """Rewrite a message of msgspec: the place first, then what was expected and found."""
+    found = _MESSAGE.match(sentence)
     assert found is not None
     what, route = found[1].replace("`", ""), found[2] or "$"
     what = what[:1].lower() + what[1:]
     if what.startswith("expected ") and ", got " not in what and len(text) <= _EXPLAINED:
-        what += _standing(route, text)
+        what += _found_value(route, text)
     return f"{route}: {what}"
 
 
-def _standing(route: str, text: str | bytes) -> str:
+def _found_value(route: str, text: str | bytes) -> str:
     try:
         value = parse(text)
         for key, place in _STEP.findall(route):

@@ -1,9 +1,9 @@
-"""What must be settled before torch starts: threads and memory. Nothing here imports torch.
+"""Settings of threads and memory, made before torch starts. Nothing here imports torch.
 
-torch takes every core that the machine has, also where a container may use two of sixty-four; its idle
-threads spin unless told not to, which slows a shared machine up to tenfold; and the C library hands large
-blocks back to the system after every operation, to get them again zeroed page by page (training was 8 to
-10 % slower so). Read next: cli.py, which calls it first; commands/doctor.py, which reports it.
+By default torch uses every core of the machine, even in a container limited to two of sixty-four. Its idle
+threads spin, which slows a shared machine up to tenfold. And the C library returns large blocks to the system
+after every operation and gets them back zeroed page by page, which made training 8 to 10 % slower.
+Read next: cli.py, which calls this first; commands/doctor.py, which reports it.
 """
 
 import ctypes
@@ -16,17 +16,17 @@ _MIB = 1 << 20
 
 
 def settle(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Set what the user has not set: how threads wait, how many there are, and how memory is kept."""
+    """Set how threads wait, their number and how memory is kept, unless the user has set them."""
     environment.setdefault("OMP_WAIT_POLICY", "passive")
-    # Batches come in hundreds of shapes and oneDNN keeps compiled code for each: of 1,024, its default, a
-    # training on help sentences held 380 MB after 120 updates, and more later.
+    # Batches have hundreds of shapes, and oneDNN caches compiled code for each. With its default of 1,024,
+    # training on help sentences used 380 MB for the cache after 120 updates, and more later.
     environment.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "256")
     environment.setdefault("OMP_NUM_THREADS", str(cores()))
     keep_memory()
 
 
 def keep_memory() -> bool:
-    """Let freed blocks up to 32 MiB be used again at once; False where the C library knows no such thing."""
+    """Keep freed blocks up to 32 MiB for reuse; False if the C library does not support it."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):  # not glibc
@@ -37,7 +37,7 @@ def keep_memory() -> bool:
 
 
 def cores() -> int:
-    """Cores that this process may use: its affinity, or less where a container has a smaller quota."""
+    """Number of cores that this process may use: its CPU affinity, or a smaller container quota."""
     try:
         allowed = len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system

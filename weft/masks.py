@@ -1,6 +1,6 @@
-"""Masks: bool, True = real. There is no other polarity in Weft.
+"""Masks are bool, True = real (not padding), everywhere in Weft.
 
-Read next: nn/attention.py, where masks meet scores.
+Read next: nn/attention.py, which applies masks to scores.
 """
 
 import torch
@@ -10,7 +10,7 @@ from weft.errors import ShapeError
 
 
 def from_lengths(lengths: Tensor, size: int) -> Tensor:
-    """The mask of rows with the given numbers of real positions, real ones first.
+    """The mask of rows with the given lengths, padded at the end.
 
     Args:
         lengths: [B] int.
@@ -27,12 +27,12 @@ def from_lengths(lengths: Tensor, size: int) -> Tensor:
 
 
 def lengths(mask: Tensor) -> Tensor:
-    """Real positions a row: [B, S] bool to [B] int64."""
+    """Number of real positions per row: [B, S] bool to [B] int64."""
     return mask.sum(1)
 
 
 def causal(queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-    """[T, S] bool: the last query sees every key, the one before it all but the last, and so on."""
+    """[T, S] bool: the last query sees all keys, the one before it all but the last, and so on."""
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
 
@@ -49,7 +49,7 @@ def mean(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def reverse(states: Tensor, mask: Tensor) -> Tensor:
-    """Each row's real positions in reverse order, padding left where it is.
+    """Reverse the real positions of each row; padding stays in place.
 
     Args:
         states: [B, S, D]; mask: [B, S] with the real positions first.
@@ -61,10 +61,10 @@ def reverse(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def check(mask: Tensor, *, what: str = "mask") -> None:
-    """Refuse a row without a real position: softmax over nothing is not a number.
+    """Check that each row has a real position; otherwise softmax would give NaN.
 
     Raises:
-        ShapeError: naming the first such row.
+        ShapeError: names the first row without one.
     """
     empty = ~mask.any(1)
     if bool(empty.any()):

@@ -1,7 +1,7 @@
-"""Whole models: parts put together. Generator writes sequences, Predictor says what they are.
+"""Complete models: a Generator writes sequences, a Predictor labels them.
 
-Read next: nn/encoders/encoder.py and nn/decoders/decoder.py for the parts; search/beam.py, which
-drives `step`; tasks/translate/task.py, which builds one from a recipe.
+Read next: nn/encoders/encoder.py and nn/decoders/decoder.py, the parts; search/beam.py, which calls `step`;
+tasks/translate/task.py, which builds a model from a recipe.
 """
 
 from collections.abc import Callable
@@ -25,11 +25,11 @@ Prompt = Literal["ignored", "read", "learnt"]
 
 
 class SequencePair(Protocol):
-    """What a Generator learns from: a batch of sources and targets."""
+    """A batch of sources and targets, the training input of a Generator."""
 
     @property
     def source(self) -> Any:
-        """[B, S] tokens, or what the source's front end reads."""
+        """[B, S] tokens, or another input of the source embedding."""
 
     @property
     def source_mask(self) -> Tensor:
@@ -49,21 +49,20 @@ class SequencePair(Protocol):
 
 
 class Generator(nn.Module):
-    """Writes a sequence, given another one (with an encoder) or from nothing (without).
+    """Writes a sequence, given a source (with an encoder) or unconditionally (without).
 
     Args:
-        embed: tokens [B, T] to [B, T, D].
-        decoder: writes.
-        head: what comes next.
+        embed: embeds target tokens, [B, T] to [B, T, D].
+        decoder: computes the hidden states of the target.
+        head: predicts the next token.
         encoder: reads the source; None for a language model.
-        source_embed: the source's front end; the target's where they share it.
-        prompt: without an encoder, what the source is: "ignored" (nothing is read), "read" (the decoder reads
-            it itself and continues it, M4 as a language model) or "learnt" (the same, and in training its
-            tokens are targets too).
+        source_embed: embeds the source; None to share `embed`.
+        prompt: use of the source without an encoder: "ignored", "read" (the decoder reads and continues it,
+            M4 as a language model) or "learnt" (the same, and in training its tokens are targets too).
 
     Raises:
-        ConfigError: a prompt together with an encoder, or a word that is none of these; a decoder that copies
-            with a head that cannot, or the other way round.
+        ConfigError: an unknown prompt, or one together with an encoder; or only one of decoder and head can
+            copy.
     """
 
     def __init__(
@@ -96,10 +95,10 @@ class Generator(nn.Module):
         self.source_embed = embed if source_embed is None else source_embed
 
     def start(self, source: Any, mask: Tensor) -> State:
-        """Read the source; the decoder's first state.
+        """Read the source and return the decoder's initial state.
 
         Raises:
-            ShapeError: a row of the mask without a real position.
+            ShapeError: a row of the mask has no real position.
         """
         if self.encoder is None:
             return self._continued(source, mask)[1]
@@ -108,22 +107,22 @@ class Generator(nn.Module):
         return self.decoder.start(memory._replace(read=source), len(mask))
 
     def most_written(self, read: int) -> int | None:
-        """How many tokens, the end counted, it has positions for after a source; None for any number.
+        """Maximum number of output tokens including the end, limited by positions; None for no limit.
 
         Args:
-            read: tokens of the source.
+            read: number of source tokens.
         """
         most = most_positions(self.decoder)
-        continues = self.encoder is None and self.prompt != "ignored"  # the source takes positions too
+        continues = self.encoder is None and self.prompt != "ignored"  # the source uses positions too
         return None if most is None else most - read * continues
 
     def step(self, token: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of a search: tokens [N] and a state to log-probabilities [N, V] and the next state."""
+        """One search step: from tokens [N] and a state to log-probabilities [N, V] and the next state."""
         h, state = self.decoder(self.embed(token[:, None]), state)
         return self.head(at_step(h, 0)), state
 
     def features(self, batch: SequencePair) -> Any:
-        """The decoder's output [B, T, D] after the true tokens; a tree of [B, T, ..] where it copies."""
+        """The decoder's output [B, T, D] with teacher forcing; a tree of [B, T, ..] if it copies."""
         return self.decoder(self.embed(batch.target_in), self.start(batch.source, batch.source_mask))[0]
 
     def loss(
@@ -138,9 +137,10 @@ class Generator(nn.Module):
 
         Args:
             batch: sources and targets.
-            feeding: D2, the probability that the true token is fed rather than the model's own.
-            per_sequence: draw once a sequence instead of once a token.
-            parallel: its own tokens are those that it would write after the true ones, so that two passes do.
+            feeding: D2, the probability of feeding the true token instead of the model's own.
+            per_sequence: draw once per sequence instead of once per token.
+            parallel: take the model's own tokens from a pass with teacher forcing, so that two passes
+                suffice.
         """
         if feeding < 1.0:
             mixed = self._guessed_words if parallel else self._own_words
@@ -152,24 +152,24 @@ class Generator(nn.Module):
         return self.head.loss(h, batch.target_out, batch.target_mask)
 
     def free_running(self, batch: SequencePair, *, drawn: bool = True) -> Tensor:
-        """The decoder's output [B, T, D] with its own words as input, for as many steps as the targets have.
+        """The decoder's output [B, T, D] with its own tokens as input, for the length of the targets.
 
         Args:
-            batch: sources, and how long the targets are.
-            drawn: words are drawn by their probability; False takes the most probable ones.
+            batch: sources and targets; only the length of the targets matters.
+            drawn: sample the tokens; False takes the most probable ones.
         """
         nowhere = torch.zeros_like(batch.target_mask)
         return self._own_words(batch, nowhere, self._drawn if drawn else self.head.best)
 
     def carry_on(self, batch: SequencePair, state: State | None) -> tuple[Loss, State]:
-        """The loss of a piece of a longer text, and the state after it, cut off from the graph (C11).
+        """The loss of a segment of a longer text and the detached state after it (C11).
 
-        Truncated back-propagation: the state out of one piece is the state into the next, gradients stay
-        inside a piece.
+        This is truncated back-propagation: each segment starts from the state of the previous one, but
+        gradients stay within a segment.
 
         Args:
-            batch: the piece, without padding.
-            state: after the piece before it; None at the beginning.
+            batch: the segment, without padding.
+            state: the state after the previous segment; None at the beginning.
         """
         if state is None:
             state = self.start(batch.source, batch.source_mask)
@@ -178,7 +178,7 @@ class Generator(nn.Module):
         return loss, detach(state)
 
     def _continued(self, source: Any, mask: Tensor) -> tuple[Tensor | None, State]:
-        """The decoder's output on the prompt [B, S, D] and its state after it."""
+        """The decoder's output on the prompt [B, S, D] and the state after it."""
         state = self.decoder.start(None, len(mask))
         if self.prompt == "ignored":
             return None, state
@@ -186,16 +186,16 @@ class Generator(nn.Module):
         return self.decoder(self.source_embed(source), state, mask)
 
     def _with_prompt(self, batch: SequencePair) -> Loss:
-        """Each token of prompt and target is a target, but the first of the prompt."""
+        """The loss over all tokens of prompt and target except the first of the prompt."""
         read, state = self._continued(batch.source, batch.source_mask)
         assert read is not None
-        written = self.decoder(self.embed(batch.target_in), state)[0]
-        h = torch.cat([read[:, :-1], written], 1)
+        output = self.decoder(self.embed(batch.target_in), state)[0]
+        h = torch.cat([read[:, :-1], output], 1)
         mask = torch.cat([batch.source_mask[:, 1:], batch.target_mask], 1)
         return self.head.loss(h, torch.cat([batch.source[:, 1:], batch.target_out], 1), mask)
 
     def _true(self, batch: SequencePair, feeding: float, per_sequence: bool) -> Tensor:
-        """Where the true token is fed, [B, T]."""
+        """[B, T] bool: positions where the true token is fed."""
         tokens = batch.target_in
         columns = 1 if per_sequence else tokens.shape[1]
         draw = for_rows(lambda shape: torch.rand(shape, generator=open_generator()), (len(tokens), columns))
@@ -205,13 +205,13 @@ class Generator(nn.Module):
         tokens = batch.target_in
         with torch.no_grad():
             own = self.head.best(self.features(batch), batch.target_mask)
-        guessed = torch.cat([tokens[:, :1], own[:, :-1]], 1)  # what it would have fed to position t + 1
+        guessed = torch.cat([tokens[:, :1], own[:, :-1]], 1)  # the model's own input at position t + 1
         fed = torch.where(true, tokens, guessed)
         fed[:, 0] = tokens[:, 0]
         return self.decoder(self.embed(fed), self.start(batch.source, batch.source_mask))[0]
 
     def _drawn(self, h: Tensor, mask: Tensor) -> Tensor:
-        """Words [B, T] drawn by their probability."""
+        """Sampled tokens [B, T]."""
         prob = self.head(h).exp()
         word = torch.multinomial(prob.flatten(0, 1), 1, generator=open_generator())
         return word.view(mask.shape)
@@ -234,11 +234,11 @@ class Generator(nn.Module):
 
 
 class Labelled(Protocol):
-    """What a Predictor learns from: a batch of sequences and what is to be said of them."""
+    """A batch of sequences and labels, the training input of a Predictor."""
 
     @property
     def source(self) -> Any:
-        """[B, S] tokens, or what the front end reads."""
+        """[B, S] tokens, or another input of the embedding."""
 
     @property
     def source_mask(self) -> Tensor:
@@ -246,17 +246,17 @@ class Labelled(Protocol):
 
     @property
     def target(self) -> Tensor:
-        """[B], one for a whole sequence, where there is a pool; [B, S], one a position, without."""
+        """[B], one label per sequence, with a pool; [B, S], one per position, without."""
 
 
 class Predictor(nn.Module):
-    """Says something of a sequence: one thing of the whole (with a pool), or one of each position (without).
+    """Labels a sequence as a whole (with a pool) or each of its positions (without).
 
     Args:
-        embed: the front end, source to [B, S, D].
-        encoder: reads.
-        head: says.
-        pool: the whole of a sequence as one vector; None to say something of every position.
+        embed: embeds the source to [B, S, D].
+        encoder: reads the source.
+        head: predicts labels.
+        pool: reduces a sequence to one vector; None to label every position.
     """
 
     def __init__(self, embed: nn.Module, encoder: Encoder, head: Head, *, pool: Pool | None = None) -> None:
@@ -267,23 +267,23 @@ class Predictor(nn.Module):
         self.head = head
 
     def memory(self, source: Any, mask: Tensor) -> Memory:
-        """What the encoder makes of the source.
+        """Encode the source.
 
         Raises:
-            ShapeError: a row of the mask without a real position.
+            ShapeError: a row of the mask has no real position.
         """
         masks.check(mask, what="source mask")
         return self.encoder(self.embed(source), mask)  # type: ignore[no-any-return]
 
     def features(self, source: Any, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """What the head reads, h [B, T, D], and which of it is real, [B, T]; T is 1 where there is a pool."""
+        """The input of the head, h [B, T, D], and its mask [B, T]; T is 1 with a pool."""
         memory = self.memory(source, mask)
         if self.pool is None:
             return memory.states, memory.mask
         return self.pool(memory)[:, None], mask[:, :1]
 
     def forward(self, source: Any, mask: Tensor) -> Any:
-        """The head's predictions: log-probabilities [B, T, C] of a categorical head."""
+        """The head's predictions, for a categorical head log-probabilities [B, T, C]."""
         return self.head(self.features(source, mask)[0])
 
     def best(self, source: Any, mask: Tensor) -> Tensor:
@@ -291,7 +291,7 @@ class Predictor(nn.Module):
         return self.head.best(*self.features(source, mask))
 
     def loss(self, batch: Labelled) -> Loss:
-        """How far the head is from the targets; padding has no part in it."""
+        """The loss over all positions except padding."""
         h, mask = self.features(batch.source, batch.source_mask)
         target = batch.target if self.pool is None else batch.target[:, None]
         return self.head.loss(h, target, mask)

@@ -1,18 +1,18 @@
-"""See what happens inside a model without asking it to return more.
+"""Observe and change tensors inside a model.
 
-A module calls `record("attention", weights)` at the place where a picture would want to look; it
-costs one look-up when nobody watches. Whoever wants to see opens a probe around the call:
+A module calls `record("attention", weights)` for tensors that figures may need; without a probe this costs
+one look-up. To observe them, open a probe around the call:
 
     with probe() as seen:
         model.loss(batch)
     seen["attention"]          # every tensor recorded under that name, in order
 
-What is looked at can be changed on its way, too, where a module asks `edited("attention", weights)`:
+A tensor can also be changed where a module calls `edited("attention", weights)`:
 
     with editing(lambda name, weights: torch.zeros_like(weights)):
         model.loss(batch)
 
-Read next: figures/alignment.py, which looks; diagnose/steer.py, which changes.
+Read next: figures/alignment.py, which draws recorded tensors; diagnose/steer.py, which changes some.
 """
 
 from collections import defaultdict
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 Edit = Callable[[str, Tensor], Tensor]
-"""The name of something and what it is, to what it is to be."""
+"""Maps the name of a tensor and its value to the new value."""
 
 _seen: ContextVar[dict[str, list[Tensor]] | None] = ContextVar("weft_probe", default=None)
 _edit: ContextVar[Edit | None] = ContextVar("weft_edit", default=None)
@@ -32,7 +32,7 @@ _edit: ContextVar[Edit | None] = ContextVar("weft_edit", default=None)
 
 @contextmanager
 def probe() -> Iterator[dict[str, list[Tensor]]]:
-    """Collect what is recorded inside the block, a list of tensors for each name."""
+    """Collect the tensors recorded in the block, a list for each name."""
     seen: dict[str, list[Tensor]] = defaultdict(list)
     token = _seen.set(seen)
     try:
@@ -42,20 +42,20 @@ def probe() -> Iterator[dict[str, list[Tensor]]]:
 
 
 def record(name: str, tensor: Tensor) -> None:
-    """Show a tensor to the open probe, if there is one."""
+    """Add a tensor to the open probe, if there is one."""
     seen = _seen.get()
     if seen is not None:
         seen[name].append(tensor)
 
 
 def watching() -> bool:
-    """Whether a probe is open: ask before computing what only a picture needs."""
+    """Whether a probe is open, to skip computations that only figures need."""
     return not torch.compiler.is_compiling() and _seen.get() is not None
 
 
 @contextmanager
 def editing(change: Edit) -> Iterator[None]:
-    """Let `change` have its way with everything that asks for it inside the block, in this thread."""
+    """Apply `change` to every tensor passed to `edited` in the block, in this thread."""
     token = _edit.set(change)
     try:
         yield
@@ -64,11 +64,11 @@ def editing(change: Edit) -> Iterator[None]:
 
 
 def edited(name: str, tensor: Tensor) -> Tensor:
-    """A tensor as the open edit wants it; as it is where there is none."""
+    """The tensor after the active edit, if there is one."""
     change = _edit.get()
     return tensor if change is None else change(name, tensor)
 
 
 def changing() -> bool:
-    """Whether an edit is open: ask before taking a slower way that it can reach."""
+    """Whether an edit is active, which needs a slower path that calls `edited`."""
     return not torch.compiler.is_compiling() and _edit.get() is not None

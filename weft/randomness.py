@@ -1,9 +1,9 @@
-"""Where random numbers come from while a model runs: a generator that the caller opens.
+"""The source of random numbers while a model runs: a generator opened by the caller.
 
-Dropout and teacher forcing draw from it, so that batches which run side by side in several threads each
-draw their own numbers, the same ones in whatever order the threads run. Without an open generator torch's
-global one serves, as it does on a GPU. Where a batch is computed in parts, each part draws what the whole
-would draw and takes its rows. Read next: nn/kernels/dropout.py, train/batch.py.
+Dropout and teacher forcing draw from it, so that batches in parallel threads draw their own numbers, whatever
+the order of the threads. Without an open generator torch's global one is used, as on a GPU. If a batch is
+computed in parts, each part draws the numbers of the whole batch and takes its rows.
+Read next: nn/kernels/dropout.py, train/batch.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from torch import Tensor
 
 
 class Rows(NamedTuple):
-    """Some rows of a batch: from `begin` up to `end`, of `of`."""
+    """Rows `begin` to `end` (exclusive) of a batch of `of` rows."""
 
     begin: int
     end: int
@@ -24,7 +24,7 @@ class Rows(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether these are all."""
+        """Whether these are all rows."""
         return self.end - self.begin == self.of
 
 
@@ -34,7 +34,7 @@ _generator: ContextVar[torch.Generator | None] = ContextVar("weft_generator", de
 
 @contextmanager
 def drawing(generator: torch.Generator | None) -> Iterator[None]:
-    """Let everything inside the block, in this thread, draw from a generator of the CPU.
+    """Draw from a CPU generator in the block, in this thread.
 
     Example:
         >>> with drawing(torch.Generator().manual_seed(1)):
@@ -50,13 +50,13 @@ def drawing(generator: torch.Generator | None) -> Iterator[None]:
 
 
 def open_generator() -> torch.Generator | None:
-    """The open generator, or None: then torch's own is used."""
+    """The open generator, or None for torch's global one."""
     return _generator.get()
 
 
 @contextmanager
 def part_of_batch(rows: Rows | None) -> Iterator[None]:
-    """Let what `for_rows` draws inside the block, in this thread, be what the whole batch would draw."""
+    """Let `for_rows` in the block, in this thread, draw the numbers of the whole batch."""
     token = _rows.set(None if rows is None or rows.whole else rows)
     try:
         yield
@@ -65,15 +65,15 @@ def part_of_batch(rows: Rows | None) -> Iterator[None]:
 
 
 def open_rows() -> Rows | None:
-    """Which rows of a batch are computed; None for all."""
+    """The rows of the batch being computed; None for all."""
     return _rows.get()
 
 
 def for_rows(draw: Callable[[tuple[int, ...]], Tensor], shape: Sequence[int]) -> Tensor:
-    """draw(shape), random numbers whose first axis are the rows of the batch, each W times beside each other.
+    """draw(shape) for a shape whose first axis has batch rows, each repeated W times in a row.
 
-    In a part of a batch the whole is drawn, so that each example gets the numbers that it gets in the whole;
-    what has another first axis is drawn for the part.
+    In a part of a batch the numbers of the whole are drawn, so that each example gets the same numbers as in
+    the whole. A shape with another first axis is drawn as it is.
 
     Example:
         >>> draw = lambda shape: torch.rand(shape, generator=torch.Generator().manual_seed(1))

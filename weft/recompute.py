@@ -1,9 +1,9 @@
-"""Less memory for more time: what a layer computes on the way is computed again when gradients come.
+"""Gradient checkpointing: recompute a layer's activations in the backward pass to save memory.
 
-A module calls `recomputed(function, x, ..)` where a layer ends; outside of `with recomputing():` that is
-function(x, ..). Inside, only the inputs are kept, and the second pass draws the numbers of the first, so the
-gradients are the same, with dropout too. L layers then keep L inputs, and what one layer makes.
-Source: Chen et al. 2016, section 4; torch.utils.checkpoint does the work. Read next: nn/transformer.py.
+A module calls `recomputed(function, x, ..)` for a layer. Outside of `with recomputing():` this is just
+function(x, ..). Inside, only the inputs are kept, and the second pass draws the same random numbers, so the
+gradients are the same even with dropout. L layers then keep L inputs and the activations of one layer.
+Source: Chen et al. 2016, section 4; uses torch.utils.checkpoint. Read next: nn/transformer.py.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ _wanted: ContextVar[bool] = ContextVar("weft_recomputing", default=False)
 
 @contextmanager
 def recomputing(wanted: bool = True) -> Iterator[None]:
-    """Let the layers inside the block keep their inputs alone; False changes nothing."""
+    """Let layers in the block keep only their inputs; False keeps all activations."""
     token = _wanted.set(wanted)
     try:
         yield
@@ -31,10 +31,10 @@ def recomputing(wanted: bool = True) -> Iterator[None]:
 
 
 def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
-    """function(*arguments), whose inner tensors are not kept inside `recomputing`.
+    """function(*arguments); inside `recomputing` its activations are not kept.
 
     Args:
-        function: draws random numbers from the open generator or from torch's own, and changes nothing.
+        function: may draw random numbers from the open or the global generator; must have no side effects.
         arguments: tensors, trees of them, or anything else.
 
     Example:
@@ -57,7 +57,7 @@ def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
 
 @contextmanager
 def _again(state: torch.Tensor | None, rows: Rows | None) -> Iterator[None]:
-    # A generator of its own: whoever asks for gradients may be drawing from the open one.
+    # Use a separate generator, because the caller of backward may be drawing from the open one.
     own = None if state is None else torch.Generator().set_state(state)
     with drawing(own), part_of_batch(rows), recomputing(False):
         yield

@@ -1,9 +1,9 @@
-"""Which parts a room holds: the files of its folder. There is no registry.
+"""Find the parts of a room: the files of its folder. There is no registry.
 
-A room is a package such as weft.nn.cells. Each of its files holds one part, named as the file:
-nn/cells/lstm.py holds the cell that a recipe calls `lstm`. A part that needs several files is a folder with
-a file named as the contract: tasks/tag/task.py holds the task `tag`. Recipes resolve names here and the law
-suites walk the same list, so a new file is usable and tested at once. Read next: config/build.py.
+A room is a package such as weft.nn.cells. Each of its files contains one part with the file's name:
+nn/cells/lstm.py contains the cell that a recipe calls `lstm`. A part with several files is a folder with
+a file named after the contract: tasks/tag/task.py contains the task `tag`. Recipes and law tests find names
+here, so a new file is usable and tested at once. Read next: config/build.py.
 """
 
 import difflib
@@ -17,21 +17,21 @@ from weft.errors import ConfigError
 
 
 def parts(room: ModuleType, contract: type) -> dict[str, type]:
-    """Every part of a room by its name, the name of its file.
+    """All parts of a room by file name.
 
     Args:
         room: a package.
-        contract: the class that every part of this room extends.
+        contract: the class that all parts of the room extend.
 
     Raises:
-        TypeError: a file holds two parts.
+        TypeError: a file contains two parts.
     """
     found = {entry.name: _part(room, entry, contract) for entry in pkgutil.iter_modules(room.__path__)}
     return {name: part for name, part in found.items() if part is not None}
 
 
 def folders(room: ModuleType, contract: type) -> list[str]:
-    """Names of the parts that are folders, sorted, without importing any of them."""
+    """The sorted names of parts that are folders, without importing them."""
     return sorted(
         entry.name
         for entry in pkgutil.iter_modules(room.__path__)
@@ -40,10 +40,10 @@ def folders(room: ModuleType, contract: type) -> list[str]:
 
 
 def get(room: ModuleType, contract: type, name: str) -> type | None:
-    """The part of that name, if there is one; no other file of the room is read.
+    """The part of that name, or None; imports no other file of the room.
 
     Raises:
-        TypeError: its file holds two parts.
+        TypeError: its file contains two parts.
     """
     for entry in pkgutil.iter_modules(room.__path__):
         if entry.name == name:
@@ -55,7 +55,7 @@ def find(room: ModuleType, contract: type, name: str) -> type:
     """The part of that name.
 
     Raises:
-        ConfigError: no such part; names the nearest one.
+        ConfigError: there is no such part; names the nearest one.
     """
     found = get(room, contract, name)
     if found is None:
@@ -68,19 +68,19 @@ def find(room: ModuleType, contract: type, name: str) -> type:
 
 
 def beside(kind: type, file: str, contract: type) -> type | None:
-    """The part that another file of the same folder holds, such as figure.py beside task.py.
+    """The part in another file of the same folder, such as figure.py next to task.py.
 
     Args:
-        kind: a class of the folder.
-        file: the other file's name, without .py.
-        contract: what the part extends.
+        kind: a class in the folder.
+        file: name of the other file, without .py.
+        contract: the class that the part extends.
     """
     module = file_beside(kind, file)
     return None if module is None else _only(module, contract)
 
 
 def file_beside(kind: type, file: str) -> ModuleType | None:
-    """Another file of the folder that holds a class; None where there is none, or no folder."""
+    """Another file of the folder that contains a class, as a module; None if there is none."""
     folder = kind.__module__.rpartition(".")[0]
     if not folder or importlib.util.find_spec(f"{folder}.{file}") is None:
         return None

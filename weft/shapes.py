@@ -1,4 +1,4 @@
-"""The letters of dimensions, the same everywhere, and the one check of a shape at the border.
+"""The letters of dimensions used everywhere, and the check of shapes at public entry points.
 
 B rows (examples)      S source positions     T target positions or time steps
 D width                H heads                K width of a head
@@ -16,10 +16,10 @@ from weft.errors import ConfigError, ShapeError
 
 
 def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
-    """Compare a tensor's shape with what it must be; None stands for any size.
+    """Check a tensor's shape; None stands for any size.
 
     Raises:
-        ShapeError: with both shapes.
+        ShapeError: names both shapes.
 
     Example:
         >>> import torch
@@ -34,15 +34,15 @@ def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
 
 
 def check_choice(name: str, value: str, choices: Any) -> None:
-    """Refuse a word that is none of a closed choice.
+    """Check that a value is one of a fixed set of choices.
 
     Args:
         name: of the setting.
-        value: what was given.
+        value: to check.
         choices: a Literal type.
 
     Raises:
-        ConfigError: naming all of them.
+        ConfigError: names all choices.
 
     Example:
         >>> from typing import Literal

@@ -1,10 +1,10 @@
 """State: a tree (tuples and NamedTuples) of tensors whose axis 0 is the batch row.
 
-Whatever a model carries from one step to the next is such a tree: an LSTM's (h, c), a key-value
-cache, prepared attention keys, a stack of all three. Search repeats and picks rows of it without
-knowing what it is. A NamedTuple with the class attribute `per_source = True` holds what belongs to a
-source and not to a hypothesis: its rows are the sources, so a beam of W hypotheses shares them
-instead of copying them W times. Read next: nn/cells/cell.py, search/beam.py.
+Everything that a model carries from one step to the next is such a tree: an LSTM's (h, c), a key-value
+cache, projected attention keys, a stack of all three. Search repeats and selects its rows without knowing
+what it is. A NamedTuple with the class attribute `per_source = True` belongs to a source instead of a
+hypothesis: its rows are the sources, so the W hypotheses of a beam share them instead of holding W copies.
+Read next: nn/cells/cell.py, search/beam.py.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ State = Any
 
 
 def tree_map(function: Callable[[Tensor], Tensor], state: State) -> State:
-    """The same tree with `function` applied to every tensor.
+    """Apply `function` to every tensor of a tree.
 
     Raises:
         TypeError: a leaf is neither a tensor nor None.
@@ -27,12 +27,12 @@ def tree_map(function: Callable[[Tensor], Tensor], state: State) -> State:
 
 
 def detach(state: State) -> State:
-    """The same numbers cut from the graph that made them: truncated back-propagation stops here (C11)."""
+    """Detach all tensors from the graph, for truncated back-propagation (C11)."""
     return tree_map(Tensor.detach, state)
 
 
 def leaves(state: State) -> Iterator[Tensor]:
-    """Every tensor of the tree, depth first."""
+    """All tensors of the tree, depth first."""
     if isinstance(state, Tensor):
         yield state
     elif isinstance(state, tuple):
@@ -41,24 +41,24 @@ def leaves(state: State) -> Iterator[Tensor]:
 
 
 def take(state: State, rows: Tensor) -> State:
-    """The given rows of every tensor, those of the sources too.
+    """The given rows of every tensor, including per-source tensors.
 
     Args:
-        state: a tree whose per-source tensors have as many rows as the others.
+        state: a tree in which per-source tensors have as many rows as the others.
         rows: [N] int64 row numbers.
     """
     return tree_map(lambda leaf: leaf.index_select(0, rows), state)
 
 
 def fan(state: State, width: int) -> State:
-    """Every row `width` times, neighbours together; what belongs to a source stays single."""
+    """Repeat each row `width` times in a row; per-source tensors are not repeated."""
     if width == 1:
         return state
     return _walk(lambda leaf: leaf.repeat_interleave(width, 0), lambda leaf: leaf, state)
 
 
 def reorder(state: State, rows: Tensor) -> State:
-    """The given rows of what belongs to hypotheses; what belongs to a source stays.
+    """The given rows of per-hypothesis tensors; per-source tensors are not changed.
 
     Args:
         rows: [N] int64; row n of the result must belong to the same source as row n did before.
@@ -67,11 +67,12 @@ def reorder(state: State, rows: Tensor) -> State:
 
 
 def keep_sources(state: State, sources: Tensor, width: int) -> State:
-    """Only the given sources, each with its `width` rows.
+    """Keep only the given sources, each with its `width` rows.
 
     Args:
+        state: a tree of all sources.
         sources: [M] int64 source numbers.
-        width: rows a source has.
+        width: rows per source.
     """
     offsets = torch.arange(width, device=sources.device)
     rows = (sources[:, None] * width + offsets).flatten()
@@ -79,21 +80,21 @@ def keep_sources(state: State, sources: Tensor, width: int) -> State:
 
 
 def at_step(state: State, time: int) -> State:
-    """What a tree of [N, T, ..] says of one step, [N, ..]; what belongs to a source stays."""
+    """One step [N, ..] of a tree of [N, T, ..]; per-source tensors are not changed."""
     return _walk(lambda leaf: leaf[:, time], lambda leaf: leaf, state)
 
 
 def join_steps(parts: Sequence[State]) -> State:
-    """Trees of [N, T, ..], one after the other in time; what belongs to a source is that of the first."""
+    """Concatenate trees of [N, T, ..] in time; per-source tensors are those of the first."""
     return _join(list(parts), False)
 
 
 def where(mask: Tensor, new: State, old: State) -> State:
-    """Row by row `new` where the mask is True, else `old`.
+    """For each row `new` if the mask is True, else `old`.
 
     Args:
         mask: [B] bool.
-        new, old: trees of the same form.
+        new, old: trees of the same structure.
     """
     if isinstance(new, Tensor):
         return torch.where(mask.view(-1, *[1] * (new.dim() - 1)), new, old)

@@ -1,8 +1,8 @@
-"""Text that may come from a stranger's file, made safe to show: no control character reaches a terminal.
+"""Make untrusted text safe to print: no control character reaches a terminal.
 
-A run's names, tokens, labels and recipe can hold escape sequences that retitle a terminal, move its cursor
-or hide a line. `visible` writes each as an escape, and `shown` puts that between the program and its
-streams: always for stderr, and for stdout where it is a terminal (in a pipe it carries data).
+A run's names, tokens, labels and recipe can contain escape sequences that retitle a terminal, move its cursor
+or hide a line. `visible` escapes them, and `shown` applies it to the program's streams: always to stderr,
+and to stdout if it is a terminal (a pipe carries data).
 Read next: cli.py.
 """
 
@@ -15,13 +15,13 @@ from typing import TextIO
 
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and line feed, DEL, C1
-    "\u202a-\u202e\u2066-\u2069"  # what turns the direction of the text around it
+    "\u202a-\u202e\u2066-\u2069"  # changes of text direction
     "\ud800-\udfff]"  # half a surrogate pair, which no stream can encode
 )
 
 
 def visible(text: str) -> str:
-    """The text with each control character as an escape; tabs and line feeds stay.
+    """The text with control characters escaped, except tabs and line feeds.
 
     Example:
         >>> [visible(text) for text in ("plain", chr(27) + "[2J")] == ["plain", chr(92) + "x1b[2J"]
@@ -32,7 +32,7 @@ def visible(text: str) -> str:
 
 @contextmanager
 def shown() -> Iterator[None]:
-    """In the block sys.stderr, and sys.stdout where it is a terminal, show control characters as escapes."""
+    """Escape control characters in sys.stderr, and in sys.stdout if it is a terminal, within the block."""
     out, err = sys.stdout, sys.stderr
     ours = [
         out if out is None or not out.isatty() else _wrapped(out),
@@ -49,7 +49,7 @@ def shown() -> Iterator[None]:
 
 
 def beneath(stream: TextIO) -> TextIO:
-    """The stream below `shown`, for one that colours text itself; it has to call `visible`."""
+    """The stream below `shown`, for code that colours text; it must call `visible` itself."""
     return stream.below if isinstance(stream, _Shown) else stream
 
 
@@ -61,14 +61,14 @@ class _Shown(io.TextIOWrapper):
         return len(text)
 
     def leave(self) -> None:
-        """Give the buffer back to the stream below, which may be closed or gone."""
+        """Return the buffer to the stream below, which may be closed."""
         with suppress(OSError, ValueError):
             self.detach()
 
 
 def _wrapped(stream: TextIO) -> TextIO:
     buffer = getattr(stream, "buffer", None)
-    if buffer is None or isinstance(stream, _Shown):  # an editor's console: text goes in as it is
+    if buffer is None or isinstance(stream, _Shown):  # an editor's console takes text unchanged
         return stream
     stream.flush()
     lines = bool(getattr(stream, "line_buffering", True))

@@ -64,7 +64,7 @@ def test_evaluate_prints_baselines_classes_and_confusion(run: Path, tmp_path: Pa
     assert found["scores"]["accuracy"]["value"] == 1.0
     assert found["scores"]["accuracy"]["baselines"]["naive Bayes, tokens (word)"] == 1.0
     assert sum(map(sum, found["confusion"])) == 29
-    assert "what it was called" in picture.read_text("utf-8")
+    assert "predicted class" in picture.read_text("utf-8")
     assert len((tmp_path / "out").read_text().splitlines()) == 29
 
 

@@ -75,7 +75,7 @@ def test_evaluate_prints_the_baseline_and_draws_the_confusion(run: Path, tmp_pat
     for shown in ("20 pictures", "accuracy", "macro F1", "baseline: most frequent class"):
         assert shown in answer.out
     assert sum(map(sum, json.loads(figures.read_text())["confusion"])) == 20
-    assert "what it was called" in picture.read_text("utf-8")
+    assert "predicted class" in picture.read_text("utf-8")
 
 
 def test_clips_are_classified_too_and_init_writes_the_recipe(tmp_path: Path) -> None:

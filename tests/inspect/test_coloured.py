@@ -32,7 +32,7 @@ def test_a_scale_may_be_given_and_an_empty_note_leaves_no_sign() -> None:
 def test_a_confusion_map_has_every_class_and_its_counts() -> None:
     matrix = np.array([[17, 0, 3], [0, 1234, 0], [0, 0, 0]])
     text = svg(confusion_map(matrix, ["a_1", "$b$", "в"], title="toy\nsecond line"))
-    for shown in ("a_1", "$b$", "в", "17", "1,234", "what it is", "toy", "second line"):
+    for shown in ("a_1", "$b$", "в", "17", "1,234", "true class", "toy", "second line"):
         assert shown in text
     assert "U+000A" not in text
     many = [f"c{number}" for number in range(53)]

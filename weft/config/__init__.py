@@ -1,10 +1,10 @@
-"""The only reader of recipes: from YAML text to the parts it names, with a place for every mistake.
+"""Read recipes: from YAML text to the parts it names, with file and line in every error.
 
     recipe = read_recipe("recipes/translate/help-lstm-attention.yaml", ["training.max_updates=200"])
     settings = build(recipe.section("training"), Settings)
     encoder = build(recipe.section("model").section("encoder"), Encoder, in_size=256)
 
-Read next: table.py (what a recipe becomes), text.py (how it is read), build.py (how it becomes objects).
+Read next: table.py, a recipe in memory; text.py, which reads it; build.py, which builds objects.
 """
 
 from weft.config.build import build, named, resolved

@@ -1,10 +1,10 @@
-"""From a table to an object: names become parts of their room, settings are checked against signatures.
+"""Build objects from tables: names select parts, settings are checked against signatures.
 
-A part is named by its file (`use: lstm`, or `cell: lstm` where it needs no settings) and found in the
-room of the contract that the constructor's annotation names: `Callable[..., Cell]` asks for a factory,
-`Cell` for a ready object. The room of a contract is the package that holds it, so a new room needs no
-entry here. Of a part, the keyword-only arguments are a recipe's settings; the others, and those given
-to `build`, come from the model. Read next: ../rooms.py, kinds.py.
+A part is named by its file (`use: lstm`, or `cell: lstm` if it needs no settings) and found in the room
+(package) of its contract, which the constructor's annotation names: `Callable[..., Cell]` expects a factory,
+`Cell` an object. A contract's room is the package that contains it, so a new room needs no entry here. A
+part's keyword-only arguments are settings of the recipe; the others, and those given to `build`, are set by
+the model. Read next: ../rooms.py, kinds.py.
 """
 
 import dataclasses
@@ -25,16 +25,16 @@ _NOTHING = inspect.Parameter.empty
 
 
 def build(table: Entry, target: Callable[..., T], /, *, plugins: Collection[str] = (), **given: Any) -> T:
-    """The object that a table describes.
+    """Build the object that a table describes.
 
     Args:
-        table: a section of a recipe; where `target` is a contract, it says `use:`, or is the bare name.
-        target: a contract of a room (Encoder), or what is called with the settings (a class, a function).
+        table: a section of a recipe; if `target` is a contract, it has the key `use` or is just the name.
+        target: a contract (Encoder), or a class or function to call with the settings.
         plugins: packages whose parts a recipe may name by a dotted path (--plugin).
-        given: arguments that the model sets itself; a recipe that names one is refused.
+        given: arguments set by the model; naming one in a recipe is an error.
 
     Raises:
-        ConfigError: naming file, line, key, what was expected and found, and the nearest known name.
+        ConfigError: names file, line, key, what was expected and found, and the nearest known name.
     """
     made: T = _Builder(plugins).made(table, target, given).value
     return made
@@ -43,23 +43,23 @@ def build(table: Entry, target: Callable[..., T], /, *, plugins: Collection[str]
 def resolved(
     table: Entry, target: Callable[..., Any], /, *, plugins: Collection[str] = (), given: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The table with every default written out, for a run's recipe.yaml; the same checks, no object.
+    """The table with all defaults, for a run's recipe.yaml; checks like `build` but builds nothing.
 
     Args:
         table: as for `build`.
         target: as for `build`.
         plugins: as for `build`.
-        given: names of the arguments that the model sets itself.
+        given: names of the arguments set by the model.
     """
     plain: dict[str, Any] = _Builder(plugins).settled(table, target, dict.fromkeys(given)).plain
     return plain
 
 
 def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> type:
-    """The class that an entry names: by its file in the contract's room, or by a dotted path in a plugin.
+    """The class that an entry names, by its file in the contract's room or by a dotted path in a plugin.
 
     Raises:
-        ConfigError: there is none, or it is no child of the contract, or its package was not allowed.
+        ConfigError: there is no such class, it does not extend the contract, or its package is not allowed.
     """
     name = entry.value
     if not isinstance(name, str):
@@ -105,7 +105,7 @@ class _Builder:
         self.plugins = frozenset(plugins)
 
     def made(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> Settled:
-        """The object itself."""
+        """Build the object."""
         factory, plain = self.settled(entry, target, given)
         try:
             return Settled(factory(**given), plain)
@@ -115,7 +115,7 @@ class _Builder:
             raise _placed(entry, " ".join(str(error).split())) from error
 
     def settled(self, entry: Entry, target: Callable[..., Any], given: dict[str, Any]) -> Settled:
-        """What makes the object from the given arguments, all else being set."""
+        """A factory with all settings bound, which takes the given arguments."""
         if is_contract(target):
             assert isinstance(target, type)
             return self.part(entry, target, given)
@@ -124,7 +124,7 @@ class _Builder:
         return Settled(functools.partial(target, **arguments), plain)
 
     def part(self, entry: Entry, contract: type, given: dict[str, Any]) -> Settled:
-        """A part of the contract's room."""
+        """A factory for the part that an entry names."""
         noun = contract.__name__.lower()
         if isinstance(entry.value, str):
             name, table = entry, Table(entry.name, entry.place, {})
@@ -147,7 +147,7 @@ class _Builder:
     def _arguments(
         self, table: Table, target: Callable[..., Any], given: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Checked settings for a constructor, and how the resolved recipe writes them all."""
+        """Checked settings for a constructor, and the same for the resolved recipe with all defaults."""
         owner = table.name or target.__name__
         if inspect.isclass(target) and _is_part(target):
             owner = target.__name__
@@ -174,8 +174,8 @@ class _Builder:
             elif default is _NOTHING:
                 raise table.refuse(f"{owner} needs the setting {name!r}: {words(kind)}")
             else:
-                written = _written(default)
-                plain |= {} if written is _NOTHING else {name: written}
+                setting = _default_setting(default)
+                plain |= {} if setting is _NOTHING else {name: setting}
         return arguments, plain
 
     def _make_part(self, entry: Entry, contract: type, ready: bool) -> Settled:
@@ -183,7 +183,7 @@ class _Builder:
 
 
 def _settings(target: Callable[..., Any]) -> tuple[set[str], dict[str, _Setting]]:
-    """The names of all arguments, and of them those that a recipe may set."""
+    """The names of all arguments, and the settings among them that a recipe may set."""
     makes: Any = target
     if inspect.isclass(target):
         makes = target.__init__ if target.__init__ is not object.__init__ else target.__new__
@@ -203,7 +203,7 @@ def _settings(target: Callable[..., Any]) -> tuple[set[str], dict[str, _Setting]
 
 
 def _inside(key: str, known: Mapping[str, _Setting]) -> str:
-    """Where a key would be a setting of one of the parts that stand here by default: optimiser.lr for lr."""
+    """The full name of a key that is a setting of one of the default parts: optimiser.lr for lr; else ""."""
     for name, (_, default) in known.items():
         part = default.func if isinstance(default, functools.partial) else default
         part = part if inspect.isclass(part) else type(part)
@@ -212,19 +212,23 @@ def _inside(key: str, known: Mapping[str, _Setting]) -> str:
     return ""
 
 
-def _written(default: Any) -> Any:
-    """A default as a recipe would write it; nothing where it could not."""
+def _default_setting(default: Any) -> Any:
+    """A default as written in a recipe; _NOTHING if it cannot be written."""
     part, own = default, {}
     if isinstance(default, functools.partial):
         part, own = default.func, default.keywords
     if inspect.isclass(part) and _is_part(part):
-        defaults = {name: _written(own.get(name, one.default)) for name, one in _settings(part)[1].items()}
+        defaults = {
+            name: _default_setting(own.get(name, one.default)) for name, one in _settings(part)[1].items()
+        }
         return {"use": _name(part), **{key: one for key, one in defaults.items() if one is not _NOTHING}}
     if dataclasses.is_dataclass(default) and not isinstance(default, type):
-        values = {one.name: _written(getattr(default, one.name)) for one in dataclasses.fields(default)}
+        values = {
+            one.name: _default_setting(getattr(default, one.name)) for one in dataclasses.fields(default)
+        }
         return {"use": _name(type(default)), **values} if _is_part(type(default)) else values
     if isinstance(default, list | tuple):
-        items = [_written(one) for one in default]
+        items = [_default_setting(one) for one in default]
         return _NOTHING if _NOTHING in items else items
     if isinstance(default, Path):
         return str(default.absolute())
@@ -245,7 +249,7 @@ def _room(contract: type) -> Any:
 
 
 def _placed(entry: Entry, sentence: str) -> PlacedError:
-    """A constructor's own complaint, at the line of the key that it begins with, if it does."""
+    """A constructor's error, placed at the line of the key that its message begins with, if any."""
     if isinstance(entry, Table):
         for key, one in entry.value.items():
             for start in (f"{one.name}: ", f"{key}: "):

@@ -1,17 +1,17 @@
-"""Two recipes compared, setting by setting. Read next: ../run.py."""
+"""Compare two recipes, setting by setting. Read next: ../run.py."""
 
 from typing import Any
 
 
 def at(plain: Any, keys: tuple[str, ...]) -> Any:
-    """The setting at keys of a recipe as plain tables; None where there is none."""
+    """The setting at a path of keys in nested tables; None if there is none."""
     for key in keys:
         plain = plain.get(key) if isinstance(plain, dict) else None
     return plain
 
 
 def difference(old: Any, new: Any, name: str) -> str:
-    """The first setting that differs: its name, what was, what the recipe says; empty where none does."""
+    """The first setting that differs, with its old value and the recipe's; "" if none differs."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in {**old, **new}:
             found = difference(old.get(key), new.get(key), f"{name}.{key}")

@@ -1,7 +1,7 @@
-"""What an annotation asks of a value, in words, and whether a value fits.
+"""Check values against type annotations, and describe annotations in words.
 
-Plain kinds only: numbers, text, choices, lists of them. Parts (annotated by their contract) are
-build.py's matter; it hands in the function that makes them.
+This handles plain kinds: numbers, text, choices and lists of them. Parts, annotated by their contract, are
+built by a function that build.py passes in.
 """
 
 import collections.abc
@@ -19,18 +19,18 @@ from weft.config.table import Entry, PlacedError, Table
 
 
 class Settled(NamedTuple):
-    """A value of a recipe after all checks."""
+    """A checked value of a recipe."""
 
-    value: Any  # what the constructor gets
-    plain: Any  # how the resolved recipe writes it, with every default
+    value: Any  # for the constructor
+    plain: Any  # for the resolved recipe, with all defaults
 
 
 class Foreign(TypeError):
-    """An annotation that no recipe can serve: the model's own code gives that argument."""
+    """An annotation for which a recipe cannot give a value: the model sets that argument."""
 
 
 MakePart = Callable[[Entry, type, bool], Settled]
-"""Entry, contract, whether a ready object (else a factory) is wanted."""
+"""Takes an entry, a contract, and whether to build an object instead of a factory."""
 
 _WORDS: dict[Any, tuple[str, str]] = {
     int: ("a whole number", "whole numbers"),
@@ -46,21 +46,21 @@ _TABLES = (dict, collections.abc.Mapping)
 
 
 LARGEST_SIZE = 10_000_000
-"""Of a layer or a table; larger ones overflow where they are multiplied."""
+"""Maximum size of a layer or table; products of larger ones overflow."""
 
 _SIZE = re.compile(r"sizes?(?:\[\d+\])?$")
 
 MOST = 10_000
-"""Of what a recipe counts (num_layers, num_heads): more would take all memory before it was refused."""
+"""Maximum of a recipe's counts (num_layers, num_heads), to fail before they use up all memory."""
 
 
 def is_contract(kind: Any) -> bool:
-    """Whether it is the abstract class of a room."""
+    """Whether an annotation is the abstract class of a room."""
     return inspect.isclass(kind) and inspect.isabstract(kind) and kind.__module__.startswith("weft.")
 
 
 def contract_of(kind: Any) -> tuple[type, bool] | None:
-    """The contract that an annotation names, and whether it asks for a ready object."""
+    """The contract that an annotation names, and whether it expects an object instead of a factory."""
     if is_contract(kind):
         return kind, True
     if get_origin(kind) is collections.abc.Callable and is_contract(get_args(kind)[-1]):
@@ -69,7 +69,7 @@ def contract_of(kind: Any) -> tuple[type, bool] | None:
 
 
 def words(kind: Any, *, many: bool = False) -> str:
-    """An annotation for a reader who knows no Python.
+    """An annotation in words, for readers who do not know Python.
 
     Example:
         >>> words(tuple[int, ...]), words(Literal["late", "input"]), words(float | None)
@@ -97,11 +97,11 @@ def words(kind: Any, *, many: bool = False) -> str:
 
 
 def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
-    """The value of an entry as the annotation wants it.
+    """Convert an entry to the annotated type.
 
     Raises:
-        ConfigError: what was expected and what was found.
-        Foreign: no recipe can give such an argument.
+        ConfigError: says what was expected and what was found.
+        Foreign: a recipe cannot give such an argument.
     """
     origin, inner = get_origin(kind), get_args(kind)
     part = contract_of(kind)
@@ -125,10 +125,10 @@ def convert(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
 
 
 def check_range(entry: Entry, kind: Any) -> None:
-    """See that whole numbers, which count things, are not negative, and that dropout is a share.
+    """Check that whole numbers are not negative and that dropout is at least 0 and below 1.
 
     Raises:
-        ConfigError: at the number that does not fit.
+        ConfigError: a number is out of range.
     """
     plain = [one for one in get_args(kind) if one is not types.NoneType] if _is_union(kind) else [kind]
     if len(plain) != 1:
@@ -162,7 +162,7 @@ def _scalar(entry: Entry, kind: Any) -> Settled:
             raise entry.refuse(f"expected a finite number, got {entry.shown()}")
         return Settled(number, number)
     if kind is Path and isinstance(value, str):
-        # absolute in the resolved recipe: a run is also used from other directories
+        # absolute in the resolved recipe, because a run may be used from another directory
         return Settled(Path(value), str(Path(value).expanduser().absolute()))
     if type(value) is not kind:
         quotes = " (in quotes)" if kind in (str, Path) and isinstance(value, int | float) else ""
@@ -190,7 +190,7 @@ def _union(entry: Entry, kind: Any, make_part: MakePart) -> Settled:
             return convert(entry, one, make_part)
         except PlacedError:
             if len(choices) == 1 and contract_of(one):
-                raise  # a mistake inside a part is better told by the part
+                raise  # the part's own error says more
         except Foreign as error:
             foreign.append(error)
     if len(foreign) == len(choices):

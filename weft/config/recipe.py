@@ -1,4 +1,4 @@
-"""A recipe from its file, with the changes that the command line asks for. Read next: build.py."""
+"""Read a recipe from its file and apply the command line's overrides. Read next: build.py."""
 
 import re
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ from weft.config.table import Entry, PlacedError, Table, inner
 from weft.config.text import parse
 from weft.errors import ConfigError
 
-MAX_BYTES = 256 * 1024  # a recipe is a few thousand; more is a mistake, or meant to keep the reader busy
+MAX_BYTES = 256 * 1024  # recipes have a few thousand bytes; this limits the work on wrong files
 
 
 def read_recipe(path: str | Path, overrides: Sequence[str] = ()) -> Table:
-    """The recipe in a file.
+    """Read a recipe.
 
     Args:
-        path: YAML; or the name of a recipe that comes with Weft, see shipped.py.
-        overrides: section.key=value, the value in YAML; the last one wins.
+        path: a YAML file, or the name of a recipe included in Weft (see shipped.py).
+        overrides: section.key=value with the value in YAML; the last one wins.
 
     Raises:
-        ConfigError: the file cannot be read, is no recipe, or an override does not fit.
+        ConfigError: the file cannot be read or is not a recipe, or an override does not fit.
     """
     path = find(path)
     entry = parse(_text(path), str(path))
@@ -74,7 +74,7 @@ def _set(table: Table, keys: list[str], new: Entry, place: str) -> Table:
     if rest:
         old = table.value.get(first, Table(table.inner(first), place, {}))
         if isinstance(old.value, str):
-            # `cell: lstm` is short for `cell: {use: lstm}`, and an override may add to it.
+            # `cell: lstm` is short for `cell: {use: lstm}`, to which an override may add keys.
             old = Table(old.name, old.place, {"use": Entry(inner(old.name, "use"), old.place, old.value)})
         if not isinstance(old, Table):
             raise PlacedError(

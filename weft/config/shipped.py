@@ -1,4 +1,4 @@
-"""The recipes that come with Weft, and the one that a name means. Read next: recipe.py."""
+"""The recipes included in Weft, and how to find one by name. Read next: recipe.py."""
 
 import difflib
 from pathlib import Path
@@ -9,18 +9,18 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def shipped() -> list[Path]:
-    """Every recipe that comes with Weft, sorted by task and name."""
+    """All recipes included in Weft, sorted by task and name."""
     return sorted(_folder().glob("*/*.yaml"))
 
 
 def find(recipe: str | Path) -> Path:
-    """The recipe's file: the path itself where there is one, else the shipped recipe of that name.
+    """The file of a recipe: the path itself if it exists, otherwise the included recipe of that name.
 
     Args:
-        recipe: a path, or a shipped recipe as recipes/TASK/NAME.yaml, TASK/NAME or NAME.
+        recipe: a path, or an included recipe as recipes/TASK/NAME.yaml, TASK/NAME or NAME.
 
     Raises:
-        ConfigError: there is neither, or the name means several recipes.
+        ConfigError: there is no such recipe, or the name is ambiguous.
 
     Example:
         >>> [find(name).name for name in ("help-gpt", "language/help-gpt", "recipes/language/help-gpt.yaml")]
@@ -34,7 +34,7 @@ def find(recipe: str | Path) -> Path:
         if path.is_absolute():
             return path
     except (OSError, ValueError):
-        return path  # who reads it says what is wrong with it
+        return path  # reading it will raise a clear error
     asked = path.parts[1:] if path.parts[:1] == ("recipes",) else path.parts
     named = ("/".join(asked)).removesuffix(".yaml")
     known = {f"{one.parent.name}/{one.stem}": one for one in shipped()}
@@ -50,6 +50,6 @@ def find(recipe: str | Path) -> Path:
 
 
 def _folder() -> Path:
-    """Inside an installed package; in a checkout, beside it."""
+    """The recipes' folder: in the package if installed, next to it in a checkout."""
     inside = _PACKAGE / "recipes"
     return inside if inside.is_dir() else _PACKAGE.parent / "recipes"

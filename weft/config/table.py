@@ -1,6 +1,6 @@
-"""A recipe in memory: values that remember their name and the file and line they came from.
+"""A recipe in memory: values with their name, file and line.
 
-Read next: text.py, which reads them; build.py, which turns them into parts.
+Read next: text.py, which reads them; build.py, which builds parts from them.
 """
 
 import difflib
@@ -12,11 +12,11 @@ from typing import Any
 from weft.errors import ConfigError
 
 Scalar = str | int | float | bool | None
-_LONGEST = 60  # characters of a wrong value that a sentence quotes
+_LONGEST = 60  # characters of a wrong value quoted in a message
 
 
 class PlacedError(ConfigError):
-    """A mistake in a recipe whose sentence already begins with its place."""
+    """An error in a recipe whose message already begins with its place."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Entry:
     """One value of a recipe.
 
     Args:
-        name: where it stands in the recipe, such as model.encoder.sizes[0].
+        name: its path in the recipe, such as model.encoder.sizes[0].
         place: where it was written: file:line, or the override.
         value: a scalar, a list of entries, or a dict of entries (then it is a Table).
     """
@@ -34,11 +34,11 @@ class Entry:
     value: "Scalar | list[Entry] | dict[str, Entry]"
 
     def refuse(self, sentence: str) -> PlacedError:
-        """The error that says what is wrong with this value, with its place and name before."""
+        """An error about this value; its place and name precede the message."""
         return PlacedError(": ".join(part for part in (self.place, self.name, sentence) if part))
 
     def shown(self) -> str:
-        """What this value is, for a sentence: 'abc' (text)."""
+        """The value for an error message: 'abc' (text)."""
         match self.value:
             case None:
                 return "nothing (null)"
@@ -56,7 +56,7 @@ class Entry:
                 return text[:_LONGEST] + "..." if len(text) > _LONGEST else text
 
     def plain(self) -> Any:
-        """The value without places: dicts, lists and scalars."""
+        """The value as dicts, lists and scalars, without places."""
         match self.value:
             case dict():
                 return {key: entry.plain() for key, entry in self.value.items()}
@@ -68,7 +68,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Table(Entry):
-    """Keys and their values; a whole recipe is one, and so is each of its sections."""
+    """Keys and their values; a recipe is a table, and so is each of its sections."""
 
     value: dict[str, Entry]
 
@@ -83,10 +83,7 @@ class Table(Entry):
 
         Args:
             key: its name.
-            optional: an absent one is an empty table instead of a mistake.
-
-        Raises:
-            ConfigError: it is absent, or no table.
+            optional: return an empty table instead of raising an error if it is absent.
         """
         entry = self.value.get(key)
         if entry is None:
@@ -99,10 +96,10 @@ class Table(Entry):
         return entry
 
     def check_keys(self, known: Iterable[str], *, owner: str = "a recipe") -> None:
-        """Refuse a key that nobody reads.
+        """Raise an error for the first unknown key.
 
         Raises:
-            ConfigError: naming the first one and the nearest known name.
+            ConfigError: names the key and the nearest known name.
         """
         names = list(known)
         for key, entry in self.value.items():
@@ -110,7 +107,7 @@ class Table(Entry):
                 raise entry.refuse(unknown(key, names, owner=owner, kind="section"))
 
     def without(self, *keys: str) -> "Table":
-        """The same table less some keys, for those that are read elsewhere."""
+        """The table without some keys."""
         return replace(self, value={key: entry for key, entry in self.value.items() if key not in keys})
 
     def inner(self, key: str) -> str:
@@ -119,7 +116,7 @@ class Table(Entry):
 
 
 def inner(name: str, key: str) -> str:
-    """The name of a key inside a table of that name; an odd key is quoted.
+    """The full name of a key in the table `name`; an unusual key is quoted.
 
     Example:
         >>> inner("model.encoder", "sizes"), inner("", "two words")
@@ -130,14 +127,14 @@ def inner(name: str, key: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str] | Mapping[str, Any]) -> str:
-    """The known name that looks most like this one, or nothing."""
-    # 0.5 instead of 0.6 lets `sizs` and `hid_size` find their names.
+    """The most similar known name, or ""."""
+    # a cutoff of 0.5 instead of 0.6 matches `sizs` and `hid_size`
     near = difflib.get_close_matches(word[:80], list(known), 1, 0.5)
     return near[0] if near else ""
 
 
 def unknown(word: str, known: Iterable[str], *, owner: str, kind: str = "setting") -> str:
-    """The sentence for a name that does not exist."""
+    """The error message for an unknown name."""
     names = list(known)
     near = nearest(word, names)
     if near:

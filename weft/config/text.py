@@ -1,9 +1,9 @@
-"""YAML 1.2 to entries that know their line, and back.
+"""Convert YAML 1.2 to entries with line numbers, and back.
 
-A recipe is data from a stranger: anchors, aliases, tags, doubled keys and further documents are refused,
-size and depth are bounded, and nothing is ever constructed but text, numbers, truth values, lists and
-tables. The library ruamel.yaml gives the events of the syntax; what a scalar means is the core schema of
-YAML 1.2 (section 10.3), where `no` is text and `1e-3` a number. Read next: recipe.py.
+A recipe is untrusted data: anchors, aliases, tags, duplicate keys and multiple documents are errors, size
+and depth are limited, and only text, numbers, booleans, lists and tables are ever built. The library
+ruamel.yaml parses the syntax; scalars follow the core schema of YAML 1.2 (section 10.3), where `no` is text
+and `1e-3` is a number. Read next: recipe.py.
 """
 
 import io
@@ -33,16 +33,16 @@ _MAX_DIGITS = 40
 
 
 def parse(text: str, file: str, *, name: str = "", place: str = "") -> Entry:
-    """The one document in a text.
+    """Parse a text with a single YAML document.
 
     Args:
         text: YAML.
         file: its name in errors.
         name: of the value in the recipe.
-        place: stands in errors instead of file:line.
+        place: used in errors instead of file:line.
 
     Raises:
-        ConfigError: it is no YAML, or YAML that a recipe may not use.
+        ConfigError: it is not YAML, or uses YAML features not allowed in recipes.
 
     Example:
         >>> parse("{source: no, lr: 1e-3}", "x.yaml").plain()
@@ -52,7 +52,7 @@ def parse(text: str, file: str, *, name: str = "", place: str = "") -> Entry:
 
 
 def dump(plain: Any) -> str:
-    """YAML that `parse` reads back as the same dicts, lists and scalars.
+    """YAML that `parse` converts back to the same dicts, lists and scalars.
 
     Example:
         >>> print(dump({"source": "no", "sizes": [256, 256], "tag": "1e-3"}), end="")
@@ -69,10 +69,10 @@ def dump(plain: Any) -> str:
 
 
 def scalar(text: str) -> Scalar:
-    """What an unquoted scalar means in the core schema of YAML 1.2.
+    """The value of an unquoted scalar in the core schema of YAML 1.2.
 
     Raises:
-        ValueError: a number of more digits than any setting needs.
+        ValueError: a number has too many digits.
     """
     if text in _WORDS:
         return _WORDS[text]
@@ -84,7 +84,7 @@ def scalar(text: str) -> Scalar:
 
 
 class _Reader:
-    """Walks the events with a stack of its own, so that depth costs no recursion."""
+    """Processes the events with an explicit stack instead of recursion."""
 
     def __init__(self, file: str, place: str) -> None:
         self.file = file
@@ -102,13 +102,13 @@ class _Reader:
                 why += f" that begins in line {error.context_mark.line + 1}"
             raise self._not_yaml(mark.line + 1 if mark else 1, why) from error
         except (YAMLError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
-            # ruamel.yaml lets Python's own errors through for odd escapes and directives.
+            # ruamel.yaml raises built-in errors for unusual escapes and directives
             raise self._not_yaml(0, " ".join(str(error).split())[:120]) from error
 
     def _document(self, events: Iterator[Any], name: str) -> Entry:
         whole: Entry | None = None
-        open_parts: list[Entry] = []  # lists and tables not closed yet, the innermost last
-        keys: list[Entry | None] = []  # for each of them the key that waits for its value
+        open_parts: list[Entry] = []  # open lists and tables, the innermost last
+        keys: list[Entry | None] = []  # the key of each that is waiting for its value
         for event in events:
             line = event.start_mark.line + 1
             if isinstance(event, ev.DocumentStartEvent):
@@ -149,7 +149,7 @@ class _Reader:
     def _entry(
         self, event: Any, line: int, name: str, open_parts: list[Entry], keys: list[Entry | None]
     ) -> Entry:
-        """The entry of an event, put where it belongs; a key waits for the value after it."""
+        """Convert an event to an entry and add it to its parent; a key waits for its value."""
         outer = open_parts[-1] if open_parts else None
         if isinstance(outer, Table) and keys[-1] is None:
             waiting = self._key(event, line, outer)
@@ -159,7 +159,7 @@ class _Reader:
         if isinstance(outer, Table):
             key = keys[-1]
             assert key is not None and isinstance(key.value, str)
-            # The line of the key is where a reader looks, also when the value stands below it.
+            # report the key's line, even if the value is on a later line
             made = self._value(event, outer.inner(key.value), key.place)
             outer.value[key.value] = made
             keys[-1] = None
@@ -229,10 +229,10 @@ def _events(plain: Any) -> Iterator[Any]:
 
 
 def _scalar_event(text: str, *, quoted: bool = False) -> Any:
-    # Both implicit: no tag is written. The emitter looks into an empty scalar's tag without asking for one.
+    # (True, True) writes no tag, but the emitter requires a Tag object for an empty scalar
     return ev.ScalarEvent(None, Tag(suffix=""), (True, True), text, style='"' if quoted else None)
 
 
 def _needs_quotes(text: str) -> bool:
-    # Only what is surely plain stays so: the emitter's own judgement lets `[?0]` and `''` through.
+    # quote unless certainly safe, because the emitter itself leaves `[?0]` and `''` unquoted
     return not _PLAIN.fullmatch(text) or not isinstance(scalar(text), str)

@@ -1,1 +1,1 @@
-"""How things are drawn: matrices, maps of words, colours, fonts, files. Start with picture.py."""
+"""Drawing: matrices, word maps, colours, fonts, files. Start with picture.py."""

@@ -1,9 +1,9 @@
-"""Where a decoder looks: attention weights as a heat map, source on top, target at the left.
+"""Attention weights as a heat map, with the source on top and the target on the left.
 
     figure = heat_map(weights, source, target, title="Wo ist der Hund? / Where is the dog?")
     save(figure, "where.svg")
 
-Read next: pharaoh.py, words instead of pieces; fonts.py, letters of any script.
+Read next: pharaoh.py, words instead of pieces; fonts.py, characters of any script.
 """
 
 import textwrap
@@ -30,30 +30,30 @@ __all__ = ["heat_map", "save"]
 VALUES_UP_TO = 30
 GRID_UP_TO = 60
 LONGEST_LABEL = 40
-_VECTOR_CELLS = 1600  # more cells are one image in an SVG, so that the file stays small
+_VECTOR_CELLS = 1600  # with more cells an SVG holds one image, to keep the file small
 _GAP = 0.08  # inches between labels and cells
 
 
 class _Sizes(NamedTuple):
     cell: float  # inches
     points: float  # of the labels
-    every: int  # n-th label is written
+    every: int  # every n-th label is drawn
 
 
 def heat_map(
     weights: np.ndarray, source: Sequence[str], target: Sequence[str], *, title: str, top: float = 1.0
 ) -> Figure:
-    """Draw attention weights; up to 30 x 30 each cell also says its value.
+    """Draw attention weights; up to 30 x 30, cells also show their values.
 
     Args:
         weights: [T, S], not negative.
         source: S pieces or words; target: T of them.
         title: source / translation, or the name of a layer and head; may have several lines.
-        top: the weight that gets the darkest colour. With 1 pictures compare; less makes a head that looks
-            everywhere a little visible.
+        top: the weight with the darkest colour. With 1, figures are comparable; a smaller value makes weakly
+            focused heads visible.
 
     Raises:
-        ShapeError: the weights do not fit the pieces, are empty, negative or not finite.
+        ShapeError: the weights do not match the pieces, or are empty, negative or not finite.
     """
     _check(weights, source, target, top)
     count = max(weights.shape)
@@ -143,7 +143,7 @@ def _labels(axes: Axes, source: Sequence[str], target: Sequence[str], sizes: _Si
 
 
 def _sides(axes: Axes, cell: float) -> list[Text]:
-    """What runs where, in the corner that the labels leave free."""
+    """The names of the two axes, in the corner between the labels."""
     gap = _GAP / cell
     style: dict[str, Any] = {"fontsize": 8, "color": FAINT, "ha": "right", "clip_on": False}
     return [
@@ -160,7 +160,7 @@ def _label(piece: str) -> str:
 def _arrange(
     figure: Figure, axes: Axes, labels: list[Text], colours: ScalarMappable, cell: float, title: str
 ) -> None:
-    """Fit the figure round cells of one size: measure the labels, then set the title above them."""
+    """Fit the figure around cells of fixed size: measure the labels, then place the title above them."""
     columns, rows = axes.get_xlim()[1], axes.get_ylim()[0]
     width, height = columns * cell, rows * cell
     figure.set_size_inches(width, height)
@@ -191,7 +191,7 @@ def _arrange(
         parse_math=False,
         linespacing=1.25,
     )
-    length = min(max(height, 1.2), 4.6)  # below the cells where they are few; a saved figure takes it in
+    length = min(max(height, 1.2), 4.6)  # may extend below a few cells; saving includes it
     place = ((start + width + 0.15) / wide, (height - length) / tall, 0.13 / wide, length / tall)
     _colour_bar(figure, colours, place)
 
@@ -204,7 +204,7 @@ def _colour_bar(figure: Figure, colours: ScalarMappable, place: tuple[float, flo
 
 
 def _wrapped(title: str, inches: float, points: float) -> list[str]:
-    """Lines of at most so many inches and about equal; a letter is about 0.58 of its size wide."""
+    """Wrap to lines of similar width, at most `inches`; a character is about 0.58 of its size wide."""
     room = int(inches * 72 / (0.58 * points))
     lines = []
     for paragraph in title.split("\n"):

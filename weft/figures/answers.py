@@ -1,4 +1,4 @@
-"""The pictures and alignments that `weft predict` writes beside its answers.
+"""The figures and alignments that `weft predict` writes in addition to its answers.
 
 Read next: ../tasks/predictor.py, what an answer can show.
 """
@@ -28,34 +28,34 @@ class Drawable(Protocol):
         """The name of its files; "" for its number."""
 
     def alignment(self) -> str:
-        """Its words' sources as Pharaoh pairs."""
+        """Its word alignment as Pharaoh pairs."""
 
 
 class Shows(Protocol):
     """A predictor (tasks/predictor.py)."""
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Refuse what the model cannot show."""
+        """Raise an error if the model cannot show it."""
 
     def overview(self, answers: Sequence[Any]) -> Figure | None:
         """One picture of all answers."""
 
 
 class Look(ABC):
-    """Draws what an answer's `look` holds, for the first `limit` answers.
+    """Draws the first `limit` answers.
 
     Args:
-        predictor: the trained model at work, as the task gives it.
-        alignments: a file to write alignments to; None for none.
-        plot: directory of the pictures, numbered as the answers are; None for none.
-        limit: pictures at most.
+        predictor: the task's predictor.
+        alignments: a file for alignments; None for none.
+        plot: directory for the figures, numbered like the answers; None for none.
+        limit: maximum number of figures.
 
     Attributes:
-        drawn: pictures made.
+        drawn: number of figures drawn.
 
     Raises:
-        ConfigError: on entering, something is asked for that this model cannot show.
-        DataError: a place cannot be written.
+        ConfigError: on entering, if this model cannot show what was requested.
+        DataError: a file cannot be written.
     """
 
     def __init__(
@@ -76,12 +76,12 @@ class Look(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close what is open; nothing is, here."""
+        """Close open files; the base class has none."""
         return
 
     @abstractmethod
     def see(self, look: Any) -> None:
-        """Draw one answer, as far as anything was asked for."""
+        """Draw one answer, if figures or alignments were requested."""
 
 
 class Pictures:
@@ -181,7 +181,7 @@ class Pictures:
 
 @contextmanager
 def refusing(path: Path) -> Iterator[None]:
-    """Trouble with a place becomes one sentence that names it."""
+    """Turn an OSError in the block into a DataError that names the path."""
     try:
         yield
     except OSError as error:

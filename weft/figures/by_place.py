@@ -1,4 +1,4 @@
-"""A score by place: how it changes with distance, or what stands beside a word. Read next: picture.py."""
+"""A score by place: how it depends on distance or on the neighbours of a word. Read next: picture.py."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.letters import printable
 
 BINS = 12
-"""Points of a line; where places have more values, neighbours are taken together."""
+"""Maximum points of a line; with more places, neighbouring ones are grouped."""
 
 
 class Point(NamedTuple):
-    """The mean of the values of neighbouring places, and its 95 % interval."""
+    """The mean of the values at a place or group of places, with its 95 % interval."""
 
     place: float
     mean: float
@@ -24,10 +24,10 @@ class Point(NamedTuple):
 
 
 def points(places: np.ndarray, values: np.ndarray) -> list[Point]:
-    """Means by place, each of about as many values where several places are taken together.
+    """Means by place; grouped places have similar numbers of values.
 
     Args:
-        places, values: [N], one of each for every item.
+        places, values: [N], one of each per item.
 
     Example:
         >>> [(one.place, one.mean) for one in points(np.array([1, 1, 2]), np.array([0.0, 1.0, 3.0]))]
@@ -59,13 +59,13 @@ def by_place(
     title: str,
     baselines: Mapping[str, float],
 ) -> Figure:
-    """A line each, with a band of 95 % around it, and the baselines across.
+    """Lines with 95 % bands, and the baselines as horizontal lines.
 
     Args:
-        lines: by name, places [N] and values [N].
-        x, y: what the axes are.
-        title: which run, which data.
-        baselines: a value each.
+        lines: places [N] and values [N] by name.
+        x, y: axis labels.
+        title: names the run and the data.
+        baselines: one value each.
     """
     figure = Figure(figsize=(7.6, 4.2), facecolor="white", dpi=100, layout="constrained")
     axes = figure.subplots()

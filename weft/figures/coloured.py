@@ -1,4 +1,4 @@
-"""A text whose words are coloured by a weight: the darker, the more it mattered.
+"""A text with words coloured by weight; darker means more important.
 
 Read next: ../tasks/classify/answer_figure.py, which draws the decisions of a classifier.
 """
@@ -19,22 +19,22 @@ from weft.figures.letters import printable
 WIDE = 8.0  # inches
 LINE = 0.36
 MOST = 300
-"""Words that are drawn."""
+"""Maximum number of words drawn."""
 
 
 def coloured_text(
     words: Sequence[str], weights: np.ndarray, *, title: str, note: str = "", top: float | None = None
 ) -> Figure:
-    """Words in lines, each on its colour, the weight in per cent below those that hold a tenth or more.
+    """Words on coloured backgrounds; weights of at least 0.1 are also printed, in percent.
 
     Args:
         words: in order.
         weights: [words], not negative.
-        title: stands above; note: below, small.
-        top: the weight that has the darkest colour, the largest one where None.
+        title: above the text; note: below it, in small print.
+        top: the weight with the darkest colour; None for the largest weight.
 
     Raises:
-        ShapeError: unequal counts, or weights that cannot be.
+        ShapeError: not one weight per word, or negative or non-finite weights.
     """
     if len(words) != len(weights) or not len(words):
         raise ShapeError(
@@ -82,7 +82,7 @@ def coloured_text(
 
 
 def _scale(figure: Figure, colours: ScalarMappable, high: float) -> None:
-    """The colour scale with its numbers, at the lower left."""
+    """The colour scale with numbers, at the lower left."""
     axes = figure.add_axes((0.1 / WIDE, 0.42 / high, 2.2 / WIDE, 0.11 / high))
     ticks = np.linspace(0, colours.norm.vmax or 1, 3)
     bar = figure.colorbar(colours, cax=axes, orientation="horizontal", ticks=ticks)
@@ -92,7 +92,7 @@ def _scale(figure: Figure, colours: ScalarMappable, high: float) -> None:
 
 
 def _places(words: Sequence[str]) -> tuple[list[tuple[float, int]], int]:
-    """Where each word begins (inches from the left, line), and how many lines there are."""
+    """The position of each word (inches from the left, line), and the number of lines."""
     measure = Figure(figsize=(1, 1), dpi=100)
     texts = [measure.text(0, 0, word, fontsize=13, parse_math=False) for word in words]
     with readable(measure, keep_text=False, warn=False):

@@ -1,9 +1,9 @@
 """The colours of every figure and of the inspector's page: ink, lines, and two colour scales.
 
 The scale of weights runs from white (0) to dark blue, the scale of signed numbers from orange through white
-(0) to blue. Each is a path of constant speed through OKLab (Ottosson 2020), where distances are distances to
-the eye, with lightness falling all the way; so they survive a grey printer too. Read next: alignment.py;
-../inspect/page/html.py, which hands the same colours to the page.
+(0) to blue. Each is a path of constant speed through OKLab (Ottosson 2020), where distances match perceived
+differences, with decreasing lightness, so it also works in greyscale print. Read next: alignment.py;
+../inspect/page/html.py, which uses the same colours.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ INK = "#1f2733"
 FAINT = "#667081"
 GRID = "#dfe4ec"
 BARS = ("#2b6cb0", "#c9741a", "#2f855a", "#b0413e", "#7b5ea7", "#5b6472")
-"""Series of a chart, apart from each other for colour-blind eyes in this order."""
+"""Colours of a chart's series; in this order colour-blind readers can distinguish them."""
 
 DARK_BARS = ("#74b3f0", "#f0a75a", "#6fcf97", "#f08a86", "#bfa3e8", "#a5afbd")
-"""The same on a dark page."""
+"""The same for dark pages."""
 
 WEIGHTS = ((255, 255, 255), (122, 182, 224), (24, 96, 168), (8, 28, 74))
 SIGNED = ((168, 72, 18), (250, 186, 128), (255, 255, 255), (122, 182, 224), (12, 66, 132))
 DARK_WEIGHTS = ((24, 29, 38), (27, 74, 124), (74, 152, 218), (214, 236, 255))
 DARK_SIGNED = ((255, 190, 130), (176, 88, 30), (24, 29, 38), (38, 98, 164), (150, 205, 255))
-"""What the scales pass through; those of a dark page begin at its own ground."""
+"""Anchors of the scales; those for dark pages begin at the page's background."""
 
 _TO_CONE = np.array(
     [
@@ -46,8 +46,8 @@ _TO_LAB = np.array(
 
 
 def weight_colours(steps: int = 256) -> "ListedColormap":
-    """White to dark blue in steps that look equal."""
-    from matplotlib.colors import ListedColormap  # here, since most of those who want a colour draw nothing
+    """White to dark blue in perceptually equal steps."""
+    from matplotlib.colors import ListedColormap  # imported here, because most users of colours draw nothing
 
     return ListedColormap(scale(WEIGHTS, steps), name="weft")
 
@@ -60,11 +60,11 @@ def signed_colours(steps: int = 257) -> "ListedColormap":
 
 
 def scale(anchors: Sequence[Sequence[int]], steps: int) -> np.ndarray:
-    """A colour scale as [steps, 3] in 0..1; of an odd number of steps the middle one is exact.
+    """A colour scale as [steps, 3] in 0..1; with an odd number of steps the middle colour is exact.
 
     Args:
-        anchors: sRGB in 0..255; five of them have two sides round the third, each of steps that look equal.
-        steps: of the whole scale.
+        anchors: sRGB in 0..255; five anchors form two halves around the third, each with equal steps.
+        steps: number of colours.
     """
     lab = to_oklab(np.array(anchors) / 255)
     distance = np.linalg.norm(np.diff(lab, axis=0), axis=1)

@@ -1,6 +1,6 @@
-"""A confusion matrix as a picture: what it is by what it was called.
+"""A confusion matrix as a heat map: true class by predicted class.
 
-Read next: ../metrics/confusion.py, where the counts come from; colours.py.
+Read next: ../metrics/confusion.py, which counts; colours.py.
 """
 
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from weft.figures.colours import FAINT, INK, weight_colours
 from weft.figures.letters import printable
 
 MOST = 40
-"""Classes that are drawn, the most frequent ones; the counts stand in the cells of up to 20."""
+"""Maximum number of classes drawn, the most frequent ones; up to 20, cells also show counts."""
 
 
 def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> Figure:
-    """A heat map whose rows are shares of a class and whose numbers are counts.
+    """A heat map; colours show each row's shares, numbers show counts.
 
     Args:
-        matrix: [C, C] counts, reference by answer.
-        labels: [C].
-        title: which data.
+        matrix: [C, C] counts, reference by prediction.
+        labels: [C] class names.
+        title: names the data.
 
     Raises:
-        ShapeError: sizes that do not fit.
+        ShapeError: the sizes do not match.
     """
     if matrix.shape != (len(labels), len(labels)) or not len(labels):
         raise ShapeError(
@@ -63,8 +63,8 @@ def confusion_map(matrix: np.ndarray, labels: Sequence[str], *, title: str) -> F
             colour = INK if light > 0.5 else "white"
             text = f"{int(matrix[row, column]):,}"
             axes.text(column, row, text, ha="center", va="center_baseline", fontsize=8, color=colour)
-    axes.set_ylabel("what it is", color=INK)
-    axes.set_xlabel("what it was called", color=INK)
+    axes.set_ylabel("true class", color=INK)
+    axes.set_xlabel("predicted class", color=INK)
     more = f"\n({left_out} rarer classes are not shown)" if left_out > 0 else ""
     shown = "\n".join(map(printable, title.split("\n")))
     axes.set_title(shown + more, fontsize=11, color=INK, pad=12, parse_math=False)

@@ -1,9 +1,9 @@
-"""Letters of any script in a picture.
+"""Fonts for figures with text in any script.
 
-A PNG can only show letters that some installed font has: the fonts are looked up letter by letter, and a
-letter that none has is written as its code point (U+4E2D) with one warning that says what to install. An
-SVG keeps its text as text, so the browser finds the fonts and shapes the script, right-to-left included.
-Read next: letters.py, what may be shown at all; picture.py, which saves.
+A PNG can only show characters for which a font is installed. Fonts are found character by character; a
+character without a font is shown as its code point (U+4E2D), with one warning that says what to install. An
+SVG keeps its text as text, so the browser chooses fonts and lays out the script, including right-to-left.
+Read next: letters.py, which characters can be shown; picture.py, which saves.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ from matplotlib.text import Text
 from weft.figures.letters import code_point
 
 BASE = "DejaVu Sans"
-"""Comes with matplotlib, so it is always there: Latin, Cyrillic, Greek, Arabic, Hebrew and more."""
+"""Included in matplotlib, so always available: Latin, Cyrillic, Greek, Arabic, Hebrew and more."""
 
 BROWSER = (
     "'DejaVu Sans', 'Noto Sans', 'Segoe UI', 'Helvetica Neue', Arial, 'Arial Unicode MS', "
@@ -30,15 +30,15 @@ BROWSER = (
     "'Noto Sans CJK KR', 'Malgun Gothic', 'Apple SD Gothic Neo', "
     "'Noto Color Emoji', 'Apple Color Emoji', 'Segoe UI Emoji', sans-serif"
 )
-"""The families an SVG asks for, in this order; whoever opens it has some of them."""
+"""Font families named in an SVG, in order of preference; most systems have some of them."""
 
 _CJK = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC", "FULLWIDTH"}
-# Letters at the wrong places (TeX's own fonts) or boxes instead of letters.
+# Fonts with characters at wrong code points (TeX's fonts) or boxes instead of characters.
 _UNFIT = ("cmb10", "cmex10", "cmmi10", "cmr10", "cmss10", "cmsy10", "cmtt10", "Last Resort", "STIXSize")
 
 
 def families(text: Iterable[str]) -> tuple[list[str], set[str]]:
-    """Installed font families that together have the letters, and the letters that none has.
+    """Installed font families that cover the text, and the characters that no font has.
 
     Example:
         >>> families("Grüße, Привет")
@@ -50,18 +50,19 @@ def families(text: Iterable[str]) -> tuple[list[str], set[str]]:
         found, missing = _use(entry, found, missing)
         if not missing:
             return found, missing
-    for entry in _candidates(fresh=True):  # installed since matplotlib wrote its list of fonts
+    for entry in _candidates(fresh=True):  # fonts installed after matplotlib cached its list
         found, missing = _use(entry, found, missing)
     return found, missing
 
 
 @contextmanager
 def readable(figure: Figure, *, keep_text: bool, warn: bool = True) -> Iterator[list[str]]:
-    """All texts of a figure in fonts that have their letters, for the time of the block.
+    """Use fonts that cover all texts of a figure within the block.
 
     Args:
-        keep_text: leave letters that no font has to the reader's own fonts (SVG); else write code points.
-        warn: say once what is missing.
+        figure: its texts are changed and restored.
+        keep_text: keep characters without a font (for SVG); otherwise replace them by code points.
+        warn: warn about missing characters.
 
     Yields:
         The families in use.
@@ -93,7 +94,7 @@ def _use(entry: FontEntry, found: list[str], missing: set[str]) -> tuple[list[st
 
 @cache
 def _candidates(*, fresh: bool) -> list[FontEntry]:
-    """One upright, regular face a family; the base first, sans before serif."""
+    """One upright, regular face per family; the base first, sans before serif."""
     known = font_manager.fontManager.ttflist
     entries = known
     if fresh:
@@ -105,7 +106,7 @@ def _candidates(*, fresh: bool) -> list[FontEntry]:
                 OSError,
                 RuntimeError,
                 ValueError,
-            ):  # a font that matplotlib cannot read is no font for us
+            ):  # skip fonts that matplotlib cannot read
                 continue
         entries = [entry for entry in font_manager.fontManager.ttflist if entry.fname in paths]
     plain = {
@@ -122,17 +123,17 @@ def _candidates(*, fresh: bool) -> list[FontEntry]:
 def _letters(path: str) -> frozenset[int]:
     try:
         return frozenset(FT2Font(path).get_charmap())
-    except (OSError, RuntimeError):  # listed once, removed or damaged since
+    except (OSError, RuntimeError):  # removed or damaged since it was listed
         return frozenset()
 
 
 def _invisible(letter: str) -> bool:
-    """Joiners, direction marks and variation selectors steer their neighbours and have no shape."""
+    """Whether a character has no shape: joiners, direction marks, variation selectors."""
     return unicodedata.category(letter) == "Cf" or "\ufe00" <= letter <= "\ufe0f"
 
 
 def _spelt(text: str, missing: set[str]) -> str:
-    """Letters in `missing` as code points, set off from their neighbours."""
+    """Replace missing characters by code points, separated by spaces."""
     parts = [f" {code_point(letter)} " if letter in missing else letter for letter in text]
     return "".join(parts).replace("  ", " ").strip(" ")
 

@@ -1,4 +1,4 @@
-"""Scores as points with their intervals, and the baselines beside them. Read next: picture.py."""
+"""Scores as points with intervals, compared with baselines. Read next: picture.py."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,15 +14,15 @@ MARKS = "|xd^v"
 
 
 def intervals(scores: Sequence[Scored], *, title: str, shared: bool = False) -> Figure:
-    """A row for each score: a point, a line for its 95 % interval, and a mark for each baseline.
+    """One row per score: a point, a line for its 95 % interval, and a mark for each baseline.
 
     Args:
         scores: at least one.
-        title: which run, which data.
-        shared: all scores have one scale, such as one metric on several sets.
+        title: names the run and the data.
+        shared: use one scale for all scores, for example one metric on several sets.
 
     Raises:
-        DataError: no score.
+        DataError: there are no scores.
     """
     if not scores:
         raise DataError("intervals: expected at least 1 score, got 0")

@@ -1,10 +1,10 @@
-"""Which letters a picture may show at all, and what stands for the others. Read next: fonts.py."""
+"""Replace characters that a figure cannot show. Read next: fonts.py."""
 
 import unicodedata
 
 
 def printable(text: str) -> str:
-    """The text without what no font shows and no XML may hold: control characters as code points.
+    """The text with control characters as code points, because no font shows them and XML forbids them.
 
     Example:
         >>> printable(f"a{chr(7)}"), printable(" ")
@@ -18,5 +18,5 @@ def printable(text: str) -> str:
 
 
 def code_point(letter: str) -> str:
-    """Such as U+4E2D."""
+    """A code point such as U+4E2D."""
     return f"U+{ord(letter):04X}"

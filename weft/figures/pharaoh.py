@@ -1,6 +1,6 @@
-"""From attention over pieces to attention over words, and from there to alignment text.
+"""Convert attention over pieces to attention over words, and that to alignments as text.
 
-Pure NumPy, no drawing. Read next: alignment.py, which draws the same numbers.
+Read next: alignment.py, which draws the same numbers.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from weft.errors import ShapeError
 def merge(
     weights: np.ndarray, source: Sequence[Sequence[int]], target: Sequence[Sequence[int]]
 ) -> np.ndarray:
-    """Attention between words: the sum over a source word's pieces, the mean over a target word's.
+    """Attention between words: the sum over a source word's pieces, the mean over a target word's pieces.
 
-    A word's weight is then what its pieces got together, and a target word looks as its pieces do on
-    average, so that rows keep their sum. Pieces that are in no word, such as the end symbol, drop out.
+    So the weights of each target word have the same sum as before. Pieces that belong to no word, such as the
+    end symbol, are ignored.
 
     Args:
         weights: [T, S] over pieces.
-        source, target: for each word the positions of its pieces, as `Vocabulary.words` gives them.
+        source, target: positions of each word's pieces, as returned by `Vocabulary.words`.
 
     Returns:
         [target words, source words].
 
     Raises:
-        ShapeError: a position outside the weights, or a word without pieces.
+        ShapeError: a position is out of range, or a word has no pieces.
 
     Example:
         >>> merge(np.array([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]), [[0], [1, 2]], [[0, 1]]).tolist()
@@ -38,10 +38,10 @@ def merge(
 
 
 def pharaoh(weights: np.ndarray) -> str:
-    """The alignment as "source-target" pairs from 0: each target word with the source word it looks at most.
+    """The alignment as "source-target" pairs counted from 0: each target word's strongest source word.
 
     Args:
-        weights: [T, S] over words (or pieces); of equals the first source word is taken.
+        weights: [T, S] over words (or pieces); ties go to the first source word.
 
     Example:
         >>> pharaoh(np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]))

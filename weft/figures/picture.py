@@ -1,6 +1,6 @@
-"""Save a figure as PNG or SVG: the same bytes for the same picture, written atomically.
+"""Save figures as PNG or SVG, atomically and reproducibly.
 
-Nothing here touches pyplot, so pictures may be made in a server or a notebook without side effects.
+This does not use pyplot, so it has no side effects in servers and notebooks.
 Read next: alignment.py, quality.py.
 """
 
@@ -20,14 +20,15 @@ from weft.figures.fonts import BROWSER, readable
 DOTS_PER_INCH = 200
 MAX_PIXELS = 3200
 MARGIN = 0.12
-"""Inches of white around everything."""
+"""White margin around a figure, in inches."""
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a file, as its suffix says.
+    """Write a figure to a file in the format of its extension.
 
     Args:
-        path: ends in .png or .svg; missing folders are made.
+        figure: what to save.
+        path: ends in .png or .svg; missing folders are created.
 
     Raises:
         ConfigError: another suffix; DataError: the file cannot be written.
@@ -64,24 +65,24 @@ def png(figure: Figure) -> bytes:
 
 
 def svg(figure: Figure) -> str:
-    """The figure as SVG whose text is text: searchable, and in the reader's fonts."""
+    """The figure as SVG with real text, which is searchable and uses the reader's fonts."""
     out = io.StringIO()
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "weft"}
     with readable(figure, keep_text=True) as families, matplotlib.rc_context(settings):
         FigureCanvasSVG(figure).print_figure(
             out,
             format="svg",
-            dpi=_dots(figure),  # of what is drawn as an image
+            dpi=_dots(figure),  # for parts drawn as images
             bbox_inches="tight",
             pad_inches=MARGIN,
             facecolor="white",
             metadata={"Date": None, "Creator": "Weft"},
         )
-    # the reader's machine has other fonts: name them once, for all texts
+    # name fonts once for all texts, because the reader's machine has other ones
     ours = "; font-family: " + ", ".join(repr(name) for name in families)
     return out.getvalue().replace(ours, "").replace("<svg ", f'<svg font-family="{BROWSER}" ', 1)
 
 
 def _dots(figure: Figure) -> float:
-    """Dots an inch: fine enough for a slide, fewer where the picture is very large."""
+    """Dots per inch: fine enough for a slide, fewer for very large figures."""
     return min(DOTS_PER_INCH, MAX_PIXELS / max(figure.get_size_inches()))

@@ -1,6 +1,6 @@
-"""A score for short and long sentences as bars: the picture that made attention famous.
+"""A bar chart of scores by sentence length, the figure that made attention famous.
 
-Read next: ../metrics/bylength.py, where the rows come from; picture.py, which saves.
+Read next: ../metrics/bylength.py, which computes the rows; picture.py, which saves.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,21 +19,21 @@ from weft.metrics.metric import Score
 
 __all__ = ["quality_by_length", "save"]
 
-_VALUES_UP_TO = 4  # runs; more bars are too thin for figures
+_VALUES_UP_TO = 4  # runs; with more, bars are too narrow for numbers
 
 
 def quality_by_length(
     runs: Mapping[str, Sequence[LengthRow]], *, title: str, x: str = "words in the source sentence"
 ) -> Figure:
-    """Bars of one metric by source length, a colour a run, with intervals and the counts below.
+    """Bars of one metric by source length, one colour per run, with intervals and counts.
 
     Args:
-        runs: for each run's name its rows from `by_length`, all with the same metric and bins.
-        title: what was tested, such as the name of the test set.
-        x: what the length is.
+        runs: rows from `by_length` by the run's name, all with the same metric and bins.
+        title: for example the name of the test set.
+        x: label of the length axis.
 
     Raises:
-        DataError: no run, no score at all, or runs with different bins or metrics.
+        DataError: there are no scores, or the runs have different bins or metrics.
     """
     _check(runs)
     names = list(runs)

@@ -1,4 +1,4 @@
-"""A map of words: their vectors from above, along the two directions in which they differ most (PCA)."""
+"""A map of words: their vectors projected on the first two principal components."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from weft.figures.colours import BARS, FAINT, GRID, INK
 
 
 def principal(vectors: np.ndarray) -> tuple[np.ndarray, float]:
-    """[N, 2] the two principal components of unit vectors, and the share of the variance that they show.
+    """[N, 2] the first two principal components of unit vectors, and their share of the variance.
 
-    The sign is such that the longest entry of each direction is positive, so the map is always the same.
+    The largest entry of each direction is made positive, so the map is reproducible.
     """
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     x = vectors / np.where(length > 0, length, 1)
@@ -26,13 +26,13 @@ def principal(vectors: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def word_map(words: Sequence[str], vectors: np.ndarray, *, title: str, marked: int = 0) -> Figure:
-    """Words at their places.
+    """Draw words at their positions.
 
     Args:
         words: [N].
         vectors: [N, D].
-        title: above it.
-        marked: the first so many words stand out.
+        title: above the map.
+        marked: number of words at the beginning to highlight.
     """
     places, share = principal(vectors)
     side = 5 + min(4, len(words) / 20)

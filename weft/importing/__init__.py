@@ -1,5 +1,5 @@
-"""Importing: weights of torch.nn's modules and of checkpoints of the `transformers` library.
+"""Import weights from torch.nn modules and from checkpoints of the `transformers` library.
 
-Start with checkpoint.py (how a directory is read) and gpt2.py (the simplest family). Nothing here needs the
-library whose files it reads.
+Start with checkpoint.py, which reads a directory, and gpt2.py, the simplest family. The `transformers`
+library itself is not needed.
 """

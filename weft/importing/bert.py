@@ -1,4 +1,4 @@
-"""BERT: an encoder with a masked language model's head (M7)."""
+"""Import BERT: an encoder with a masked language model's head (M7)."""
 
 from weft.importing.checkpoint import Foreign, Origin, fill
 from weft.importing.names import activation, heads, plain, tensor
@@ -20,10 +20,10 @@ SPARE = (
 
 
 def bert(foreign: Foreign) -> Predictor:
-    """A `BertForMaskedLM` that says what stands at each position.
+    """A `BertForMaskedLM`, which predicts the token at each position.
 
-    All tokens are of the first segment: its vector, which theirs adds to every embedding, is added to the
-    positions here. The parts of next-sentence prediction are left out.
+    All tokens belong to the first segment; its vector is added to the positions here. The parts for
+    next-sentence prediction are left out.
 
     Raises:
         CheckpointError, ConfigError: see checkpoint.py.
@@ -52,7 +52,7 @@ def bert(foreign: Foreign) -> Predictor:
         attention_dropout=foreign.setting("attention_probs_dropout_prob", default=0.1),
     )
     model = Predictor(embed, encoder, Transformed(size, tokens, tied=embed.table, norm_epsilon=epsilon))
-    entry, said = "bert.embeddings", "cls.predictions"
+    entry, prediction = "bert.embeddings", "cls.predictions"
     origins: dict[str, Origin] = {
         **tensor("embed.table.weight", f"{entry}.word_embeddings.weight"),
         **tensor("head.symbols.weight", f"{entry}.word_embeddings.weight"),
@@ -61,19 +61,19 @@ def bert(foreign: Foreign) -> Predictor:
             lambda positions, segments: positions + segments[0],
         ),
         **plain("encoder.entry_norm", f"{entry}.LayerNorm"),
-        **plain("head.layer", f"{said}.transform.dense"),
-        **plain("head.norm", f"{said}.transform.LayerNorm"),
-        **tensor("head.symbols.bias", f"{said}.bias"),
+        **plain("head.layer", f"{prediction}.transform.dense"),
+        **plain("head.norm", f"{prediction}.transform.LayerNorm"),
+        **tensor("head.symbols.bias", f"{prediction}.bias"),
     }
     for layer in range(len(encoder.blocks)):
         ours, theirs = f"encoder.blocks.{layer}", f"bert.encoder.layer.{layer}"
-        looks = f"{theirs}.attention.self"
+        attention = f"{theirs}.attention.self"
         origins |= {
             **heads(
                 f"{ours}.attention",
-                f"{looks}.query",
-                f"{looks}.key",
-                f"{looks}.value",
+                f"{attention}.query",
+                f"{attention}.key",
+                f"{attention}.value",
                 f"{theirs}.attention.output.dense",
             ),
             **plain(f"{ours}.attention_norm", f"{theirs}.attention.output.LayerNorm"),

@@ -1,8 +1,8 @@
-"""A checkpoint directory of the `transformers` library: config.json and model.safetensors, read with care.
+"""Read a checkpoint directory of the `transformers` library: config.json and model.safetensors.
 
-A family (gpt2.py, bert.py ..) says for each tensor of ours which of theirs it is made of. Nothing is left
-over silently: what is missing, extra or of another shape is refused in one sentence.
-Read next: names.py for what families share.
+A family (gpt2.py, bert.py, ...) maps each of our tensors to the ones it is made from. Missing or extra
+tensors and wrong shapes are errors.
+Read next: names.py, what families share.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,27 +21,27 @@ LARGEST_CONFIG = 1 << 20
 
 
 class Origin(NamedTuple):
-    """Where a tensor of ours comes from."""
+    """The source of one of our tensors."""
 
     names: tuple[str, ...]
-    make: Callable[..., Tensor]  # from the tensors of those names
+    make: Callable[..., Tensor]  # computes it from the tensors of these names
 
 
 Origins = Mapping[str, Origin]
 
 
 class Foreign(NamedTuple):
-    """What a directory holds."""
+    """The contents of a checkpoint directory."""
 
     path: Path
     config: dict[str, Any]
     tensors: dict[str, Tensor]
 
     def setting(self, *names: str, default: Any = None) -> Any:
-        """The first of these settings that config.json has.
+        """The first of these settings found in config.json.
 
         Raises:
-            CheckpointError: none, and no default.
+            CheckpointError: there is none and no default, or it is implausibly large.
         """
         for name in names:
             value = self.config.get(name)
@@ -61,14 +61,14 @@ class Foreign(NamedTuple):
 
     @property
     def largest(self) -> int:
-        """What no size and no number in the configuration can be larger than."""
+        """An upper bound on all sizes and counts in the configuration."""
         return max([len(self.tensors), *(side for one in self.tensors.values() for side in one.shape)])
 
     def need(self, name: str, *values: Any) -> None:
-        """Refuse a setting that would compute something else than is built here.
+        """Check that a setting has a supported value.
 
         Raises:
-            ConfigError: with what was found and what is supported.
+            ConfigError: says what was found and what is supported.
         """
         found = self.config.get(name, values[0])
         if found not in values:
@@ -77,7 +77,7 @@ class Foreign(NamedTuple):
 
 
 def read(path: Path) -> Foreign:
-    """A directory's configuration and tensors, as float32.
+    """Read a directory's configuration and tensors, as float32.
 
     Raises:
         CheckpointError: a file is missing or damaged.
@@ -103,16 +103,14 @@ def read(path: Path) -> Foreign:
 
 
 def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequence[str] = ()) -> None:
-    """Put a checkpoint's tensors into a model.
+    """Load a checkpoint's tensors into a model.
 
     Args:
-        model: built as the configuration says.
+        model: built from the configuration. On the device `meta` it is checked but not filled.
         foreign: the checkpoint.
-        origins: for each name in the model's state_dict, where it comes from.
-        spare: endings of tensors that may be there and are not needed: second names of tied ones, tables
-            that the model computes.
-
-    A model without memory (torch's device `meta`) is compared and not filled.
+        origins: the source of each name in the model's state_dict.
+        spare: suffixes of tensors that may be present but are not needed: second names of tied tensors,
+            tables that the model computes.
 
     Raises:
         CheckpointError: tensors are missing, extra or of another shape.

@@ -1,4 +1,4 @@
-"""Which family a checkpoint is of, and the model made of it. Read next: checkpoint.py."""
+"""Find the family of a checkpoint and build its model. Read next: checkpoint.py."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,15 +20,15 @@ FAMILIES: dict[str, Callable[[Foreign], Generator | Predictor]] = {
     "bart": bart,
     "vit": vit,
 }
-"""Our function for each `model_type` of a config.json."""
+"""The import function for each `model_type` of a config.json."""
 
 
 def import_model(path: str | Path) -> Generator | Predictor:
-    """The model of a checkpoint directory (config.json, model.safetensors), in evaluation mode.
+    """Import a checkpoint directory (config.json, model.safetensors) as a model in evaluation mode.
 
     Raises:
         CheckpointError: files or tensors are missing, extra or of another shape.
-        ConfigError: a family, or a setting of it, that is not imported.
+        ConfigError: the family or one of its settings is not supported.
     """
     foreign = read(Path(path))
     name = foreign.setting("model_type")
@@ -41,7 +41,7 @@ def import_model(path: str | Path) -> Generator | Predictor:
 
 
 def built(foreign: Foreign) -> Generator | Predictor:
-    """The model of what was read, built without memory first: a configuration may ask for terabytes.
+    """Build the model, first without memory, because a configuration may ask for terabytes.
 
     Raises:
         CheckpointError, ConfigError: see import_model.

@@ -1,4 +1,4 @@
-"""GPT-2: a decoder without an encoder, learned positions, norms before, tied embeddings (M5)."""
+"""Import GPT-2: a decoder without an encoder, learned positions, pre-norm, tied embeddings (M5)."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ SPARE = (".attn.bias", ".attn.masked_bias", "lm_head.weight")
 
 
 def gpt2(foreign: Foreign) -> Generator:
-    """A `GPT2LMHeadModel` as a Generator; its logits have no bias, so ours is zero.
+    """A `GPT2LMHeadModel` as a Generator; GPT-2's logits have no bias, so ours is zero.
 
     Raises:
         CheckpointError, ConfigError: see checkpoint.py.
@@ -46,7 +46,7 @@ def gpt2(foreign: Foreign) -> Generator:
 
 
 def settings(foreign: Foreign) -> dict[str, Any]:
-    """Of our decoder, as a recipe writes them."""
+    """The settings of our decoder, as in a recipe."""
     size = foreign.setting("n_embd")
     return {
         "size": size,
@@ -63,7 +63,7 @@ def settings(foreign: Foreign) -> dict[str, Any]:
 
 
 def _block(ours: str, theirs: str, size: int) -> dict[str, Origin]:
-    """Their products are x W + b, so that weights are transposed; q, k and v stand beside each other."""
+    """GPT-2 computes x W + b, so weights are transposed; q, k and v are concatenated."""
     packed = f"{theirs}.attn.c_attn"
     query, rest = f"{ours}.attention.query", f"{ours}.attention.key_value"
     return {

@@ -1,4 +1,4 @@
-"""What families share: a product, a norm, a block of theirs as one of ours. Read next: gpt2.py."""
+"""Mappings shared by families: linear layers, norms, attention. Read next: gpt2.py."""
 
 from collections.abc import Callable
 
@@ -20,10 +20,10 @@ ACTIVATIONS: dict[str, Activation] = {
 
 
 def activation(foreign: Foreign, *names: str) -> Activation:
-    """Our word for a configuration's activation.
+    """Our name of a configuration's activation.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the activation is not supported.
     """
     word = foreign.setting(*names)
     if word not in ACTIVATIONS:
@@ -36,17 +36,17 @@ def activation(foreign: Foreign, *names: str) -> Activation:
 
 
 def same(tensor: Tensor) -> Tensor:
-    """As it is."""
+    """The identity."""
     return tensor
 
 
 def plain(ours: str, theirs: str) -> dict[str, Origin]:
-    """A weight and a bias: of a product x W^T + b, or of a norm."""
+    """The weight and bias of a linear layer x W^T + b or of a norm."""
     return {f"{ours}.{part}": Origin((f"{theirs}.{part}",), same) for part in ("weight", "bias")}
 
 
 def joined(ours: str, *theirs: str) -> dict[str, Origin]:
-    """Several products that are one of ours, beside each other."""
+    """Several linear layers concatenated to one of ours."""
     return {
         f"{ours}.{part}": Origin(tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all))
         for part in ("weight", "bias")
@@ -59,12 +59,12 @@ def tensor(ours: str, theirs: str, make: Callable[..., Tensor] = same) -> dict[s
 
 
 def constant(ours: str, value: Tensor) -> dict[str, Origin]:
-    """A tensor that no checkpoint holds."""
+    """A tensor that is not in the checkpoint."""
     return {ours: Origin((), lambda: value)}
 
 
 def heads(ours: str, query: str, key: str, value: str, out: str) -> dict[str, Origin]:
-    """An attention of many heads from its four products."""
+    """Multi-head attention from its four linear layers."""
     return {
         **plain(f"{ours}.query", query),
         **joined(f"{ours}.key_value", key, value),

@@ -1,4 +1,4 @@
-"""A checkpoint directory becomes a run: recipe, vocabularies, weights; used and trained like any other.
+"""Turn a checkpoint directory into a run with recipe, vocabularies and weights, like any other run.
 
 Encoder-decoders (Marian, BART) become translators, GPT-2 a language model.
 Read next: translators.py, vocabularies.py.
@@ -24,7 +24,7 @@ from weft.run import FORMAT, check
 from weft.train import weights
 
 NEVER = -1e4
-"""Logit of a symbol that the imported model lacks, or has under another number already."""
+"""Logit of a symbol that the imported model lacks, or that is a duplicate."""
 
 RUNS = ("marian", "bart", "gpt2")
 
@@ -41,17 +41,14 @@ def import_run(
     """Turn a checkpoint directory (config.json, model.safetensors, tokenizer files) into a run.
 
     Args:
-        directory: of the transformers library.
-        run: the run directory to make.
-        source, target: language codes, for a translator and for nothing else.
-        train, valid: files to train on, should it be trained on; prefixes of them for a translator.
-
-    Returns:
-        What was made, in a sentence.
+        directory: a checkpoint of the transformers library.
+        run: the run directory to create.
+        source, target: language codes, for translators only.
+        train, valid: data files for further training; for a translator, their prefixes.
 
     Raises:
         CheckpointError: files or tensors are missing, extra or damaged.
-        ConfigError: a family that makes no run, languages that it needs or has not, or a run that is there.
+        ConfigError: an unsupported family, missing or superfluous languages, or the run already exists.
     """
     foreign = read(directory)
     family = foreign.setting("model_type")
@@ -100,7 +97,7 @@ def import_run(
 
 
 def _translate(foreign: Foreign, data: dict[str, Any], *, bart: bool) -> dict[str, Any]:
-    longest = min(128, foreign.setting("max_position_embeddings") - 1)  # tokens; <sos> takes a position too
+    longest = min(128, foreign.setting("max_position_embeddings") - 1)  # tokens; one position is for <sos>
     parts = sides(foreign, entry_norm=bart)
     scaled = bool(foreign.config.get("scale_embedding", False))
     embedding = {"size": foreign.setting("d_model"), "dropout": 0.0, "shared": False, "scaled": scaled}
@@ -130,10 +127,10 @@ def _language(foreign: Foreign, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renumbered(state: dict[str, Tensor], order: list[int]) -> dict[str, Tensor]:
-    """Tables and biases with their rows in the new order; symbols that stand twice are never written."""
+    """Reorder the rows of tables and biases; duplicate symbols get a logit that is never chosen."""
     rows = torch.tensor(order)
     twice = [place for place in range(4) if order[place] < 0 or order[place] in order[place + 1 : 4]]
-    rows = torch.where(rows < 0, rows[3], rows)  # whatever it is, it is never read and never written
+    rows = torch.where(rows < 0, rows[3], rows)  # any row will do, it is never used
     found = dict(state)
     for name in ("embed.table.weight", "source_embed.table.weight", "head.weight", "head.bias"):
         found[name] = state[name][rows]

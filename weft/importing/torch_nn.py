@@ -1,4 +1,4 @@
-"""Modules of torch.nn with the weights they have, as parts of Weft that give the same outputs."""
+"""Convert torch.nn modules with their weights to parts of Weft with the same outputs."""
 
 import copy
 from typing import Any
@@ -16,13 +16,13 @@ from weft.nn.recurrent import Stack
 
 
 def from_torch(module: nn.Module) -> Stack | MultiHead | TransformerEncoder:
-    """The part of Weft that computes what a torch.nn module computes; rows come first, whatever theirs does.
+    """Convert a torch.nn module to the part of Weft that computes the same, always with batch rows first.
 
     Args:
         module: an RNN, LSTM, GRU, MultiheadAttention or TransformerEncoder.
 
     Raises:
-        ConfigError: another module, or one with settings that Weft does not have.
+        ConfigError: the module or one of its settings is not supported.
 
     Example:
         >>> theirs = nn.LSTM(3, 5, bidirectional=True, batch_first=True)
@@ -68,7 +68,7 @@ def _recurrent(theirs: nn.RNNBase) -> Stack:
             if theirs.bias:
                 bias_x = getattr(theirs, f"bias_ih_l{layer}{ending}")
                 bias_h = getattr(theirs, f"bias_hh_l{layer}{ending}")
-            if theirs.mode == "GRU":  # b_h of the candidate stands inside the product with the reset gate
+            if theirs.mode == "GRU":  # the reset gate also multiplies b_h of the candidate
                 half = 2 * theirs.hidden_size
                 _copy(one.bias_n, bias_h[half:])
                 bias_h = torch.cat([bias_h[:half], torch.zeros_like(bias_h[half:])])
@@ -125,7 +125,7 @@ def _encoder(theirs: nn.TransformerEncoder) -> TransformerEncoder:
         block.network.first.load_state_dict(layer.linear1.state_dict())
         block.network.second.load_state_dict(layer.linear2.state_dict())
         block.network_norm.load_state_dict(layer.norm2.state_dict())
-    # theirs adds no embeddings, so nothing is dropped before the first layer
+    # torch's encoder has no embeddings, so there is no dropout before the first layer
     ours.dropout.share = 0.0
     ours.last_norm = nn.Identity()
     if theirs.norm is not None:
@@ -139,5 +139,5 @@ def _copy(ours: Tensor, theirs: Tensor) -> None:
 
 
 def _like(ours: Any, theirs: nn.Module) -> Any:
-    """On the same device, of the same type, in the same mode."""
+    """Move to the same device, dtype and mode."""
     return ours.to(next(theirs.parameters())).train(theirs.training)

@@ -1,4 +1,4 @@
-"""Marian and BART: Transformer encoder-decoders, norms after, learned or sinusoidal positions (M2)."""
+"""Import Marian and BART: post-norm Transformer encoder-decoders, learned or sinusoidal positions (M2)."""
 
 from typing import Any
 
@@ -20,11 +20,11 @@ SPARE = (
     "decoder.embed_tokens.weight",
     "embed_positions.weight",
 )
-UNUSED = 2  # BART's learned positions begin with two that are never used
+UNUSED = 2  # unused rows at the beginning of BART's learned positions
 
 
 def marian(foreign: Foreign) -> Generator:
-    """A `MarianMTModel`. Its sinusoids, sines first and cosines after them, are loaded as a table.
+    """A `MarianMTModel`. Its sinusoids, all sines before all cosines, are loaded as a table.
 
     Raises:
         CheckpointError, ConfigError: see checkpoint.py.
@@ -57,7 +57,7 @@ def bart(foreign: Foreign) -> Generator:
 
 
 def sides(foreign: Foreign, *, entry_norm: bool) -> dict[str, dict[str, Any]]:
-    """For encoder and decoder the settings of our part, as a recipe writes them."""
+    """The settings of our encoder and decoder, as in a recipe."""
     return {
         side: {
             "size": foreign.setting("d_model"),

@@ -1,4 +1,4 @@
-"""ViT: patches of a picture, a Transformer encoder, a class read at the first position (M12)."""
+"""Import ViT: image patches, a Transformer encoder, a class token at the first position (M12)."""
 
 from weft.importing.checkpoint import Foreign, Origin, fill
 from weft.importing.names import activation, heads, plain, tensor
@@ -10,7 +10,7 @@ from weft.nn.pools.first import First
 
 
 def vit(foreign: Foreign) -> Predictor:
-    """A `ViTForImageClassification`; pictures are [B, height, width, channels].
+    """A `ViTForImageClassification`; images are [B, height, width, channels].
 
     Raises:
         CheckpointError, ConfigError: see checkpoint.py.
@@ -53,13 +53,13 @@ def vit(foreign: Foreign) -> Predictor:
     }
     for layer in range(len(encoder.blocks)):
         ours, theirs = f"encoder.blocks.{layer}", f"vit.encoder.layer.{layer}"
-        looks = f"{theirs}.attention.attention"
+        attention = f"{theirs}.attention.attention"
         origins |= {
             **heads(
                 f"{ours}.attention",
-                f"{looks}.query",
-                f"{looks}.key",
-                f"{looks}.value",
+                f"{attention}.query",
+                f"{attention}.key",
+                f"{attention}.value",
                 f"{theirs}.attention.output.dense",
             ),
             **plain(f"{ours}.attention_norm", f"{theirs}.layernorm_before"),

@@ -1,6 +1,6 @@
-"""The vocabularies of a checkpoint directory, numbered as Weft's are: a tokenizer.json's, or Marian's files'.
+"""Import the vocabularies of a checkpoint directory from a tokenizer.json or from Marian's files.
 
-Read next: ../text/imported.py, ../text/sentencepiece.py; runs.py, which keeps them in a run.
+Read next: ../text/imported.py, ../text/sentencepiece.py; runs.py, which saves them in a run.
 """
 
 from typing import Any
@@ -12,21 +12,22 @@ from weft.text.vocabulary import Vocabulary
 
 
 def vocabularies(foreign: Foreign, names: dict[str, bool]) -> tuple[dict[str, Vocabulary], list[int]]:
-    """What the model reads and writes.
+    """The vocabularies of source and target, numbered like all vocabularies of Weft.
 
-    A directory with source.spm and no tokenizer.json is one of Marian's: two SentencePiece models whose
-    pieces vocab.json numbers, as Helsinki-NLP publishes them.
+    A directory with source.spm but no tokenizer.json is Marian's, as published by Helsinki-NLP: two
+    SentencePiece models, numbered by vocab.json.
 
     Args:
         foreign: the checkpoint.
-        names: the files to be, and whether a text of theirs is encoded with the marks around it; the second
-            of two is the target's.
+        names: file names for the run, each with True to encode with special symbols around the text; of two
+            files the second is the target's.
 
     Returns:
-        Each file's vocabulary, and for each number of Weft's the number there; -1 for a symbol it lacks.
+        The vocabulary of each file, and the original number of each of Weft's numbers; -1 for a symbol that
+        the checkpoint lacks.
 
     Raises:
-        CheckpointError: a file is missing or damaged, or of another model.
+        CheckpointError: a file is missing or damaged, or belongs to another model.
     """
     end = foreign.setting("eos_token_id")
     symbols: dict[str, Any] = {

@@ -58,7 +58,7 @@ class LabelEvaluation(Evaluation):
         lines.append(table(self.rows))
         if len(self.labels) <= 20:
             lines += [
-                "confusion (rows: what it is, columns: what it was called):",
+                "confusion matrix (rows: true class, columns: predicted class):",
                 _grid(self.labels, self.matrix),
             ]
         return lines
