@@ -88,9 +88,13 @@ def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
     if "loss" not in kind.better and "metric" not in (recipe.section("training", optional=True).value or {}):
         settings = replace(settings, metric=next(iter(kind.better)))
         plain["training"]["metric"] = settings.metric
-    if settings.metric not in kind.better:
+    if settings.metrics and not kind.evaluation.compares:
+        wrong = recipe.section("training").value["metrics"]
+        raise wrong.refuse(f"the task {name.value} compares no texts with references; leave it out")
+    better = settings.better(kind.better)
+    if settings.metric not in better:
         metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
-        raise metric.refuse(f"expected one of {', '.join(kind.better)}, got {settings.metric!r}")
+        raise metric.refuse(f"expected one of {', '.join(better)}, got {settings.metric!r}")
     task = kind(**parts)
     task.trained = lambda run: open_run(run, device="cpu", plugins=plugins)
     task.untrained = lambda run: _untrained(run, plugins)

@@ -15,7 +15,7 @@ KNOWN = "the cat sat on the mat"
     [("1", 4, 5, 6), ("2", 2, 4, 5), ("L", 3, 5, 6)],  # the cat the sat; the-cat cat-sat; the cat sat
 )
 def test_rouge_by_hand(kind: str, common: int, ours: int, theirs: int) -> None:
-    score = Rouge(kind).score([SAID], [KNOWN])
+    score = Rouge(kind=kind).score([SAID], [KNOWN])
     assert score.value == pytest.approx(100 * 2 * common / (ours + theirs))
     assert f"kind:{kind}" in score.signature and score.size == 1
 
@@ -29,8 +29,8 @@ def test_the_longest_common_subsequence_is_the_longest_of_all() -> None:
     for said, known in itertools.product(texts, texts):
         longest = max(map(len, subsequences(said) & subsequences(known)))
         want = 100 * 2 * longest / (len(said) + len(known))
-        assert Rouge("L").score([" ".join(said)], [" ".join(known)]).value == pytest.approx(want)
+        assert Rouge(kind="L").score([" ".join(said)], [" ".join(known)]).value == pytest.approx(want)
 
 
 def test_an_output_without_words_scores_nothing() -> None:
-    assert Rouge("2").score(["", "..."], ["one word", "two"]).value == 0
+    assert Rouge(kind="2").score(["", "..."], ["one word", "two"]).value == 0

@@ -10,7 +10,7 @@ from weft.commands.searching import searching
 if TYPE_CHECKING:
     from weft.run import Opened
 
-COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins")
+COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins", "metrics")
 
 
 @click.command(short_help="Score a run on held-out data.")
@@ -29,6 +29,14 @@ COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "dev
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="Translate nothing: the log-probability of each line of FILE, as an answer to the data's sources.",
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[:KEY=VALUE,...]",
+    help="Score with this metric too, such as wer or chrf:word_order=2 (repeatable). A metric of a plugin is "
+    "named by its path, such as mine.metrics.Distinct.",
 )
 @click.option("--lowercase", is_flag=True, help="BLEU and chrF in small letters, as some papers have it.")
 @click.option("--output", type=click.Path(path_type=Path), help="Write the outputs here, a line each.")
@@ -60,9 +68,12 @@ def command(**given: Any) -> None:
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.asked import asked, with_members
+    from weft.commands.metrics import named
+    from weft.config import build
     from weft.errors import ConfigError
     from weft.metrics.baseline import WORSE
     from weft.run import open_run
+    from weft.train.settings import Settings
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     outputs.check(output, json_path)
@@ -75,7 +86,13 @@ def command(**given: Any) -> None:
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
     if plot and not opened.task.evaluation.shows:
         raise ConfigError(f"--plot: the task {opened.name} has no picture of its evaluation; leave it out")
+    training = opened.recipe.section("training", optional=True)
+    own = build(training, Settings, plugins=given["plugins"]).metrics
+    metrics = {one.key: one for one in own} | named(given["metrics"], given["plugins"])
+    if given["metrics"] and (given["score"] or not opened.task.evaluation.compares):
+        raise ConfigError("--metric: no outputs are compared with references here; leave it out")
     found = opened.ready.evaluate(opened.model, split=given["split"], data=given["data"], options=options)
+    found = found if given["score"] else found.with_metrics(metrics)
     text = found.text()
     click.echo(text)
     if WORSE in text:

@@ -50,11 +50,18 @@ class Score(NamedTuple):
 class Metric(ABC):
     """Compares outputs with references.
 
-    `name` is the usual name ("BLEU"); a recipe uses the file's name ("bleu").
+    `name` is the usual name ("BLEU"); a recipe and `--metric` use the file's name ("bleu"), or the path of
+    a plugin's metric ("mine.metrics.Distinct"). Settings are keyword-only arguments of the constructor.
     """
 
     name: ClassVar[str]
     higher_is_better: ClassVar[bool] = True
+
+    @property
+    def key(self) -> str:
+        """What a recipe calls its score: the file's name, or the class's in small letters for a plugin."""
+        room, _, file = type(self).__module__.rpartition(".")
+        return file if room == "weft.metrics" else type(self).__name__.lower()
 
     @abstractmethod
     def statistics(

@@ -28,13 +28,13 @@ class Rouge(Metric):
         to every script.
 
     Example:
-        >>> round(Rouge("L").score(["police kill the gunman"], ["police killed the gunman"]).value, 2)
+        >>> round(Rouge(kind="L").score(["police kill the gunman"], ["police killed the gunman"]).value, 2)
         75.0
     """
 
     name = "ROUGE"
 
-    def __init__(self, kind: Kind = "1") -> None:
+    def __init__(self, *, kind: Kind = "1") -> None:
         check_choice("kind", kind, Kind)
         self.kind: Kind = kind
 

@@ -6,13 +6,15 @@ Read next: shared/writing/evaluation.py, that of translations; ../metrics/scored
 
 import json
 from abc import ABC
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from weft.errors import ConfigError
 from weft.metrics.bylength import LengthRow
+from weft.metrics.compared import Compared
 from weft.metrics.metric import Metric
 from weft.metrics.scored import Scored, as_json, report
 
@@ -38,6 +40,8 @@ class Evaluation(ABC):
         lengths: the main score for short and long inputs; empty where it is not measured.
         shows: what `figure` draws; empty where it draws nothing.
         length: what `lengths` counts, such as words said; empty where there are none.
+        compares: whether outputs are compared with reference texts, so that any metric can score them.
+        compared: the outputs and references that more metrics score; None where there are none.
     """
 
     title: str
@@ -46,6 +50,8 @@ class Evaluation(ABC):
     lengths: Sequence[LengthRow] = ()
     shows: ClassVar[str] = ""
     length: ClassVar[str] = ""
+    compares: ClassVar[bool] = False
+    compared: Compared | None = None
 
     @property
     def items(self) -> Items | None:
@@ -54,6 +60,26 @@ class Evaluation(ABC):
         if main.metric is None or main.statistics is None:
             return None
         return Items(main.metric, main.statistics, main.items)
+
+    def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
+        """With the scores of more metrics after its own.
+
+        Args:
+            metrics: by the name that tells a score from one of the same name, such as "chrf:word_order=2".
+
+        Raises:
+            ConfigError: this evaluation compares no texts.
+        """
+        if not metrics:
+            return self
+        if self.compared is None:
+            raise ConfigError(f"--metric: expected outputs beside references, got {self.title}; leave it out")
+        scores = list(self.scores)
+        for called, metric in metrics.items():
+            found = self.compared.scored(metric)
+            known = {one.score.name for one in scores}
+            scores.append(found.renamed(f"{metric.name} ({called})") if metric.name in known else found)
+        return replace(self, scores=scores)  # type: ignore[type-var]
 
     def text(self) -> str:
         """For a reader: title, scores, details."""

@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from weft.metrics.compared import Compared
+from weft.metrics.metric import Metric
 from weft.nn.heads.head import Loss
 
 
@@ -19,10 +21,23 @@ class Sample(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """How good the model is now."""
+    """How good the model is now.
+
+    Fields:
+        scores: by name.
+        samples: examples with the model's outputs.
+        compared: outputs and references, of each language pair where there are several; empty where the
+            task compares no texts.
+    """
 
     scores: dict[str, float]
     samples: Sequence[Sample]
+    compared: Sequence[Compared] = ()
+
+    def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":
+        """With the scores of more metrics, the mean over `compared`."""
+        more = {one.key: float(np.mean([each.value(one) for each in self.compared])) for one in metrics}
+        return self._replace(scores={**self.scores, **more})
 
 
 class _Batch(Protocol):

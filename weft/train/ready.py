@@ -39,15 +39,16 @@ def check(task: Task, settings: Settings) -> tuple[torch.device, History]:
         ConfigError: the metric is none of the task's, or the device is not there.
     """
     device = devices.choose(settings.device)  # starts no CUDA library yet
-    if settings.metric not in task.better:
+    better = settings.better(task.better)
+    if settings.metric not in better:
         raise ConfigError(
-            f"training.metric: expected one of {', '.join(task.better)}, by which this task is scored, got "
+            f"training.metric: expected one of {', '.join(better)}, by which this task is scored, got "
             f"{settings.metric!r}"
         )
     carry.check(task, settings)
     if settings.compile:
         compiling.check(device)
-    return device, History(settings.metric, task.better[settings.metric] == "higher")
+    return device, History(settings.metric, better[settings.metric] == "higher")
 
 
 def make_ready(session: Session, task: Task, history: History) -> Course:

@@ -1,10 +1,12 @@
 """The settings in a recipe's section `training`. Read next: ready.py, which checks what they need."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from weft.errors import ConfigError
+from weft.metrics.metric import Metric
 from weft.train.feeding.constant import Constant as AlwaysTrue
 from weft.train.feeding.feeding import Feeding, always_true
 from weft.train.objectives.likelihood import Likelihood
@@ -45,6 +47,8 @@ class Settings:
         save_every: updates between saves; a save stands before each validation in any case.
         metric: the score that chooses the best checkpoint; for a task without a validation loss, the first of
             its scores by default.
+        metrics: more scores of validations and of `weft evaluate`, for tasks that compare outputs with
+            reference texts; `metric` may name one of them.
         keep_best: checkpoints kept for their score; the newest two stay in any case.
         patience: validations in a row without a new best score after which training ends; 0 for never.
         average: checkpoints whose mean is tried as the final model, and taken if its score is better;
@@ -92,6 +96,7 @@ class Settings:
     validate_start: bool = False
     save_every: int = 1000
     metric: str = "loss"
+    metrics: tuple[Metric, ...] = ()
     keep_best: int = 3
     patience: int = 0
     average: int = 0
@@ -142,6 +147,19 @@ class Settings:
                 f"training.average: the {self.average} best checkpoints are to be averaged, but keep_best is "
                 f"{self.keep_best}; raise keep_best or set average_of: last"
             )
+
+        keys = [one.key for one in self.metrics]
+        if twice := next((key for key in keys if keys.count(key) > 1), None):
+            raise ConfigError(f"training.metrics: expected each metric once, got {twice} twice")
+
+    def better(self, scores: Mapping[str, Literal["higher", "lower"]]) -> dict[str, str]:
+        """For each score of a validation, whether a higher or a lower one is better.
+
+        Args:
+            scores: those of the task; `metrics` come on top.
+        """
+        own = {one.key: "higher" if one.higher_is_better else "lower" for one in self.metrics}
+        return {**scores, **own}
 
     def planned(self, batches: int) -> int:
         """Updates after which training ends, with so many batches an epoch; 0 for no such end."""

@@ -70,6 +70,6 @@ def scored(training: Training, model: nn.Module, settings: Settings, number: int
     model.eval()
     try:
         with torch.no_grad():
-            return training.validate(model)
+            return training.validate(model).with_metrics(settings.metrics)
     finally:
         model.train()

@@ -11,6 +11,7 @@ import numpy as np
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.captions import SIGNATURE, words
 from weft.metrics.cider import cider_d
+from weft.metrics.compared import Compared
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge import rouge_l
 from weft.metrics.scored import Scored, fingerprint
@@ -31,7 +32,9 @@ class CaptionEvaluation(Evaluation):
     scores: list[Scored]
     results: list[dict[str, Any]]  # COCO's form: image_id and caption
     seconds: float
+    compared: Compared | None
     shows: ClassVar[str] = "scores, intervals and baselines"
+    compares: ClassVar[bool] = True
 
     def details(self) -> list[str]:
         """The speed."""
@@ -90,16 +93,18 @@ def evaluate(
     seconds = time.perf_counter() - begun
     often = Counter(caption for captions in train or found.captions for caption in captions)
     usual = often.most_common(1)[0][0]
-    lowest = scored([usual] * len(outputs), found.captions)
+    name, answers = f"the most frequent caption, {usual!r}", [usual] * len(outputs)
+    lowest = scored(answers, found.captions)
     return CaptionEvaluation(
         title=f"{title}, {len(outputs):,} pictures, {captioner.decoding.describe()}",
         outputs=outputs,
         scores=[
-            ours._replace(baselines={f"the most frequent caption, {usual!r}": theirs.value})
+            ours._replace(baselines={name: theirs.value})
             for ours, theirs in zip(scored(outputs, found.captions), lowest, strict=True)
         ],
         results=[coco(number, text) for number, text in zip(found.numbers, outputs, strict=True)],
         seconds=seconds,
+        compared=Compared(outputs, found.captions, baselines={name: answers}),
     )
 
 

@@ -20,6 +20,7 @@ from weft.data.report import Report
 from weft.errors import DataError, ShapeError, within
 from weft.metrics.bleu_n import bleu_n
 from weft.metrics.cider import cider_d
+from weft.metrics.compared import Compared
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.nn.pictures.front import Front
@@ -182,7 +183,8 @@ class Caption(Whole):
             "cider": cider_d(outputs, references).value,
         }
         shown = samples_of(len(outputs))
-        return Validation(scores, [Sample(texts.names[n], references[n][0], outputs[n]) for n in shown])
+        samples = [Sample(texts.names[n], references[n][0], outputs[n]) for n in shown]
+        return Validation(scores, samples, [Compared(outputs, references)])
 
     def predictor(self, model: nn.Module) -> Captioner:
         """The trained model at work: `predict(file or array)` answers with a caption."""

@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from weft.metrics.baseline import beside
 from weft.metrics.bootstrap import mean_with_interval
+from weft.metrics.metric import Metric
 from weft.metrics.scored import Scored, as_json, report
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.writing.evaluation import COPIED, PairEvaluation
@@ -25,6 +26,12 @@ class ManyEvaluation(Evaluation):
     pairs: Mapping[str, PairEvaluation]  # trained ones first
     unseen: Sequence[str]  # those that were never trained
     shows: ClassVar[str] = "BLEU of each pair"
+    compares: ClassVar[bool] = True
+
+    def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
+        """With more scores of every pair."""
+        found = together({pair: one.with_metrics(metrics) for pair, one in self.pairs.items()}, self.unseen)
+        return replace(self, scores=found.scores, pairs=found.pairs)
 
     def text(self) -> str:
         """The mean and a table of BLEU, and every score of every pair below it."""

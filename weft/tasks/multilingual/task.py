@@ -23,6 +23,7 @@ from weft.data.store import TokenStore, content_key
 from weft.errors import CheckpointError, ConfigError, within
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
+from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.multilingual.data import Asking, ManyData
@@ -153,7 +154,7 @@ class Multilingual(Whole):
     def validate(self, model: nn.Module) -> Validation:
         """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
         assert isinstance(model, Generator)
-        losses, bleus, chrfs, samples = [], [], [], []
+        losses, compared, samples = [], [], []
         many = ManyTranslator(model, self.data, self.vocabulary, Decoding(search="greedy"))
         for pair, (sources, references) in self._valid.items():
             rows = self.data.validate_rows or len(sources)
@@ -162,15 +163,14 @@ class Multilingual(Whole):
             targets = self.vocabulary.encode_batch(references)
             losses.append(loss_of_pairs(model, asking.encode_batch(sources), targets))
             outputs = [found[0].text for found in many.of(pair).translate(sources)]
-            bleus.append(Bleu().score(outputs, references).value)
-            chrfs.append(Chrf().score(outputs, references).value)
+            compared.append(of_lines(outputs, references, sources))
             said = [n for n, source in enumerate(sources) if source.strip()] or [0]
             shown = said[samples_of(len(said), 1)[0]]
             samples.append(Sample(f"{pair}: {sources[shown]}", references[shown], outputs[shown]))
         loss = float(np.mean(losses))
-        scores = {"loss": loss, "perplexity": perplexity(loss), "bleu": float(np.mean(bleus))}
-        shown_pairs = samples_of(len(samples), 4)
-        return Validation({**scores, "chrf": float(np.mean(chrfs))}, [samples[n] for n in shown_pairs])
+        scores = {"loss": loss, "perplexity": perplexity(loss)}
+        chosen = [samples[n] for n in samples_of(len(samples), 4)]
+        return Validation(scores, chosen, compared).with_metrics([Bleu(), Chrf()])
 
     def predictor(self, model: nn.Module) -> ManyTranslator:
         """The trained model at work: `predict(text, "de")`, or `to("de")` for a translator of one pair."""

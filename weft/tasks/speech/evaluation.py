@@ -10,6 +10,7 @@ import numpy as np
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.bylength import LengthRow, by_length
 from weft.metrics.cer import Cer
+from weft.metrics.compared import Compared, of_lines
 from weft.metrics.scored import Scored, scored
 from weft.metrics.wer import Wer
 from weft.models import Generator
@@ -38,7 +39,9 @@ class SpeechEvaluation(Evaluation):
     counts: list[int]  # substitutions, deletions, insertions, words of the references
     hours: float  # of sound
     seconds: float  # of the search
+    compared: Compared | None
     shows: ClassVar[str] = "WER by words said"
+    compares: ClassVar[bool] = True
     length: ClassVar[str] = "words said"
 
     def details(self) -> list[str]:
@@ -93,6 +96,7 @@ def evaluate(
         counts=[int(count) for count in counts],
         hours=frames * transcriber.sound.hop / 3600,
         seconds=seconds,
+        compared=of_lines(outputs, references, None, lowest),
     )
 
 

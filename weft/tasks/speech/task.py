@@ -18,6 +18,7 @@ from weft.data.batching import Batches
 from weft.data.report import Report
 from weft.errors import DataError, ShapeError, within
 from weft.metrics.cer import Cer
+from weft.metrics.compared import of_lines
 from weft.metrics.wer import Wer
 from weft.models import Generator
 from weft.nn.heads.head import Loss
@@ -165,13 +166,10 @@ class Speech(Whole):
         transcriber = Transcriber(model, self.vocabulary, self.data.sound, Listening(search="greedy"))
         outputs = [found[0].text for found in transcriber.transcribe(one.frames for one in chosen)]
         references = [spelled(transcriber, one.text) for one in chosen]
-        scores = {
-            "loss": loss,
-            "wer": Wer().score(outputs, references).value,
-            "cer": Cer().score(outputs, references).value,
-        }
         shown = samples_of(len(chosen))
-        return Validation(scores, [Sample(chosen[n].file.name, references[n], outputs[n]) for n in shown])
+        samples = [Sample(chosen[n].file.name, references[n], outputs[n]) for n in shown]
+        found = Validation({"loss": loss}, samples, [of_lines(outputs, references)])
+        return found.with_metrics([Wer(), Cer()])
 
     def predictor(
         self, model: nn.Module, decoding: Listening | None = None, members: Sequence[Member] = ()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from weft.metrics.compared import Compared, of_lines
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import Scored, scored
 from weft.tasks.evaluation import Evaluation
@@ -50,7 +51,9 @@ class SummaryEvaluation(Evaluation):
     words: tuple[float, float, float]  # a source, a reference, an output, on average
     copied: float  # share of the outputs' words that stand in their source
     seconds: float
+    compared: Compared | None
     shows: ClassVar[str] = "scores, intervals and baselines"
+    compares: ClassVar[bool] = True
 
     def details(self) -> list[str]:
         """Words of texts and summaries, and the speed."""
@@ -101,12 +104,13 @@ def evaluate(
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
         scores=[
-            scored(Rouge(kind), outputs, references, baselines=lowest).renamed(f"ROUGE-{kind}")
+            scored(Rouge(kind=kind), outputs, references, baselines=lowest).renamed(f"ROUGE-{kind}")
             for kind in KINDS
         ],
         words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
         copied=_copied(outputs, sources),
         seconds=seconds,
+        compared=of_lines(outputs, references, sources, lowest),
     )
 
 

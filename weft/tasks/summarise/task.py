@@ -127,9 +127,10 @@ class Summarise(Whole):
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss and perplexity over all validation pairs; ROUGE of greedy summaries."""
-        losses, outputs, references, samples = self._pairs.tried(model)
-        scores = {f"rouge_{kind.lower()}": Rouge(kind).score(outputs, references).value for kind in KINDS}
-        return Validation(losses | scores, samples)
+        found = self._pairs.tried(model)
+        (compared,) = found.compared
+        scores = {f"rouge_{kind.lower()}": compared.value(Rouge(kind=kind)) for kind in KINDS}
+        return found._replace(scores=found.scores | scores)
 
     def predictor(self, model: nn.Module, decoding: Decoding | None = None) -> Translator:
         """The trained model at work: `predict(text)` answers with its summary."""

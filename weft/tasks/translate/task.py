@@ -23,6 +23,7 @@ from weft.data.store import EncodedPairs
 from weft.errors import CheckpointError, DataError, within
 from weft.metrics.bleu import Bleu
 from weft.metrics.chrf import Chrf
+from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.nn.heads.head import Loss
 from weft.tasks.ready import SPLITS, Ready, Split
@@ -164,15 +165,10 @@ class Translate(Whole):
 
     def validate(self, model: nn.Module) -> Validation:
         """Loss and perplexity over all validation pairs; BLEU and chrF of greedy translations."""
-        losses, outputs, references, samples = self.tried(model)
-        scores = {
-            "bleu": Bleu().score(outputs, references).value,
-            "chrf": Chrf().score(outputs, references).value,
-        }
-        return Validation(losses | scores, samples)
+        return self.tried(model).with_metrics([Bleu(), Chrf()])
 
-    def tried(self, model: nn.Module) -> tuple[dict[str, float], list[str], list[str], list[Sample]]:
-        """On the validation pairs: loss and perplexity, greedy outputs, their references, and samples."""
+    def tried(self, model: nn.Module) -> Validation:
+        """Loss and perplexity on the validation pairs, and greedy outputs beside their references."""
         assert isinstance(model, Generator)
         loss = loss_of_pairs(model, self._valid_tokens.source, self._valid_tokens.target)
         rows = self.data.validate_rows or len(self._valid[0])
@@ -182,7 +178,8 @@ class Translate(Whole):
         said = [n for n, source in enumerate(sources) if source.strip()]
         shown = [said[number] for number in samples_of(len(said))]
         samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
-        return {"loss": loss, "perplexity": perplexity(loss)}, outputs, references, samples
+        scores = {"loss": loss, "perplexity": perplexity(loss)}
+        return Validation(scores, samples, [of_lines(outputs, references, sources)])
 
     def predictor(
         self, model: nn.Module, decoding: Decoding | None = None, members: Sequence[Member] = ()

@@ -14,6 +14,7 @@ from weft.metrics import baseline
 from weft.metrics.bleu import Bleu
 from weft.metrics.bylength import LengthRow, by_length, table
 from weft.metrics.chrf import Chrf
+from weft.metrics.compared import Compared, of_lines
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.meteor import Meteor
 from weft.metrics.scored import Scored, fingerprint, of_rows, scored
@@ -45,13 +46,15 @@ class PairEvaluation(Evaluation):
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
     ratio: float  # words of the outputs to words of the references
+    compared: Compared | None
     shows: ClassVar[str] = "BLEU by source length"
     length: ClassVar[str] = "words in the source sentence"
+    compares: ClassVar[bool] = True
 
     @property
     def perplexity(self) -> float:
         """A target token's, <eos> counted."""
-        return self.scores[-1].score.value
+        return next(one.value for one in self.scores if one.score.name == "perplexity")
 
     def details(self) -> list[str]:
         """Length and speed, and BLEU by source length."""
@@ -125,6 +128,7 @@ def evaluate(
         lengths=by_length(bleu, outputs, references, sources),
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
+        compared=of_lines(outputs, references, sources, lowest),
     )
 
 

@@ -1,0 +1,116 @@
+"""A metric is one file: a recipe and `weft evaluate --metric` name it, also one of a plugin."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands.shell import refused, weft
+
+METRIC = '''
+import numpy as np
+
+from weft.metrics.metric import Metric
+
+
+class Begins(Metric):
+    """Share of lines that begin with the first letters of their reference."""
+
+    name = "Begins"
+
+    def __init__(self, *, letters: int = 1) -> None:
+        self.letters = letters
+
+    def statistics(self, hypotheses, references, sources):
+        right = [one[: self.letters] == other[: self.letters] for one, other in zip(hypotheses, references)]
+        return np.array([[one, 1.0] for one in right])
+
+    def value(self, totals):
+        return totals[..., 0] / totals[..., 1]
+
+    def signature(self) -> str:
+        return f"letters:{self.letters}|unit:line"
+'''
+PLUGIN = "--plugin", "my_metrics_of_weft"
+NAME = "my_metrics_of_weft.begins.Begins"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a package in it."""
+    package = tmp_path / "home" / "my_metrics_of_weft"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "begins.py").write_text(METRIC)
+    monkeypatch.chdir(package.parent)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for name in [name for name in sys.modules if name.startswith("my_metrics_of_weft")]:
+        monkeypatch.delitem(sys.modules, name)
+    return package.parent
+
+
+def begins(outputs: list[str], references: list[str], letters: int) -> float:
+    """The same metric, by hand."""
+    pairs = list(zip(outputs, references, strict=True))
+    return sum(one[:letters] == other[:letters] for one, other in pairs) / len(pairs)
+
+
+def test_a_metric_of_a_plugin_scores_a_run_beside_its_own(trained: Path, home: Path) -> None:
+    asked = ("--metric", f"{NAME}:letters=2", "--metric", "wer", "--metric", "chrf:word_order=2")
+    found = weft("evaluate", trained, *asked, *PLUGIN, "--json", "all.json", "--output", "out.txt")
+    assert found.code == 0, found.err
+    scores = json.loads(Path("all.json").read_text("utf-8"))["scores"]
+    test = trained.parent / "toy" / "test.yy"
+    outputs, references = (path.read_text("utf-8").splitlines() for path in (Path("out.txt"), test))
+    assert scores["Begins"]["value"] == pytest.approx(begins(outputs, references, 2), abs=1e-12)
+    assert scores["Begins"]["signature"] == "letters:2|unit:line|bs:1000|seed:12345"
+    assert scores["Begins"]["low"] <= scores["Begins"]["value"] <= scores["Begins"]["high"]
+    assert set(scores["Begins"]["baselines"]) == set(scores["BLEU"]["baselines"])
+    assert scores["WER"]["higher_is_better"] is False
+    assert scores["chrF2 (chrf:word_order=2)"]["value"] != scores["chrF2"]["value"]
+    assert "Begins 0." in found.out or "Begins 1.00" in found.out
+    assert weft("evaluate", trained, "--json", "plain.json").code == 0
+    plain = json.loads(Path("plain.json").read_text("utf-8"))["scores"]
+    assert {name: scores[name] for name in plain} == plain
+
+
+def test_a_recipe_names_a_metric_that_chooses_the_model(toy: Path, home: Path) -> None:
+    changes = (
+        f"training.metrics=[wer, {{use: {NAME}, letters: 3}}]",
+        "training.metric=begins",
+        "training.max_updates=4",
+        "training.validate_every=2",
+    )
+    found = weft("train", toy, "--run", "run", *changes, *PLUGIN)
+    assert found.code == 0, found.err
+    index = json.loads(Path("run/checkpoints.json").read_text("utf-8"))
+    assert (index["metric"], index["better"]) == ("begins", "higher")
+    assert {"wer", "begins", "bleu", "loss"} <= set(index["validations"][0]["scores"])
+    assert "begins" in weft("evaluate", "run", *PLUGIN).out.lower()
+    assert "--plugin my_metrics_of_weft" in refused(weft("evaluate", "run"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("blue", "did you mean 'bleu'"),
+        ("chrf:words=2", "word_order"),
+        ("chrf:word_order", "NAME:key=value"),
+        ("chrf:word_order=many", "whole number"),
+        (NAME, "--plugin my_metrics_of_weft"),
+    ],
+)
+def test_a_wrong_metric_is_one_sentence(trained: Path, asked: str, said: str) -> None:
+    told = refused(weft("evaluate", trained, "--metric", asked))
+    assert said in told and "--metric" in told
+
+
+def test_a_recipe_cannot_name_a_metric_twice(toy: Path) -> None:
+    assert "chrf" in refused(weft("train", toy, "training.metrics=[chrf, chrf]"))
+
+
+def test_given_answers_have_no_metric(trained: Path, tmp_path: Path) -> None:
+    (tmp_path / "given.txt").write_text("uno\n")
+    said = refused(weft("evaluate", trained, "--score", tmp_path / "given.txt", "--metric", "wer"))
+    assert "--metric" in said
