@@ -30,7 +30,6 @@ NAMES_A_TASK = {
     "weft/serve/answers.py",
     "weft/serve/completions.py",
     "weft/serve/continuing.py",
-    "weft/serve/files.py",
     "weft/serve/inside.py",
     "weft/serve/pages.py",
     "weft/serve/predicting.py",

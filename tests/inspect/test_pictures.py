@@ -45,7 +45,7 @@ def test_pictures_come_from_files_and_what_is_none_is_named(
 ) -> None:
     for name in ("caption", "images"):
         opened = runs(name)
-        side = opened.task.shape[0]
+        side = opened.ready.shape[0]
         noise = np.random.default_rng(3).integers(0, 256, (side, side, 3), np.uint8)
         Image.fromarray(noise).save(tmp_path / "x.png")
         subject, views = looked_at(opened, str(tmp_path / "x.png"))

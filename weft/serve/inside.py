@@ -7,11 +7,11 @@ name is ever opened: whoever asks sends the file itself. Read next: files.py; ..
 from collections.abc import Mapping
 from typing import Any
 
+from weft.data.held import held
 from weft.errors import DataError
 from weft.serve.batcher import Stopped, Work
-from weft.serve.files import kept, limited
+from weft.serve.files import WANTED, check_pixels, limited
 from weft.serve.limits import Limits, Refusal
-from weft.serve.predicting import FILES
 from weft.serve.served import Served
 
 
@@ -29,24 +29,26 @@ def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
     """
     text = limits.text(given.get("text", ""), "text")
     sent = given.get("inputs")
-    if run.kind in (*FILES, "forecast") and text:
-        send = "send a file as base64 in inputs, by POST" if run.kind in FILES else "leave the text out"
+    if run.reads != "text" and text:
+        send = "send a file as base64 in inputs, by POST" if run.reads in WANTED else "leave the text out"
         raise Refusal(
             400, f"text: a run of the kind {run.kind} reads no text; {send}, or see its own example"
         )
-    if sent and run.kind not in FILES:
+    if sent and run.reads not in WANTED:
         raise Refusal(400, f"inputs: a run of the kind {run.kind} reads no file; send a text")
-    files = limited(sent, run.kind, limits) if sent else []
+    files = limited(sent, run.reads, limits) if sent else []
     if len(files) > 1:
         raise Refusal(400, f"inputs: expected one file, got {len(files)}")
     wanted = _asked(run, text, given.get("target"))
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
-        if files:
-            with kept(files[0]) as path:
-                return [_page(run, str(path))]
         try:
-            return [_page(run, wanted or None)]
+            if not files:
+                return [_page(run, wanted or None)]
+            if run.reads == "picture":
+                check_pixels(files[0])
+            with held(files[0], "inputs: the file") as path:
+                return [_page(run, str(path))]
         except DataError as error:  # nobody outside needs to know where a run lies
             raise Refusal(400, str(error).replace(str(run.path), run.name)) from None
 

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 
 from weft.data.audio import read_wav
+from weft.data.held import held
 from weft.data.images import data_uri
 from weft.errors import WeftError
 from weft.serve.answers import translator
 from weft.serve.batcher import Left, Stopped, Work
 from weft.serve.edits import NOTHING, Edits, without
-from weft.serve.files import kept, limited
+from weft.serve.files import WANTED, check_pixels, limited
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.served import Served
 from weft.tasks.forecast.data import received
 from weft.tasks.predictor import Place
 
 TEXTS = ("classify", "tag", "memory", "summarise", "masked", "embeddings", "elmo", "draw")
-FILES = ("images", "caption", "speech")
-PREDICTED = (*TEXTS, "forecast", *FILES)
+PREDICTED = (*TEXTS, "forecast", "images", "caption", "speech")
 
 NEAREST = 10
 GAPS = 5
@@ -65,8 +65,8 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
         )
     if run.kind == "forecast":
         return _series(given, limits)
-    if run.kind in FILES:
-        return limited(given, run.kind, limits)
+    if run.reads in WANTED:
+        return limited(given, run.reads, limits)
     texts = limits.texts(given, "inputs")
     if any(not text.strip() for text in texts):
         raise Refusal(400, "inputs: expected some words, got an empty text")
@@ -107,6 +107,9 @@ def _refusing() -> Iterator[None]:
 def _answered(run: Served, items: list[Any], limits: Limits, edits: Edits) -> list[Any]:
     options = {"scores": True} if "scores" in run.opened.task.options.get("predict", ()) else {}
     predictor = run.opened.ready.predictor(without(run, edits), options)
+    if predictor.reads == "picture":
+        for item in items:
+            check_pixels(item)
     inputs = [predictor.parse(item, Place("inputs")) for item in items]
     return [answer.json() for answer in predictor.answers(inputs)]
 
@@ -178,21 +181,11 @@ def _drawn(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[
     return [data_uri(picture) for picture in _at_work(run, edits).draw(texts)]
 
 
-def _seen(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
-    seer, answers = _at_work(run, edits), []
-    for data in files:
-        with kept(data) as path:
-            probs = seer.probs(seer.read(path)[None])[0]
-        order = np.argsort(-probs, kind="stable").tolist()
-        named = {seer.names[n]: float(probs[n]) for n in order}
-        answers.append({"label": seer.names[order[0]], "prob": float(probs[order[0]]), "probs": named})
-    return answers
-
-
 def _captions(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
     captioner, answers = _at_work(run, edits), []
     for data in files:
-        with kept(data) as path:
+        check_pixels(data)
+        with held(data, "inputs: the file") as path:
             best = next(captioner.captions(captioner.read(path)[None]))
         answers.append({"text": best[0].text, "score": best[0].score})
     return answers
@@ -201,7 +194,7 @@ def _captions(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> 
 def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
     transcriber, answers = _at_work(run, edits), []
     for data in files:
-        with kept(data) as path:
+        with held(data, "inputs: the file") as path:
             frames = transcriber.sound.of(read_wav(path))
         best = next(transcriber.transcribe([frames]))
         answers.append({"text": best[0].text, "score": best[0].score})
@@ -253,7 +246,6 @@ _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
     "embeddings": _near,
     "elmo": _in_context,
     "draw": _drawn,
-    "images": _seen,
     "caption": _captions,
     "speech": _heard,
 }

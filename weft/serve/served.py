@@ -5,6 +5,7 @@ Read next: answers.py.
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from weft.models import Generator
 from weft.run import Opened, open_run
 from weft.serve.batcher import Left, Stopped
 from weft.serve.limits import Refusal
+from weft.tasks.predictor import Reads
 from weft.tree import State
 
 POINTS = 400  # of a curve, at most
@@ -74,6 +76,19 @@ class Served:
     def kind(self) -> str:
         """The name of its task; "training" where there is no model yet."""
         return self.opened.name if self.ready else "training"
+
+    @cached_property
+    def reads(self) -> Reads:
+        """What its inputs are.
+
+        Raises:
+            Refusal: it has no model yet.
+        """
+        unsplit: dict[str, Reads] = {"caption": "picture", "speech": "sound", "forecast": "numbers"}
+        if self.kind in unsplit:
+            return unsplit[self.kind]
+        predictor = self.opened.ready.predictor(self.opened.model)
+        return getattr(predictor, "reads", "text")
 
     def directions(self) -> list[tuple[str, str]]:
         """(source, target) of each direction that it translates; none for other tasks."""

@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from weft.data.captions import read_captions
-from weft.data.lines import read_lines
 from weft.data.report import Report
 from weft.errors import DataError, ShapeError, within
 from weft.metrics.bleu_n import bleu_n
@@ -26,12 +25,13 @@ from weft.nn.heads.head import Loss
 from weft.nn.pictures.front import Front
 from weft.tasks.caption.evaluation import CaptionEvaluation, coco, evaluate, exact
 from weft.tasks.caption.predictor import Captioner, captioned
-from weft.tasks.each import place
+from weft.tasks.predictor import Place
 from weft.tasks.ready import SPLITS, Ready, Split
 from weft.tasks.shared.pictures.batch import Order, parts
 from weft.tasks.shared.pictures.check import check_captions
-from weft.tasks.shared.pictures.data import SIDE, CaptionData, Captions, asked
+from weft.tasks.shared.pictures.data import SIDE, CaptionData, Captions
 from weft.tasks.shared.pictures.model import CaptionModel
+from weft.tasks.shared.pictures.reading import pictures_in
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.shared.writing.batch import PairBatch
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
@@ -211,7 +211,7 @@ class Caption(Whole):
             except (DataError, ShapeError) as error:
                 if path == source:
                     raise
-                found, answer = [], unanswered(where, error, captioner.decoding.nbest)
+                found, answer = [], unanswered("", DataError(where.why(error)), captioner.decoding.nbest)
             if not options.get("coco"):
                 yield answer
                 continue
@@ -275,18 +275,14 @@ class Caption(Whole):
         """Generated pictures are what the model knows: others are scaled to their size."""
         return self.shape[0] if self.data.generated else None
 
-    def _asked(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, str]]:
-        """Each picture's file, its number or name, and the line that names it."""
-        files = asked(source) if isinstance(source, Path) else None
-        if files is not None:
-            yield from ((file, file.stem, "") for file in files)
-        elif isinstance(source, Path) and source.suffix.lower() in (".tsv", ".jsonl", ".json"):
+    def _asked(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
+        """Each picture's file, its number or name, and its place."""
+        if isinstance(source, Path) and source.suffix.lower() in (".tsv", ".jsonl", ".json"):
             images = None if self.data.images is None else self.data.folder / self.data.images
             for one in read_captions(source, images, language=self.data.language):
-                yield one.path, one.number, ""
+                yield one.path, one.number, Place(str(one.path))
         else:
-            for number, line in enumerate(read_lines(source), 1):
-                yield Path(line.strip()), Path(line.strip()).stem, place(source, number)
+            yield from ((path, path.stem, where) for path, where in pictures_in(source))
 
     def _batch(self, pixels: np.ndarray, rows: list[list[int]]) -> PairBatch:
         return captioned(pixels, rows, self._places)

@@ -1,4 +1,4 @@
-"""What a classifier of pictures or clips scores beside the most frequent class."""
+"""How good a classifier of pictures or clips is, beside the most frequent class."""
 
 import time
 from collections import Counter
@@ -14,7 +14,7 @@ from weft.metrics.metric import Score
 from weft.metrics.scored import Scored, scored
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.images.data import Classed
-from weft.tasks.images.predictor import Seer
+from weft.tasks.images.predictor import PictureClassifier
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImageEvaluation(Evaluation):
-    """Classified pictures and all that is known of them."""
+    """The classes that a model gave, and their scores."""
 
     title: str
     outputs: list[str]
@@ -60,17 +60,19 @@ class ImageEvaluation(Evaluation):
         return confusion_map(self.matrix, self.labels, title=title)
 
 
-def evaluate(seer: Seer, found: Classed, *, title: str, usual: str | None) -> ImageEvaluation:
+def evaluate(
+    classifier: PictureClassifier, found: Classed, *, title: str, usual: str | None
+) -> ImageEvaluation:
     """Classify and score.
 
     Args:
-        seer: at work.
+        classifier: with the trained model.
         found: pictures and classes.
         title: which data.
         usual: the most frequent class of the training data; of these where that is gone.
     """
     begun = time.perf_counter()
-    outputs = [seer.names[n] for n in seer.probs(found.pixels).argmax(1)]
+    outputs = [classifier.names[n] for n in classifier.probs(found.pixels).argmax(1)]
     seconds = time.perf_counter() - begun
     names = classes(outputs, found.labels)
     most = usual or Counter(found.labels).most_common(1)[0][0]

@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from weft.data import archive
 from weft.data.captions import Captioned, read_captions
-from weft.data.images import PICTURES, read_array, read_picture, stack
+from weft.data.images import read_array, read_picture, stack
 from weft.data.shapes import shapes
 from weft.errors import ConfigError, DataError
 from weft.tasks.ready import SPLITS, Split
@@ -156,19 +155,6 @@ def read(path: Path, size: int | None) -> np.ndarray:
             f"expected [features], [regions, features] or a grid of them, got {found.ndim} axes", path=path
         )
     return found.astype(np.float32)
-
-
-def asked(path: Path) -> list[Path] | None:
-    """The pictures of a folder or .zip, or the one that a path is; None where it is a list of names."""
-    known = (*PICTURES, ".npy", ".gif")
-    zipped = path.suffix.lower() == ".zip" and path.is_file()
-    if path.is_dir() or zipped:
-        every = archive.files(path) if zipped else sorted(path.iterdir())
-        found = [each for each in every if each.suffix.lower() in known]
-        if not found:
-            raise DataError("expected a folder with pictures, got none", path=path)
-        return found
-    return [path] if path.suffix.lower() in known else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
 from weft.errors import ConfigError
 from weft.models import Generator, Predictor
 from weft.nn.decoders.decoder import Decoder
@@ -107,6 +109,17 @@ class DrawModel:
         head = Categorical(decoder.size, tiles)
         source = Tokens(words, self.width, dropout=self.dropout)
         return Generator(embed, decoder, head, encoder=encoder, source_embed=source)
+
+
+def places_of(front: Callable[..., Front], shape: tuple[int, ...]) -> int:
+    """The number of places that a front end makes of a picture; draws no random number.
+
+    Args:
+        front: a part of nn/pictures.
+        shape: of a picture or clip.
+    """
+    with torch.device("meta"):  # without weights
+        return front(shape).places
 
 
 def _check(width: int, *shares: float) -> None:

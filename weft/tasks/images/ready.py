@@ -1,0 +1,133 @@
+"""Images, made ready: the shape and the classes of a run, and the pictures while it is trained.
+
+Read next: predictor.py; evaluation.py.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from weft.data.images import read_folders
+from weft.errors import DataError
+from weft.metrics.f1 import by_class
+from weft.models import Predictor
+from weft.tasks import ready
+from weft.tasks.images.data import Classed
+from weft.tasks.images.evaluation import ImageEvaluation, evaluate
+from weft.tasks.images.predictor import PictureClassifier
+from weft.tasks.ready import Split
+from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.shared.pictures.batch import Order, source
+from weft.tasks.shared.pictures.model import places_of
+from weft.tasks.validation import Sample, Validation, samples_of
+
+if TYPE_CHECKING:
+    from weft.tasks.images.task import Images
+
+
+class ImagesTraining(ready.Training):
+    """The pictures of a training.
+
+    Args:
+        task: the recipe.
+        names: of the classes.
+        train, valid: pictures of one shape, with their classes.
+    """
+
+    def __init__(self, task: "Images", names: list[str], train: Classed, valid: Classed) -> None:
+        self._data = task.data
+        self._names = names
+        self._train = train
+        self._valid = valid
+        self._places = places_of(task.parts.front, train.pixels.shape[1:])
+
+    def plan(self, seed: int) -> Order:
+        """Batches of pictures in a new order each epoch."""
+        return Order(len(self._train.labels), self._data.batch_rows, seed)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        labels = [self._names.index(self._train.labels[int(number)]) for number in numbers]
+        x, mask = source(self._train.pixels[numbers], self._places)
+        return LabelBatch(x, mask, torch.tensor(labels), len(labels))
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss, accuracy and mean F1."""
+        assert isinstance(model, Predictor)
+        found, names = self._valid, self._names
+        shape = self._train.pixels.shape[1:]
+        probs = PictureClassifier(model, names, shape, self._data.one).probs(found.pixels)
+        outputs = [names[n] for n in probs.argmax(1)]
+        known = {name: n for n, name in enumerate(names)}
+        # The loss leaves out classes that training has not seen: the model gives them no probability.
+        said = [row[known[label]] for row, label in zip(probs, found.labels, strict=True) if label in known]
+        rows = by_class(outputs, found.labels)
+        scores = {
+            "loss": float(-np.log(np.maximum(said, 1e-30)).mean()) if said else float("nan"),
+            "accuracy": sum(a == b for a, b in zip(outputs, found.labels, strict=True)) / len(outputs),
+            "f1": sum(row.f1 for row in rows) / len(rows),
+        }
+        shown = samples_of(len(outputs))
+        return Validation(scores, [Sample(found.names[n], found.labels[n], outputs[n]) for n in shown])
+
+
+class ImagesReady(ready.Ready):
+    """The shape and the classes of a run.
+
+    Args:
+        task: the recipe.
+        shape: of a picture or clip.
+        names: of the classes.
+        training: the pictures; None when opened for use.
+    """
+
+    task: "Images"
+
+    def __init__(
+        self,
+        task: "Images",
+        shape: tuple[int, ...],
+        names: list[str],
+        training: ImagesTraining | None = None,
+    ) -> None:
+        self.task = task
+        self.shape = shape
+        self.names = names
+        self.training = training
+
+    def model(self) -> Predictor:
+        return self.task.parts.build(self.shape, len(self.names))
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> PictureClassifier:
+        """The trained model: `predict(file or array)` gives a class."""
+        assert isinstance(model, Predictor)
+        scores = bool(options.get("scores"))
+        return PictureClassifier(model, self.names, self.shape, self.task.data.one, scores=scores)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ImageEvaluation:
+        """Accuracy, F1 of each class and confusion; `data` is a folder with a folder for each class."""
+        own = self.task.data
+        found = own.load(split) if data is None else own.read(read_folders(data))
+        if found.pixels.shape[1:] != self.shape:
+            raise DataError(
+                f"{data or split}: expected {self.shape}, as the model was trained on, "
+                f"got {found.pixels.shape[1:]}; rescale them"
+            )
+        usual = None
+        with suppress(DataError):
+            train = own.load("train").labels if own.generated else [one.label for one in own.find("train")]
+            usual = Counter(train).most_common(1)[0][0]
+        title = own.describe(split) if data is None else data.name
+        return evaluate(self.predictor(model), found, title=title, usual=usual)
