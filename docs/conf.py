@@ -11,18 +11,21 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS / "_ext"))
 
+from sources import linkcode_resolve  # noqa: E402, F401
+
 project = "Weft"
 author = "The Weft authors"
 project_copyright = "The Weft authors; Apache License 2.0"
 release = re.findall(r'__version__ = "(.+)"', (DOCS.parent / "weft/__init__.py").read_text("utf-8"))[0]
 version = release
 language = "en"
+smartquotes_action = "qe"  # dashes stay: --help
 
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
+    "sphinx.ext.linkcode",
     "sphinx.ext.intersphinx",
     "sphinx_click",
     "sphinx_copybutton",
@@ -30,11 +33,16 @@ extensions = [
     "sphinx_exercise",
     "sphinxcontrib.katex",
     "executed",
+    "docstrings",
+    "equations",
+    "modules",
+    "settings",
+    "sources",
 ]
 exclude_patterns = ["_executed", "**/README.md"]
 templates_path = ["_templates"]
-suppress_warnings = ["myst.header"]
-"""A page may begin with a second-level heading, where another page includes it."""
+suppress_warnings = ["myst.header", "ref.python"]
+# Included pages may begin below the first level; some tasks have two classes of one name.
 
 # Markdown
 myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath", "smartquotes"]
@@ -54,11 +62,11 @@ nb_number_source_lines = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-autodoc_mock_imports = ["triton", "ray"]
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_custom_sections = [("Source", "notes_style")]
 napoleon_use_rtype = False
+napoleon_use_ivar = True
 python_maximum_signature_line_length = 88
 add_module_names = False
 toc_object_entries_show_parents = "hide"

@@ -9,8 +9,12 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "equations.md"
-CODE = re.compile(r"^`(?P<file>weft/[\w/]+\.py)` `(?P<symbol>[\w.]+)`$")
-TEST = re.compile(r"^`(?P<file>tests/[\w/]+\.py)::(?P<symbol>\w+)`$")
+CARD = re.compile(
+    r"^:::\{equation\} (?P<id>[A-Z]\d+)(?P<rest>[^\n]*)\n:code: (?P<code>\S+)\n:test: (?P<test>\S+)\n"
+    r"(?P<body>.*?)^:::$",
+    re.MULTILINE | re.DOTALL,
+)
+PLACE = re.compile(r"^(?P<file>(?:weft|tests)/[\w/]+\.py)::(?P<symbol>[\w.]+)$")
 
 BUILT = {
     "C0",
@@ -56,8 +60,8 @@ class Row(NamedTuple):
 
 
 def rows() -> list[Row]:
-    lines = [line for line in PAGE.read_text("utf-8").split("\n") if re.match(r"^\| [A-Z]\d", line)]
-    return [Row(*(cell.strip() for cell in line.strip().strip("|").split(" | "))) for line in lines]
+    found = CARD.finditer(PAGE.read_text("utf-8"))
+    return [Row(card["id"], card["body"].strip(), card["code"], card["test"]) for card in found]
 
 
 def symbols(path: Path) -> set[str]:
@@ -73,12 +77,16 @@ def symbols(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.id}-{row.code.split('`')[-2]}")
+def test_every_card_is_read() -> None:
+    assert len(rows()) == PAGE.read_text("utf-8").count("{equation}")
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.id}-{row.code.rpartition('::')[2]}")
 def test_each_equation_has_its_file_symbol_and_test(row: Row) -> None:
     assert row.equation
-    for cell, pattern in ((row.code, CODE), (row.test, TEST)):
-        match = pattern.match(cell)
-        assert match, f"cannot read {cell!r}; write `file` `symbol` and `file::test`"
+    for cell in (row.code, row.test):
+        match = PLACE.match(cell)
+        assert match, f"cannot read {cell!r}; write file::symbol"
         path = ROOT / match["file"]
         assert path.is_file(), f"{match['file']} is gone"
         assert match["symbol"] in symbols(path), f"{match['symbol']} is not in {match['file']}"

@@ -1,0 +1,58 @@
+"""The directive `modules`: a section for each module of a package, set by autodoc.
+
+    .. modules:: weft.nn.cells
+       :only: cell lstm gru
+
+A page names packages, and their modules are looked up. Packages inside a package need a line of their own.
+"""
+
+import importlib
+import pkgutil
+from typing import ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.nodes import nested_parse_with_titles
+
+UNREADABLE = ("weft.nn.kernels.cells.triton", "weft.nn.kernels.light.triton")
+"""They import Triton, which only Linux with a GPU has."""
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.add_directive("modules", Modules)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+class Modules(Directive):
+    """Sections with automodule."""
+
+    required_arguments = 1
+    optional_arguments = 20
+    option_spec: ClassVar = {"only": directives.unchanged, "without": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """The sections, one a module."""
+        only = self.options.get("only", "").split()
+        without = self.options.get("without", "").split()
+        lines: list[str] = []
+        for package in self.arguments:
+            names = [name for name in modules(package) if name.rpartition(".")[2] not in without]
+            for name in [name for name in names if not only or name.rpartition(".")[2] in only]:
+                lines += [f"``{name}``", "-" * (len(name) + 4), "", f".. automodule:: {name}"]
+                lines += ["   :members:", ""]
+        node = nodes.section()
+        node.document = self.state.document
+        nested_parse_with_titles(self.state, StringList(lines, source="modules"), node)
+        return node.children
+
+
+def modules(package: str) -> list[str]:
+    """The modules of a package by name, or the module itself."""
+    whole = importlib.import_module(package)
+    if not hasattr(whole, "__path__"):
+        return [package]
+    found = [f"{package}.{one.name}" for one in pkgutil.iter_modules(whole.__path__) if not one.ispkg]
+    return [name for name in found if name not in UNREADABLE and not name.startswith(UNREADABLE[0])]
