@@ -1,0 +1,158 @@
+"""Whole models: stacks, encoder and decoder, the Transformer, and the tasks they are trained on."""
+
+from kit import Diagram
+
+
+def stack() -> Diagram:
+    """Depth: the states of one layer are the inputs of the next."""
+    d = Diagram(
+        600,
+        340,
+        "A recurrent network of three layers over three steps. Each layer reads the outputs of the layer "
+        "below, and each has a state of its own.",
+    )
+    for layer in range(3):
+        y = 255 - 85 * layer
+        d.line((20, y), (95, y), kind="state")
+        for step in range(3):
+            x = 135 + 160 * step
+            d.box(x, y, f"layer {layer + 1}", w=80, h=38)
+            d.line((x + 40, y), (x + (120 if step < 2 else 100), y), kind="state")
+            d.line((x, y + (55 if layer == 0 else 66)), (x, y + 19))
+        d.text(575, y + 18, f"$h^{layer + 1}_3$")
+    for step in range(3):
+        d.text(135 + 160 * step, 325, f"$x_{step + 1}$")
+        d.line((135 + 160 * step, 66), (135 + 160 * step, 36))
+        d.text(135 + 160 * step, 20, f"$y_{step + 1}$")
+    return d
+
+
+def bidirectional() -> Diagram:
+    """Two layers read in opposite directions; every position knows both sides."""
+    d = Diagram(
+        620,
+        290,
+        "A bidirectional layer: one chain of cells reads from left to right, another from right to left; "
+        "the states of both are joined at each position.",
+    )
+    for step in range(4):
+        x = 110 + 135 * step
+        d.box(x + 16, 170, "cell", w=58, h=34)
+        d.box(x - 16, 115, "cell", w=58, h=34)
+        d.line((x + 30, 250), (x + 30, 187))
+        d.line((x + 30, 222), (x - 35, 222), (x - 35, 132), bend=6)
+        d.line((x + 30, 153), (x + 30, 62))
+        d.line((x - 16, 98), (x - 16, 62))
+        d.text(x + 8, 45, f"$[a_{step + 1}; b_{step + 1}]$")
+        d.text(x + 30, 266, f"$x_{step + 1}$")
+        if step < 3:
+            d.line((x + 45, 170), (x + 122, 170), kind="state")
+            d.line((x + 90, 115), (x + 13, 115), kind="state")
+    d.text(20, 170, "$a$ →", "note left")
+    d.text(20, 115, "← $b$", "note left")
+    return d
+
+
+def encoder_decoder() -> Diagram:
+    """One vector holds the whole source."""
+    d = Diagram(
+        760,
+        260,
+        "Encoder and decoder: the encoder reads the source word by word; its last state starts the decoder, "
+        "which writes the target word by word, each word being the input of the next step.",
+    )
+    words = ("the", "cat", "sleeps")
+    for step, word in enumerate(words):
+        x = 70 + 95 * step
+        d.box(x, 130, w=50, h=44)
+        d.line((x, 205), (x, 152))
+        d.text(x, 222, word)
+        if step < 2:
+            d.line((x + 25, 130), (x + 70, 130), kind="state")
+    d.line((285, 130), (397, 130), kind="state")
+    d.box(341, 130, w=34, h=60, kind="data")
+    d.text(341, 182, "summary", "note")
+    for step, (given, written) in enumerate(
+        (("<s>", "die"), ("die", "Katze"), ("Katze", "schläft"), ("schläft", "</s>"))
+    ):
+        x = 422 + 92 * step
+        d.box(x, 130, w=50, h=44)
+        d.line((x, 205), (x, 152))
+        d.text(x, 222, given)
+        d.line((x, 108), (x, 60))
+        d.text(x, 44, written)
+        if step < 3:
+            d.line((x + 25, 130), (x + 67, 130), kind="state")
+            d.line((x + 16, 60), (x + 46, 82), (x + 46, 215), (x + 66, 222), kind="faint", bend=10)
+    d.text(165, 90, "encoder", "title")
+    d.text(560, 14, "decoder", "title")
+    return d
+
+
+def transformer() -> Diagram:
+    """Blocks of attention and feed-forward, with residual lines around them."""
+    d = Diagram(
+        620,
+        560,
+        "The Transformer: the encoder repeats a block of self-attention and feed-forward; the decoder "
+        "repeats masked self-attention, attention to the encoder, and feed-forward. Each part has a "
+        "residual line around it and a normalisation.",
+    )
+
+    def sub(x: float, y: float, text: str, before: float) -> None:
+        d.box(x, y, text, w=176, h=40)
+        d.line((x, before), (x, y + 20))
+        d.op(x, y - 42, "+", r=11)
+        d.line((x, y - 20), (x, y - 31))
+        d.dot(x, y + 34)
+        d.line((x, y + 34), (x - 108, y + 34), (x - 108, y - 42), (x - 11, y - 42))
+
+    d.box(150, 315, w=240, h=250, kind="part")
+    sub(150, 380, "self-attention", 490)
+    sub(150, 265, "feed-forward", 327)
+    d.line((150, 212), (150, 160), (320, 160), (320, 275), (372, 275))
+    d.box(460, 260, w=262, h=380, kind="part")
+    sub(460, 390, "masked self-attention", 490)
+    sub(460, 275, "attention to encoder", 337)
+    sub(460, 160, "feed-forward", 222)
+    d.line((460, 107), (460, 52))
+    d.text(460, 36, "probabilities of the next token")
+    d.text(235, 146, "keys and values", "note")
+    for x, name in ((150, "source"), (460, "target so far")):
+        d.box(x, 506, "embedding + position", w=180, kind="data")
+        d.line((x, 550), (x, 522))
+        d.text(x + 16, 545, name, "left")
+    d.text(52, 172, "$N$ ×")
+    d.text(562, 85, "$N$ ×")
+    return d
+
+
+def pretraining() -> Diagram:
+    """What a word may look at, by model."""
+    d = Diagram(
+        760,
+        300,
+        "Which positions each model may look at while it predicts one word. GPT: only those before. "
+        "BERT: all, the word itself being hidden. ELMo: one network reads those before, another those after.",
+    )
+    words = ("the", "cat", "sat", "here")
+    for place, (name, note) in enumerate(
+        (("GPT", "left to right"), ("BERT", "the word is masked"), ("ELMo", "two directions, joined"))
+    ):
+        left = 40 + 245 * place
+        d.text(left + 90, 22, name, "title")
+        d.text(left + 90, 44, note, "note")
+        for number, word in enumerate(words):
+            x = left + 60 * number
+            hidden = name == "BERT" and number == 2
+            d.box(x, 230, "[mask]" if hidden else word, w=54, h=30, kind="data")
+        target = left + 120
+        d.box(target, 100, "sat", w=56, h=30)
+        for number in range(4):
+            x = left + 60 * number
+            seen = {"GPT": number < 2, "BERT": True, "ELMo": number != 2}[name]
+            if seen:
+                kind = "back" if name == "ELMo" and number == 3 else "flow"
+                d.line((x, 214), (target, 116), kind=kind, bend=0)
+    d.text(360, 280, "bottom: what is read; top: what is predicted", "note")
+    return d
