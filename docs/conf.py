@@ -32,6 +32,7 @@ extensions = [
     "sphinx_design",
     "sphinx_exercise",
     "sphinxcontrib.katex",
+    "diagram",
     "executed",
     "docstrings",
     "equations",
