@@ -1,4 +1,4 @@
-"""The directive `{diagram} lstm`: a diagram of docs/diagrams, inside the page, so that it follows dark mode."""
+"""The directive `{diagram} lstm`: a diagram of docs/diagrams inside the page; it follows dark mode."""
 
 import importlib
 import sys
@@ -38,7 +38,9 @@ def drawn(name: str) -> str:
         made = getattr(importlib.import_module(file), name.replace("-", "_"), None)
         if made is not None:
             return str(made().svg())
-    raise ExtensionError(f"no diagram is named {name!r}; docs/diagrams has its functions in {', '.join(FILES)}")
+    raise ExtensionError(
+        f"no diagram is named {name!r}; docs/diagrams has its functions in {', '.join(FILES)}"
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

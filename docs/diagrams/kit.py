@@ -109,8 +109,9 @@ class Diagram:
     def svg(self) -> str:
         """The SVG element."""
         inside = "\n".join(self.pieces)
+        size = f"{self.width:g} {self.height:g}"
         return (
-            f'<svg class="dg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height:g}" '
+            f'<svg class="dg" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" '
             f'width="{self.width:g}" role="img" aria-label="{escape(self.alt)}">\n'
             f"<style>{STYLE}</style>\n{inside}\n</svg>"
         )
