@@ -13,8 +13,7 @@ from tests.nn.ways import COMPILED, needs_native
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells import backward as written
-from weft.nn.kernels.cells import layer, rows
+from weft.nn.kernels.cells import bptt, layer, rows
 from weft.nn.kernels.cells.operations.coupled import coupled
 from weft.nn.kernels.cells.operations.elman import CELLS, elman
 from weft.nn.kernels.cells.operations.gru import gru
@@ -77,8 +76,8 @@ def mask_of(lengths: list[int] | None) -> Tensor | None:
 def test_law_7_written_and_operation_are_the_loop_in_float64(cell: str, lengths: list[int] | None) -> None:
     given, mask = inputs(cell, (5, T, 3, 13), torch.float64), mask_of(lengths)
     want = everything(cell, given, mask, "steps")
-    for backend in ("written", "operation"):
-        known = written.CELLS if backend == "written" else OPERATIONS
+    for backend in ("bptt", "operation"):
+        known = bptt.CELLS if backend == "bptt" else OPERATIONS
         if cell in known:
             close(everything(cell, given, mask, backend), want)
 
@@ -128,19 +127,19 @@ def test_few_rows_with_large_weights_multiply_the_inputs_beforehand() -> None:
     close(everything("lstm", given, None, "native"), everything("lstm", given, None, "steps"), 2e-5)
 
 
-@pytest.mark.parametrize("cell", written.CELLS)
+@pytest.mark.parametrize("cell", bptt.CELLS)
 def test_law_5_gradcheck_of_what_is_written(cell: str) -> None:
     given = [t.requires_grad_() for t in inputs(cell, (3, 4, 2, 5), torch.float64)]
     mask = masks.from_lengths(torch.tensor([4, 1, 2]), 4)
-    assert torch.autograd.gradcheck(lambda *g: call(cell, list(g), mask, "written"), given, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda *g: call(cell, list(g), mask, "bptt"), given, fast_mode=True)
 
 
 @pytest.mark.parametrize("cell", GATES)
-@pytest.mark.parametrize("backend", ["native", "written"])
+@pytest.mark.parametrize("backend", ["native", "bptt"])
 def test_a_second_derivative_is_that_of_the_loop(cell: str, backend: str) -> None:
     if backend == "native" and native.loaded().library is None:
         pytest.skip(native.loaded().reason)
-    if cell not in (native.CELLS if backend == "native" else written.CELLS):
+    if cell not in (native.CELLS if backend == "native" else bptt.CELLS):
         pytest.skip("this cell has no such way")
     found = []
     for way in (backend, "steps"):
@@ -152,9 +151,9 @@ def test_a_second_derivative_is_that_of_the_loop(cell: str, backend: str) -> Non
 
 
 @pytest.mark.parametrize("cell", GATES)
-@pytest.mark.parametrize("backend", ["auto", "written"])
+@pytest.mark.parametrize("backend", ["auto", "bptt"])
 def test_bfloat16_autocast_is_near_float32(cell: str, backend: str) -> None:
-    if backend == "written" and cell not in written.CELLS:
+    if backend == "bptt" and cell not in bptt.CELLS:
         pytest.skip("torch's operation serves")
     given = inputs(cell, (5, T, 16, 32), torch.float32)
     mask = mask_of([7, 4, 1, 6, 2])
@@ -169,7 +168,7 @@ def test_bfloat16_autocast_is_near_float32(cell: str, backend: str) -> None:
 @pytest.mark.parametrize("cell", GATES)
 def test_a_nan_stays_in_its_row(cell: str, backend: str) -> None:
     given = inputs(cell, (5, T, 3, 13), torch.float32)
-    if backend in ("native", "tiles") and layer.suits_native(cell, layer.Given(*given[:1] * 7, None)):
+    if backend in ("native", "tiles") and layer.why_not_native(cell, layer.Given(*given[:1] * 7, None)):
         pytest.skip("not compiled")
     given[0][2, 3] = torch.nan
     y = call(cell, given, None, backend)[0]
@@ -201,7 +200,7 @@ def test_a_way_that_cannot_compute_this_is_refused() -> None:
         call("lstm", given, None, "native")
     with pytest.raises(ConfigError, match="fast"):
         call("lstm", given, None, "fast")
-    with choice.use(cells="written"), pytest.raises(ConfigError, match="lstm: "):
+    with choice.use(cells="bptt"), pytest.raises(ConfigError, match="lstm: "):
         call("lstm", given, None, None)
 
 

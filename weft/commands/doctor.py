@@ -75,11 +75,8 @@ def _kernels(device: "torch.device") -> list[str]:
         f"not used: {reason}" if reason else "peephole, minGRU, SRU, normalised gates and others run by them"
     )
     lines.append(f"Triton kernels: {said}")
-    for what, variable in (("linear", "WEFT_LINEAR"), ("cells", "WEFT_CELLS")):
-        if choice.forced(what) != "auto":
-            lines.append(
-                f"  {variable}={choice.forced(what)} forces a way; what follows was measured without it"
-            )
+    for switch in choice.switched():
+        lines.append(f"  {switch} forces a way; what follows was measured without it")
     with choice.use(linear="auto", cells="auto"):
         product_for(1 << 26)
         product_for(1 << 26, BROAD)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from weft.nn.kernels import choice
 from weft.nn.kernels.light.recurrence import recurrence
+from weft.nn.kernels.ways import Way, pick
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -24,9 +25,8 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
     """
     if mask is not None:
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
-    if a.device.type != "cpu":
-        return scan(a, b, c)
-    return sequence(a, b, c) if choice.traced() or choice.forced("cells") == "steps" else recurrence(a, b, c)
+    asked = "steps" if a.device.type == "cpu" and choice.forced("cells") == "steps" else "auto"
+    return pick("scan", WAYS, (a,), asked=asked).run(a, b, c)
 
 
 def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -63,3 +63,10 @@ def scan(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
         a = torch.cat([a[:, :reach], a[:, reach:] * a[:, :-reach]], 1)
         reach *= 2
     return b
+
+
+WAYS = (
+    Way("scan", scan, lambda a: "it is slower on the CPU" if a.device.type == "cpu" else "", plain=True),
+    Way("recurrence", recurrence),
+    Way("steps", sequence, plain=True),
+)

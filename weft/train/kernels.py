@@ -58,6 +58,4 @@ def restore(about: About) -> str:
 
 def machine() -> str:
     """The machine, the threads and the kernels that are forced."""
-    forced = [f"WEFT_{what.upper()}={choice.forced(what)}" for what in ("cells", "linear")]
-    chosen = [each for each in forced if not each.endswith("=auto")]
-    return ", ".join([measured.machine(), f"threads: {torch.get_num_threads()}", *chosen])
+    return ", ".join([measured.machine(), f"threads: {torch.get_num_threads()}", *choice.switched()])

@@ -9,7 +9,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.kernels import equations
-from weft.nn.kernels.cells import fused
+from weft.nn.kernels.cells import on_gpu
 from weft.nn.kernels.cells.form import Norms, Recurrence
 from weft.nn.kernels.cells.operations.gru import gru
 from weft.nn.kernels.linear import linear
@@ -104,12 +104,12 @@ class GRU(Cell):
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
         """All steps at once, by the kernel where it knows the form."""
         special = self.candidate == "sigmoid" or self.normalised
-        if watching() or (special and not fused.serves(x)):
+        if watching() or (special and not on_gpu.serves(x)):
             return super().run(x, state, mask)
         bias_n = self.bias_n if self.reset == "after" else None
         if special:
             form = Recurrence("gru" if self.reset == "after" else "gru_before", self.candidate)
-            y, h, _ = fused.layer(
+            y, h, _ = on_gpu.layer(
                 form, self._energies(x), state[0], None, self.weight_h, bias_n, self._norms(), mask
             )
             return y, (h,)

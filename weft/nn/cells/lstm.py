@@ -8,7 +8,7 @@ from torch import Tensor
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.kernels import equations
-from weft.nn.kernels.cells import fused
+from weft.nn.kernels.cells import on_gpu
 from weft.nn.kernels.cells.form import Norms, Recurrence
 from weft.nn.kernels.cells.operations.lstm import HOLD, lstm
 from weft.nn.kernels.linear import linear
@@ -93,12 +93,12 @@ class LSTM(Cell):
         """All steps at once, by the kernel; a probe sees the gates, step by step."""
         special = self.normalised or self.candidate == "sigmoid"
         whole = self.forget_gate and self.input_gate
-        if watching() or (special and not (whole and fused.serves(x))):
+        if watching() or (special and not (whole and on_gpu.serves(x))):
             return super().run(x, state, mask)
         if special:
             norms = Norms(self.norm_h.gain, self.norm_c.gain) if self.normalised else None
             form, energies = Recurrence("lstm", self.candidate), self._energies(x)
-            y, h, c = fused.layer(form, energies, *state, self.weight_h, None, norms, mask)
+            y, h, c = on_gpu.layer(form, energies, *state, self.weight_h, None, norms, mask)
             assert c is not None
             return y, (h, c)
         y, h, c = lstm(x, *state, *self._four_gates(), mask)

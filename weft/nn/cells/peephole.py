@@ -10,7 +10,7 @@ from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, recurrent_weights
 from weft.nn.cells.lstm import Candidate
 from weft.nn.kernels import equations
-from weft.nn.kernels.cells import fused
+from weft.nn.kernels.cells import on_gpu
 from weft.nn.kernels.cells.form import Norms, Recurrence
 from weft.nn.kernels.cells.operations.peephole import peephole
 from weft.nn.kernels.linear import linear
@@ -106,12 +106,12 @@ class Peephole(Cell):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """All steps at once, by the kernel where it knows the form; a probe sees the gates, step by step."""
         special = self.normalised or self.candidate == "sigmoid"
-        if watching() or self.form == "full" or (special and not fused.serves(x)):
+        if watching() or self.form == "full" or (special and not on_gpu.serves(x)):
             return super().run(x, state, mask)
         if special:
             norms = Norms(self.norm_h.gain, self.norm_c.gain) if isinstance(self.norm_c, GateNorm) else None
             form = Recurrence("lstm", self.candidate, peephole=True)
-            y, h, last = fused.layer(
+            y, h, last = on_gpu.layer(
                 form, self._energies(x), *state, self.weight_h, self._three(), norms, mask
             )
             assert last is not None

@@ -1,15 +1,15 @@
-"""Which kernel runs: measured once on a machine, then kept; or forced.
+"""Switches that force a kernel, and what was measured where none is forced.
 
-There is no table of processors: on one MKL is the slower product, on another the compiled cells are. What
-was measured is kept on disk (measured.py), so that two runs on one machine take the same kernels and add in
-the same order. A training measures in its first update at the latest (weft/train/kernels.py); a size that it
-meets afterwards gets the first way. Its checkpoints hold `taken()`, which a resumed run hands to `keep`.
-Forcing holds for the process, since batches are trained in threads:
+No table of processors decides: on one machine MKL is the slower product, on another the compiled cells are.
+What was measured is kept on disk (measured.py), so that two runs on one machine use the same kernels and add
+in the same order. A training measures in its first update at the latest (weft/train/kernels.py); a size that
+it meets afterwards gets the first way. Its checkpoints hold `taken()`, which a resumed run hands to `keep`.
+A forced way holds for the whole process, since batches are trained in threads:
 
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
 
-Read next: linear.py, cells/operations/lstm.py.
+Read next: ways.py, the policy; linear.py, an operation that follows it.
 """
 
 import os
@@ -24,21 +24,32 @@ import torch
 from weft.errors import ConfigError
 from weft.nn.kernels import measured
 from weft.nn.kernels.measured import Measured
-from weft.probe import watching
 
-Cells = Literal["auto", "native", "tiles", "torch", "operation", "written", "triton", "steps"]
-"""auto: the fastest by probe; native: compiled code of ours; tiles: the same on a processor's tiles (AMX);
-torch: without it, which is the faster of operation (torch's own, where it has one) and written
-(back-propagation by hand); triton: kernels for a GPU; steps: the plain loop."""
+Cells = Literal["auto", "native", "tiles", "torch", "operation", "bptt", "triton", "steps"]
+"""Recurrent layers. auto: the fastest, measured; native: Weft's compiled code; tiles: the same on the
+processor's tiles (AMX); torch: without compiled code, the faster of operation (torch's own, where it has one)
+and bptt (back-propagation through time in torch's operations); triton: kernels for a GPU; steps: the plain
+loop."""
 
 Products = Literal["auto", "torch", "onednn", "tiles"]
+"""Linear products."""
 
-COMPILED = ("auto", "native", "tiles")
-"""The ways of cells with which compiled code serves what is no cell."""
+Fused = Literal["auto", "native", "tiles", "torch"]
+"""Operations that compiled code does in one pass: losses, additive attention, steps of a search. auto: as the
+recurrent layers; torch: none of them; native: without tiles; tiles: a search multiplies on tiles only."""
+
+SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get_args(Fused)}
+"""What can be forced: by `use`, or by an environment variable, WEFT_ and the name in capitals."""
+
+OLD_NAMES = {"written": "bptt"}
+"""Names of ways in runs and recipes of earlier versions."""
 
 ROUNDS = (3, 9)  # at least, at most, beside the first
 BUDGET_SECONDS = 0.008
-LEVEL = 1.05  # a way must be this much faster than the one named before it to be taken
+LEVEL = 1.05  # a way is taken before an earlier one only if it is this much faster
+
+# Private to torch; without it every operation must be torch's own.
+_transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 _taken: dict[str, str] = {}
 _why: dict[str, str] = {}
@@ -48,36 +59,44 @@ _forced: dict[str, str] = {}
 _lock = threading.RLock()
 
 
-def forced(what: str) -> str:
-    """The way that was asked for, "auto" if none: by `use`, else by WEFT_CELLS or WEFT_LINEAR.
+def forced(switch: str) -> str:
+    """The way that was asked for, "auto" if none: by `use`, else by the environment.
 
     Args:
-        what: "cells" or "linear".
+        switch: one of SWITCHES.
 
     Raises:
-        ConfigError: the environment names a way that does not exist.
+        ConfigError: the environment names an unknown way.
     """
-    name = _forced.get(what)
-    if name is None:
-        variable = f"WEFT_{what.upper()}"
-        name = _forced[what] = check(variable, os.environ.get(variable) or "auto", what)
+    name = _asked(switch)
+    if name == "auto" and switch == "fused":
+        name = _asked("cells")
+        return name if name in SWITCHES["fused"] else "torch"
     return name
 
 
-def check(place: str, name: str, what: str) -> str:
-    """A way's name, if there is one of that name.
+def switched() -> list[str]:
+    """The switches that force a way, as the environment would say it: ["WEFT_CELLS=torch"]."""
+    names = {switch: _asked(switch) for switch in SWITCHES}
+    return [f"{_variable(switch)}={name}" for switch, name in names.items() if name != "auto"]
+
+
+def check(place: str, name: str, switch: str) -> str:
+    """The name of a way, checked; an old name gives the present one.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: the switch has no such way.
     """
-    known = get_args(Cells if what == "cells" else Products)
-    if name not in known:
-        raise ConfigError(f"{place}: expected one of {', '.join(known)}, got {name!r}")
+    name = OLD_NAMES.get(name, name)
+    if name not in SWITCHES[switch]:
+        raise ConfigError(f"{place}: expected one of {', '.join(SWITCHES[switch])}, got {name!r}")
     return name
 
 
 @contextmanager
-def use(*, cells: Cells | None = None, linear: Products | None = None) -> Iterator[None]:
+def use(
+    *, cells: Cells | None = None, linear: Products | None = None, fused: Fused | None = None
+) -> Iterator[None]:
     """Force a way inside the block, for the whole process.
 
     Example:
@@ -88,9 +107,9 @@ def use(*, cells: Cells | None = None, linear: Products | None = None) -> Iterat
         tensor([[2.]])
     """
     before = dict(_forced)
-    for what, name in (("cells", cells), ("linear", linear)):
+    for switch, name in (("cells", cells), ("linear", linear), ("fused", fused)):
         if name is not None:
-            _forced[what] = check(what, name, what)
+            _forced[switch] = check(switch, name, switch)
     try:
         yield
     finally:
@@ -98,23 +117,17 @@ def use(*, cells: Cells | None = None, linear: Products | None = None) -> Iterat
         _forced.update(before)
 
 
-def stepwise() -> bool:
-    """Whether a cell must run step by step: a probe watches its gates, or the plain loop is forced."""
-    return watching() or forced("cells") == "steps"
-
-
 def traced() -> bool:
-    """Whether torch records or transforms what runs here: then its own operations must serve."""
-    active = getattr(torch._C, "_are_functorch_transforms_active", None)
-    return torch.compiler.is_compiling() or torch.jit.is_tracing() or active is None or bool(active())
+    """Whether torch records or transforms what runs here, so that only its own operations may be used."""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or _transforming()
 
 
 def choose(key: str, ways: Mapping[str, Callable[[], object]]) -> str:
-    """The way for a key: this process's or this machine's; measured if there is none yet.
+    """The fastest way for a key: known from this process or this machine, else measured now.
 
     Args:
         key: what is computed, with the sizes, dtype and threads that matter.
-        ways: by name, each does a small piece of the work; where two are level, the earlier one is taken.
+        ways: by name; each does a small piece of the work. Of two equally fast ones the earlier is taken.
     """
     name = _taken.get(key)
     if name is not None and name in ways:
@@ -143,16 +156,16 @@ def reasons() -> dict[str, str]:
 
 
 def keep(choices: Mapping[str, str]) -> None:
-    """Take over the choices of a run, whatever a probe would say now."""
+    """Take over the choices of a run; nothing is measured again for them."""
     with _lock:
         _why.clear()
         _taken.clear()
-        _taken.update(choices)
+        _taken.update((key, OLD_NAMES.get(name, name)) for key, name in choices.items())
 
 
 @contextmanager
 def training() -> Iterator[None]:
-    """A training begins with no choice made, as a process of its own would; `fix` ends its measuring."""
+    """A training starts without any choice, as if in a new process; `fix` ends its measuring."""
     global _phase
     with _lock:
         before, _phase = (dict(_taken), _phase), "first update"
@@ -172,11 +185,11 @@ def meeting() -> bool:
 
 
 def meet(what: str, decide: Callable[[], None]) -> None:
-    """While `meeting`: note something whose every size is to be decided before `fix`.
+    """While `meeting`: note something that must be decided for all of its sizes before `fix`.
 
     Args:
-        what: is noted once.
-        decide: calls `choose` for each of its sizes, in the number of threads that is set then.
+        what: its name; noted once.
+        decide: calls `choose` for each of its sizes, with the number of threads set at that time.
     """
     with _lock:
         _met.setdefault(what, decide)
@@ -189,7 +202,7 @@ def met() -> list[Callable[[], None]]:
 
 
 def fix() -> None:
-    """From here to the end of the training, no clock decides: what is new gets the first way."""
+    """Until the end of the training nothing more is measured: anything new gets the first way."""
     global _phase
     with _lock:
         _met.clear()
@@ -199,6 +212,18 @@ def fix() -> None:
 def threads() -> int:
     """Threads that a kernel called here may use."""
     return torch.get_num_threads()
+
+
+def _asked(switch: str) -> str:
+    name = _forced.get(switch)
+    if name is None:
+        variable = _variable(switch)
+        name = _forced[switch] = check(variable, os.environ.get(variable) or "auto", switch)
+    return name
+
+
+def _variable(switch: str) -> str:
+    return f"WEFT_{switch.upper()}"
 
 
 def _decided(key: str, ways: Mapping[str, Callable[[], object]]) -> Measured:
@@ -213,7 +238,7 @@ def _decided(key: str, ways: Mapping[str, Callable[[], object]]) -> Measured:
     kept = measured.find(key, names)
     if kept is None and measured.writable():
         kept = measured.keep(key, names, Measured(*_fastest(ways)))
-    # What cannot be kept would be measured anew by the next run, perhaps with another result.
+    # A choice that cannot be kept would be measured again by the next run, perhaps with another result.
     return kept or Measured(first, "the first way, since the cache directory cannot be written")
 
 
@@ -235,7 +260,7 @@ def _fastest(ways: Mapping[str, Callable[[], object]]) -> tuple[str, str]:
 
 
 def _spent() -> tuple[float, ...]:
-    """Seconds of the processor, so that other programs do not decide: this thread's, and its share of all."""
-    if threads() == 1:  # others of this process may do something else meanwhile
+    """CPU seconds, so that other programs have no influence: of this thread, and its share of the process."""
+    if threads() == 1:  # the other threads of this process may be busy with something else
         return (time.thread_time(),)
     return time.thread_time(), time.process_time() / threads()

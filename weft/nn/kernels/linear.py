@@ -1,13 +1,14 @@
 """The one linear product of the package: cells, attention, feed-forward and output layers all call it.
 
 torch multiplies float32 matrices by MKL, which leaves AVX-512 unused on some processors; oneDNN, in the same
-wheel, may be twice as fast there and slower elsewhere. Its operation is private to torch, so a probe decides
-whether it works, agrees and is faster. Where the processor has tiles (AMX), compiled code of ours multiplies
+wheel, may be twice as fast there and slower elsewhere. Its operation is private to torch, so it is tested:
+does it work, agree, and is it faster? Where the processor has tiles (AMX), Weft's compiled code multiplies
 float32 on them. The plain twin is torch.nn.functional.linear.
-Read next: choice.py, tiles.py, cells/operations/lstm.py, output/cross_entropy.py.
+Read next: ways.py, choice.py, tiles.py.
 """
 
 import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import torch
@@ -15,18 +16,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft import native
-from weft.errors import ConfigError
 from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.lowered import lowered
+from weft.nn.kernels.ways import Way, pick
 
 SMALL = 1 << 20  # multiplications below which a call costs more than the product
 LARGE = 1 << 25
+PLAIN = (Tensor, nn.Parameter)
+Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 Size = Literal["small", "large"]
 PROBES: dict[Size, tuple[int, int, int]] = {
     "small": (64, 256, 512),
     "large": (256, 512, 512),
 }  # rows, in, out
-BROAD = 120  # rows times outputs by their sum: how often each number is used that must be cut for the tiles
+BROAD = 120  # rows times outputs divided by their sum: how often each number prepared for the tiles is used
 PROBES_BROAD: dict[Size, tuple[int, int, int]] = {"small": (256, 128, 256), "large": (512, 256, 512)}
 
 
@@ -40,9 +43,9 @@ def linear(
         backend: "torch", "onednn" or "tiles" instead of the fastest one; None as `choice.use` says.
 
     Raises:
-        ConfigError: oneDNN or tiles are forced and not there.
+        ConfigError: the forced way is not available.
     """
-    if torch.compiler.is_compiling():  # with nothing that would ask for its sizes
+    if torch.compiler.is_compiling():  # sizes may be symbolic
         return F.linear(x, weight, bias)
     weight, bias = lowered(weight), None if bias is None else lowered(bias)
     if backend is None and x.numel() * weight.shape[0] < SMALL:
@@ -51,11 +54,11 @@ def linear(
         choice.check("backend", backend or choice.forced("linear"), "linear")
         return F.linear(x, weight, bias)
     way = _way(x, weight, backend)
-    if way == "torch":
+    if way.name == "torch":
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (x, weight, bias)):
-        return _Product.apply(x, weight, bias, way, backend)
-    return _product(x, weight, bias, way)
+        return _Product.apply(x, weight, bias, way.run, backend)
+    return way.run(x, weight, bias)
 
 
 class Linear(nn.Linear):
@@ -67,17 +70,16 @@ class Linear(nn.Linear):
 
 
 def product_for(multiplications: int, breadth: float = 0) -> str:
-    """Whose float32 product of this size is fastest on the CPU, "torch", "onednn" or "tiles", by probe.
+    """Which float32 product of this size is fastest on the CPU: "torch", "onednn" or "tiles".
 
     Args:
         multiplications: of the product.
-        breadth: its rows times its outputs, by their sum.
+        breadth: its rows times its outputs, divided by their sum.
     """
     size: Size = "large" if multiplications >= LARGE else "small"
     broad = breadth >= BROAD and native.tiles()
-    ways = _products(broad)
     name = choice.known(_key(size, broad))
-    return name if name in ways else _fastest(size, broad)
+    return name if name in _products(broad) else _fastest(size, broad)
 
 
 def decide() -> None:
@@ -99,21 +101,19 @@ def _fastest(size: Size, broad: bool) -> str:
     rows, inputs, outputs = (PROBES_BROAD if broad else PROBES)[size]
     with torch.inference_mode(False), torch.no_grad(), torch.autocast("cpu", enabled=False):
         x, weight = torch.full((rows, inputs), 0.5), torch.full((outputs, inputs), 0.25)
-        pieces = {way: functools.partial(_product, x, weight, None, way) for way in _products(broad)}
+        pieces = {name: functools.partial(WAYS[name].run, x, weight, None) for name in _products(broad)}
         return choice.choose(_key(size, broad), pieces)
 
 
-def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> str:
-    """The way that is forced, or the fastest for this product."""
-    way = choice.check("backend", backend or choice.forced("linear"), "linear")
-    if way == "auto":
+def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Way[Tensor]:
+    """The forced way, or the fastest for this product."""
+    asked = choice.check("backend", backend, "linear") if backend else choice.forced("linear")
+
+    def fastest(_: Sequence[Way[Tensor]]) -> Way[Tensor]:
         rows, outputs = x.numel() // x.shape[-1], weight.shape[0]
-        return product_for(x.numel() * outputs, rows * outputs / (rows + outputs))
-    if way == "onednn" and onednn() is None:
-        raise ConfigError("linear: cannot use onednn: this torch has no such product; force torch instead")
-    if way == "tiles" and not native.tiles():
-        raise ConfigError(f"linear: cannot use tiles: {native.loaded('tiles').reason}; force torch instead")
-    return way
+        return WAYS[product_for(x.numel() * outputs, rows * outputs / (rows + outputs))]
+
+    return pick("linear", tuple(WAYS.values()), (), asked=asked, fastest=fastest)
 
 
 @functools.cache
@@ -134,11 +134,7 @@ def onednn() -> Any:
     return product if same else None
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None, way: str) -> Tensor:
-    if way == "torch":
-        return F.linear(x, weight, bias)
-    if way == "tiles":
-        return tiles.product(x, weight, bias)
+def _by_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if not (weight.is_contiguous() or weight.mT.is_contiguous()):
         weight = weight.contiguous()  # 256 columns of a [1024, 512]: oneDNN took 2 s where 8 ms are usual
     y = onednn()(x.reshape(-1, x.shape[-1]), weight, bias, "none", [], "")
@@ -146,18 +142,14 @@ def _product(x: Tensor, weight: Tensor, bias: Tensor | None, way: str) -> Tensor
 
 
 def _suits(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
+    """Whether there is anything to choose: only torch's own computes other dtypes, devices and shapes."""
     if x.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
         return False
     if not (x.dtype == weight.dtype == torch.float32 and x.dim() > 1 and weight.dim() == 2 and x.numel()):
         return False
     if type(x) not in PLAIN or type(weight) not in PLAIN or x.shape[-1] != weight.shape[1]:
         return False
-    if bias is not None and (bias.dtype != torch.float32 or bias.shape != weight.shape[:1]):
-        return False
-    return not choice.traced()
-
-
-PLAIN = (Tensor, nn.Parameter)
+    return bias is None or (bias.dtype == torch.float32 and bias.shape == weight.shape[:1])
 
 
 class _Product(torch.autograd.Function):
@@ -165,11 +157,16 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def forward(  # type: ignore[override]
-        ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, way: str, backend: choice.Products | None
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        product: Product,
+        backend: choice.Products | None,
     ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.backend = backend
-        return _product(x, weight, bias, way)
+        return product(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
@@ -186,7 +183,17 @@ class _Product(torch.autograd.Function):
 
 
 def _derived(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Tensor:
-    way = _way(x, weight, backend)
+    product = _way(x, weight, backend).run
     if torch.is_grad_enabled():
-        return _Product.apply(x, weight, None, way, backend)
-    return _product(x, weight, None, way)
+        return _Product.apply(x, weight, None, product, backend)
+    return product(x, weight, None)
+
+
+WAYS = {
+    way.name: way
+    for way in (
+        Way("torch", F.linear, plain=True),
+        Way("onednn", _by_onednn, lambda: "" if onednn() else "this torch has no such product"),
+        Way("tiles", tiles.product, lambda: "" if native.tiles() else native.loaded("tiles").reason),
+    )
+}

@@ -14,27 +14,25 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from weft import native
 from weft.native import CELLS, pointer
 from weft.nn.kernels import choice, tiles
+from weft.nn.kernels.ways import why_not_native
 
 Packed = TypeVar("Packed")
 _kept: "WeakKeyDictionary[nn.Module, dict[bool, tuple[object, object]]]" = WeakKeyDictionary()
-MANY = 16  # rows from which the tiles are worth it
+MANY = 16  # rows from which tiles are faster
 
 
-def usable(x: Tensor, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether compiled code of a search may serve: a plain tensor of this dtype on the CPU, no gradients."""
-    return (
-        x.device.type == "cpu"
-        and x.dtype == dtype
-        and type(x) is Tensor
-        and choice.forced("cells") in choice.COMPILED
-        and not (torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or choice.traced())
-        and native.loaded("decoding").library is not None
-    )
+def why_not_in_search(x: Tensor, dtype: torch.dtype = torch.float32) -> str:
+    """Why compiled code cannot do a search's step over x: it takes one dtype and gives no gradients."""
+    if x.dtype != dtype:
+        return f"compiled code takes {dtype}, not {x.dtype}"
+    if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
+        return "compiled code of a search runs without gradients and without autocast"
+    return why_not_native(x, "decoding")
 
 
 def tiled(rows: int) -> bool:
-    """Whether so many rows of a thread are multiplied by tiles (tiles.py), where compiled code serves."""
-    way = choice.forced("cells")
+    """Whether compiled code multiplies this many rows per thread on tiles (tiles.py)."""
+    way = choice.forced("fused")
     return native.tiles() and (way == "tiles" or (way == "auto" and rows >= MANY))
 
 

@@ -1,7 +1,7 @@
 """A Transformer decoder's step of a search by compiled code (native/decoding.cpp), float32 on the CPU.
 
 Nothing is measured: it does what the modules do, without some hundred calls of small operations. Its plain
-twin is `Block.decode`, which also serves wherever `suits` says no. `WEFT_CELLS=torch` leaves it out.
+twin is `Block.decode`, which runs wherever `suits` says no. `WEFT_FUSED=torch` turns it off.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.native import ACTIVATIONS, NORMS, PRODUCTS, DecoderLayer, pointer
-from weft.nn.kernels import choice, tiles
-from weft.nn.kernels.panels import kept, panels, tiled, usable
+from weft.nn.kernels import tiles
+from weft.nn.kernels.panels import kept, panels, tiled, why_not_in_search
+from weft.nn.kernels.ways import Way, fused, pick
 from weft.probe import changing, watching
 
 MOST_REGISTERS = 8
@@ -41,20 +42,28 @@ class Look(NamedTuple):
 
 
 def there(module: nn.Module) -> bool:
-    """Whether the compiled step could serve this module, were it in float32."""
+    """Whether the compiled step could serve this module if it were in float32."""
     on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
-    asked = choice.forced("cells") in choice.COMPILED
-    return on_cpu and asked and native.loaded("decoding").library is not None
+    return on_cpu and fused() != "torch" and native.loaded("decoding").library is not None
 
 
 def suits(x: Tensor, num_heads: int) -> bool:
-    """Whether the compiled step can serve: x [N, 1, D] of a search, and nobody looks inside."""
-    return (
-        usable(x)
-        and x.shape[1] == 1
-        and not (watching() or changing())
-        and x.shape[2] // num_heads <= MOST_REGISTERS * native.loaded().width
-    )
+    """Whether the compiled step serves for x [N, 1, D] of a search; otherwise the decoder's modules do."""
+    return pick("decoder step", WAYS, (x, num_heads), asked=fused()).run()
+
+
+def _why_not(x: Tensor, num_heads: int) -> str:
+    if x.shape[1] != 1:
+        return "it takes one position at a time"
+    if watching() or changing():
+        return "a probe reads or changes what is inside"
+    if x.shape[2] // num_heads > MOST_REGISTERS * native.loaded().width:
+        return f"a head may be {MOST_REGISTERS} registers wide at most"
+    return why_not_in_search(x)
+
+
+WAYS = Way("native", lambda: True, _why_not), Way("torch", lambda: False, plain=True)
+"""Whether the step is compiled; the modules belong to the decoder, which runs them."""
 
 
 def step(

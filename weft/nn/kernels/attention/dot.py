@@ -13,6 +13,7 @@ from torch import Tensor
 
 from weft import masks
 from weft.nn.kernels.dropout import dropout as drop
+from weft.nn.kernels.ways import Way, pick
 
 FUSED_FROM = 384 * 384  # query times key positions; between 200 and 512 the two were level
 
@@ -31,16 +32,29 @@ def attention(
 
     Args:
         q: [B, H, T, K]; k, v: [B, H, S, K].
-        mask: bool, broadcastable to [B, H, T, S], True = may look; None for everything.
+        mask: bool, broadcastable to [B, H, T, S], True = may attend; None for everything.
         bias: added to the energies, broadcastable to [B, H, T, S]; None for none.
         causal: query t sees keys up to t (T = S, and no mask).
         dropout: share of attention weights set to zero.
 
     Returns:
-        [B, H, T, K]. A query that may look nowhere gets zeros (fused) or the mean of v (formula), never NaN.
+        [B, H, T, K]. A query that may attend to nothing gets zeros (fused) or the mean of v (formula), never
+        NaN.
     """
-    if prefers_plain(q, k, dropout):
-        return plain_attention(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
+    way = pick("attention", WAYS, (q, k, dropout))
+    return way.run(q, k, v, mask, bias=bias, causal=causal, dropout=dropout)
+
+
+def _fused(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    bias: Tensor | None = None,
+    causal: bool = False,
+    dropout: float = 0.0,
+) -> Tensor:
     if bias is not None:
         if causal:
             mask, causal = masks.causal(q.shape[2], k.shape[2], q.device), False
@@ -74,7 +88,7 @@ def plain_attention(
 def attention_weights(
     q: Tensor, k: Tensor, mask: Tensor | None, *, bias: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """softmax(M + Q K^T / sqrt(d_k)), [B, H, T, S]; a row that may look nowhere looks everywhere alike."""
+    """softmax(M + Q K^T / sqrt(d_k)), [B, H, T, S]; uniform in a row that may attend to nothing."""
     energy = (q * (1 / math.sqrt(q.shape[-1]))) @ k.mT
     if bias is not None:
         energy = energy + bias
@@ -83,3 +97,10 @@ def attention_weights(
     if mask is not None:
         energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
     return torch.softmax(energy, -1)
+
+
+def _why_not_plain(q: Tensor, k: Tensor, dropout: float) -> str:
+    return "" if prefers_plain(q, k, dropout) else "the fused operation is faster"
+
+
+WAYS = Way("formula", plain_attention, _why_not_plain, plain=True), Way("fused", _fused, plain=True)

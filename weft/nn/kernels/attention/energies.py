@@ -1,11 +1,10 @@
 """w^T tanh(q + k) for every query and key: the energies of additive attention.
 
 native   one pass of compiled code, float32 on the CPU (bfloat16 is widened, its tanh takes 5 times as long);
-         on the way back the hidden layer [B, T, S, A] is computed again in place of being kept
+         the backward pass computes the hidden layer [B, T, S, A] again instead of keeping it
 torch    the sum, its tanh and a product
 
-Nothing is measured: the first that can run does the least. Read next: ../../scores/additive.py, which calls
-it.
+Nothing is measured: compiled code does less work. Read next: ../../scores/additive.py, which calls it.
 """
 
 from typing import Any
@@ -15,8 +14,8 @@ from torch import Tensor
 
 from weft import native
 from weft.native import pointer
-from weft.nn.kernels import choice
 from weft.nn.kernels.linear import linear
+from weft.nn.kernels.ways import Way, fused, pick, why_not_native
 
 
 def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
@@ -25,10 +24,8 @@ def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     Args:
         query: [B, T, A]; keys: [B, S, A]; weight: [1, A].
     """
-    if _suits(query) and keys.dtype in WIDENED and weight.dtype in WIDENED:
-        found: Tensor = _Energies.apply(query.float(), keys.float(), weight.float())
-        return found.to(query.dtype)
-    return by_torch(query, keys, weight)
+    given = query, keys, weight
+    return pick("additive attention", WAYS, given, asked=fused()).run(*given)
 
 
 def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
@@ -37,18 +34,19 @@ def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     return linear(hidden, weight).squeeze(-1)
 
 
+def _native(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+    found: Tensor = _Energies.apply(query.float(), keys.float(), weight.float())
+    return found.to(query.dtype)
+
+
+def _why_not(query: Tensor, keys: Tensor, weight: Tensor) -> str:
+    if any(tensor.dtype not in WIDENED for tensor in (query, keys, weight)):
+        return "compiled code takes float32 and bfloat16"
+    return why_not_native(query, "energies")
+
+
 WIDENED = (torch.float32, torch.bfloat16)
-
-
-def _suits(query: Tensor) -> bool:
-    return (
-        query.device.type == "cpu"
-        and query.dtype in WIDENED
-        and type(query) is Tensor
-        and choice.forced("cells") in choice.COMPILED
-        and not choice.traced()
-        and native.loaded("energies").library is not None
-    )
+WAYS = Way("native", _native, _why_not), Way("torch", by_torch, plain=True)
 
 
 class _Energies(torch.autograd.Function):
@@ -66,7 +64,7 @@ class _Energies(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # type: ignore[override]
         query, keys, weight = ctx.saved_tensors
-        if torch.is_grad_enabled():  # it will be derived again
+        if torch.is_grad_enabled():  # for a second derivative
             return torch.autograd.grad(
                 by_torch(query, keys, weight), (query, keys, weight), grad, create_graph=True
             )

@@ -1,15 +1,16 @@
-"""A recurrent layer by the fastest of the ways that can compute it here. Read next: choice.py, compiled.py.
+"""A recurrent layer by the fastest of the ways that can compute it here. Read next: ../ways.py, compiled.py.
 
-native     compiled code, float32 on the CPU              compiled.py tiles      the same, products by AMX
-compiled.py, tiles.py operation  torch's own: oneDNN, MKL, cuDNN                operations/lstm.py,
-operations/gru.py, operations/elman.py, operations/coupled.py written    back-propagation by hand, any device
-and dtype backward.py triton     kernels for a GPU, without an operation        fused.py steps      the plain
-loop                                 steps.py
+native      compiled code, float32 on the CPU                              compiled.py
+operation   torch's own: oneDNN, MKL, cuDNN                                operations/
+tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py, ../tiles.py
+triton      kernels for a GPU, where torch has no operation                on_gpu.py
+bptt        back-propagation through time, any device and dtype            bptt.py
+steps       the plain loop                                                 steps.py
 """
 
 import math
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache, partial
 from itertools import product, starmap
 from typing import NamedTuple
 
@@ -17,19 +18,19 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.errors import ConfigError
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells import backward as written
-from weft.nn.kernels.cells import compiled, fused, steps
+from weft.nn.kernels.cells import bptt, compiled, steps
+from weft.nn.kernels.cells import on_gpu as triton
+from weft.nn.kernels.ways import Way, able, pick
 from weft.nn.padding import looked_at
 
-PROBE = 2e8  # multiplications of a probe's piece, some milliseconds
-STEPS = (16, 64)  # what is done once a call, packing weights for one, must not weigh more than in a long one
-FEW = 8  # rows, or steps: with fewer, what is done once a call weighs more than the products
-ROWS = {False: 4, True: 32}  # of a probe with few, with many
+PIECE = 2e8  # multiplications of what is measured, some milliseconds
+STEPS = (16, 64)  # at least, so that work done once per call (packing weights) does not decide; at most
+FEW = 8  # rows or steps; with fewer, work done once per call costs more than the products
+ROWS = {False: 4, True: 32}  # of what is measured for few rows, for many
 
 Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], h, c [B, H]
-Way = Callable[..., Result]
+Operation = Callable[..., Result]
 
 
 class Given(NamedTuple):
@@ -71,56 +72,58 @@ class Sizes(NamedTuple):
     dtype: torch.dtype
 
 
-def run(cell: str, given: Given, operation: Way | None, backend: choice.Cells | None) -> Result:
+def run(cell: str, given: Given, operation: Operation | None, backend: choice.Cells | None) -> Result:
     """A layer.
 
     Args:
-        cell: a name of compiled.run or written.run.
+        cell: a name of steps.run.
         given: inputs, state, weights.
         operation: torch's own, if it has one for this cell.
         backend: forces a way; None as `choice.use` says.
 
     Raises:
-        ConfigError: the way that is forced cannot compute this.
+        ConfigError: the forced way cannot compute this.
     """
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
-    compiled_too = asked != "torch"
-    ways = _ways(cell, given, operation, compiled_too=compiled_too)
-    asked = "auto" if asked == "torch" else asked
     if asked == "steps" or not len(given.x):  # without rows there is nothing to measure
         return steps.run(cell, *given)
-    if asked == "triton":
-        return fused.run(cell, *given)
-    if asked == "written" and cell in written.CELLS and not choice.traced():
-        return written.run(cell, *given)
-    if asked == "operation" and operation is not None:
-        return operation(*given)
-    if asked != "auto":
-        if asked not in ways:
-            raise ConfigError(f"{cell}: cannot use {asked}: {_why_not(cell, asked, given)}")
-        return ways[asked](*given)
+    listed = _ways if choice.traced() else _kept_ways  # torch.compile does not trace a cache
+    ways = listed(cell, operation, asked, on_gpu=given.x.device.type == "cuda")
     if choice.meeting() and given.x.device.type == "cpu" and not choice.traced():
         sizes = _sizes(given)
-        choice.meet(f"{cell} {sizes}", partial(_decide, cell, sizes, operation, compiled_too=compiled_too))
-    if len(ways) == 1:
-        return next(iter(ways.values()))(*given)
-    training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given.tensors())
-    padding = operation is not None and "operation" not in ways
-    kind = Kind(len(given.x) >= FEW, given.x.shape[1] >= FEW, training, padding)
-    name = choice.known(_key(cell, given, ways, kind))
-    if name not in ways:
-        name = _choose(cell, _sizes(given), ways, kind)
-    return ways[name](*given)
+        choice.meet(f"{cell} {sizes}", partial(_decide, cell, sizes, ways))
+    asked = "auto" if asked == "torch" else asked
+    return pick(cell, ways, (given,), asked=asked, fastest=partial(_fastest, cell, given)).run(*given)
 
 
 def skips_padding(x: Tensor) -> bool:
-    """Whether the compiled cells would serve over x [B, T, D], which skip padding without being told how."""
-    there = native.loaded().library is not None and choice.forced("cells") in choice.COMPILED
+    """Whether the compiled cells, which skip padding by themselves, may compute a layer over x [B, T, D]."""
+    there = native.loaded().library is not None and choice.forced("cells") in ("auto", "native", "tiles")
     plain = x.dtype == torch.float32 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     return there and plain and not choice.traced()
 
 
-def suits_native(cell: str, given: Given) -> str:
+def _ways(cell: str, operation: Operation | None, asked: str, *, on_gpu: bool) -> list[Way[Result]]:
+    """What may be used under a switch's name, by preference: of two equally fast ones the first is taken."""
+    ways: list[Way[Result]] = []
+    compiled_too = asked != "torch"
+    if compiled_too:
+        ways.append(Way("native", partial(compiled.run, cell), partial(why_not_native, cell)))
+    if operation is not None:
+        ways.append(Way("operation", operation, plain=True))
+    if compiled_too:
+        ways.append(Way("tiles", partial(compiled.run, cell, tiled=True), partial(_why_not_tiles, cell)))
+    if on_gpu or asked == "triton":
+        ways.append(Way("triton", partial(triton.run, cell), lambda given: triton.why_not(cell, given.x)))
+    if cell in bptt.CELLS:
+        ways.append(Way("bptt", partial(bptt.run, cell)))
+    return [*ways, Way("steps", partial(steps.run, cell), plain=True)]
+
+
+_kept_ways = lru_cache(_ways)
+
+
+def why_not_native(cell: str, given: Given) -> str:
     """Why the compiled cells cannot compute this; "" if they can."""
     if cell not in native.CELLS:
         return "there is no compiled code for this cell"
@@ -132,35 +135,45 @@ def suits_native(cell: str, given: Given) -> str:
         return f"the compiled cells compute in float32, not in {given.x.dtype}"
     if any(type(tensor) not in (Tensor, nn.Parameter) for tensor in given.tensors()) or not given.x.numel():
         return "the compiled cells take plain tensors that are not empty"
-    return "they cannot be traced" if choice.traced() else ""
+    return ""
 
 
-def _ways(cell: str, given: Given, operation: Way | None, *, compiled_too: bool) -> dict[str, Way]:
-    """Those that can compute this; where two are level, the first is taken."""
-    ways: dict[str, Way] = {} if operation is None else {"operation": operation}
-    if not looked_at(given.x) or (operation and given.x.device.type != "cpu"):  # cuDNN's is not to be beaten
-        return ways or {"steps": partial(steps.run, cell)}
-    if compiled_too and not suits_native(cell, given):
-        others = {} if _mostly_padding(given.mask) else ways
-        ways = {"native": partial(compiled.run, cell), **others}
-        if native.tiles():
-            ways["tiles"] = partial(compiled.run, cell, tiled=True)
-    elif not operation and given.x.device.type == "cuda" and not fused.why_not(cell, given.x):
-        ways["triton"] = partial(fused.run, cell)  # not measured: a clock here sees launches only
-    elif not (operation and torch.is_autocast_enabled(given.x.device.type)) and cell in written.CELLS:
-        ways["written"] = partial(written.run, cell)
-    return ways
+def _why_not_tiles(cell: str, given: Given) -> str:
+    return native.loaded("tiles").reason if not native.tiles() else why_not_native(cell, given)
 
 
-def _why_not(cell: str, asked: str, given: Given) -> str:
-    if asked in ("native", "tiles"):
-        reason = suits_native(cell, given) or native.loaded("tiles").reason
-        return f"{reason}; force torch instead"
-    return f"no such way for {given.x.dtype} on {given.x.device.type}; force torch instead"
+def _fastest(cell: str, given: Given, can: Sequence[Way[Result]]) -> Way[Result]:
+    ways = {way.name: way for way in can}
+    names = _worth_measuring(ways, given)
+    if len(names) == 1:
+        return ways[names[0]]
+    training = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in given.tensors())
+    padding = "operation" in ways and "operation" not in names
+    kind = Kind(len(given.x) >= FEW, given.x.shape[1] >= FEW, training, padding)
+    name = choice.known(_key(cell, given, names, kind))
+    if name not in names:
+        name = _choose(cell, _sizes(given), {name: ways[name] for name in names}, kind)
+    return ways[name]
+
+
+def _worth_measuring(can: Collection[str], given: Given) -> list[str]:
+    """The ways that can compute this, without those that are always slower than another."""
+    device = given.x.device.type
+    if "native" in can:
+        wanted = ["native", "tiles"] if _mostly_padding(given.mask) else ["native", "operation", "tiles"]
+        return [name for name in wanted if name in can]
+    if not looked_at(given.x):
+        return ["operation" if "operation" in can else "steps"]
+    if "operation" in can:  # cuDNN's is always faster, and so is torch's under autocast
+        compared = device == "cpu" and not torch.is_autocast_enabled("cpu") and "bptt" in can
+        return ["operation", "bptt"] if compared else ["operation"]
+    if "triton" in can:  # not measured: a clock here sees launches only
+        return ["triton"]
+    return ["bptt" if "bptt" in can else "steps"]
 
 
 def _mostly_padding(mask: Tensor | None) -> bool:
-    """Whether skipping the padding saves so much that nothing need be measured."""
+    """Whether skipping the padding saves so much that nothing has to be measured."""
     return mask is not None and float(mask.sum()) < 0.75 * mask.numel()
 
 
@@ -171,32 +184,33 @@ def _sizes(given: Given) -> Sizes:
     return Sizes(given.x.shape[2], given.h.shape[1], given.c is not None, *shapes, extra, dtype)
 
 
-def _decide(cell: str, sizes: Sizes, operation: Way | None, *, compiled_too: bool) -> None:
-    """Choose for every kind of call that this layer may get outside autocast, now."""
-    padding = (False, True) if native.tiles() else (False,)  # without tiles one way is left for padding
+def _decide(cell: str, sizes: Sizes, ways: Sequence[Way[Result]]) -> None:
+    """Choose now for every kind of call that this layer may get outside autocast."""
+    padding = (False, True) if native.tiles() else (False,)  # without tiles, padding leaves one way
     for kind in starmap(Kind, product((True, False), (True, False), (True, False), padding)):
         mask = torch.zeros(1, 1, dtype=torch.bool) if kind.mostly_padding else None
         given = _sample(sizes, rows=1, steps=1, mask=mask)
-        ways = _ways(cell, given, operation, compiled_too=compiled_too)
-        if len(ways) > 1:
-            _choose(cell, sizes, ways, kind)
+        can = {way.name: way for way in able(ways, (given,))}
+        names = _worth_measuring(can, given)
+        if len(names) > 1:
+            _choose(cell, sizes, {name: can[name] for name in names}, kind)
 
 
-def _choose(cell: str, sizes: Sizes, ways: dict[str, Way], kind: Kind) -> str:
+def _choose(cell: str, sizes: Sizes, ways: Mapping[str, Way[Result]], kind: Kind) -> str:
     rows = ROWS[kind.many_rows]
     steps = _steps(sizes, rows, kind.training) if kind.many_steps else 1
     given = _sample(sizes, rows, steps)
-    pieces = {name: partial(_piece, way, given, kind.training) for name, way in ways.items()}
+    pieces = {name: partial(_piece, way.run, given, kind.training) for name, way in ways.items()}
     return choice.choose(_key(cell, given, ways, kind), pieces)
 
 
-def _key(cell: str, given: Given, ways: dict[str, Way], kind: Kind) -> str:
+def _key(cell: str, given: Given, names: Collection[str], kind: Kind) -> str:
     rows, steps = (f"{'>=' if many else '<'}{FEW}" for many in kind[:2])
     return (
         f"{cell} inputs={given.x.shape[2]} size={given.h.shape[1]} rows{rows} steps{steps} "
         f"threads={choice.threads()} {_name(given.x.dtype)} {'training' if kind.training else 'inference'}"
         f"{' mostly padding' if kind.mostly_padding else ''}"
-        f"{'' if 'native' in ways else ' without compiled code'}"
+        f"{'' if 'native' in names else ' without compiled code'}"
     )
 
 
@@ -206,11 +220,11 @@ def _name(dtype: torch.dtype) -> str:
 
 def _steps(sizes: Sizes, rows: int, training: bool) -> int:
     work = math.prod(sizes.weight_x) + math.prod(sizes.weight_h)
-    return max(STEPS[0], min(STEPS[1], int(PROBE / (work * rows * (3 if training else 1)))))
+    return max(STEPS[0], min(STEPS[1], int(PIECE / (work * rows * (3 if training else 1)))))
 
 
 def _sample(sizes: Sizes, rows: int, steps: int, mask: Tensor | None = None) -> Given:
-    """Tensors of these sizes that make no number grow; draws no random number."""
+    """Tensors of these sizes whose results stay small; draws no random number."""
 
     def full(shape: tuple[int, ...]) -> Tensor:
         return torch.full(shape, 1 / shape[-1], dtype=sizes.dtype)
@@ -221,11 +235,11 @@ def _sample(sizes: Sizes, rows: int, steps: int, mask: Tensor | None = None) -> 
     return Given(x, h, c, *weights, None if sizes.extra is None else full(sizes.extra), mask)
 
 
-def _piece(way: Way, given: Given, training: bool) -> None:
+def _piece(run: Operation, given: Given, training: bool) -> None:
     """A few steps, forward and, in training, backward."""
     with torch.inference_mode(False), torch.set_grad_enabled(training):
         tensors = [None if t is None else t.detach().requires_grad_(training) for t in given[:-1]]
-        y, *_ = way(*tensors, None)
+        y, *_ = run(*tensors, None)
         if training:
             torch.autograd.grad(
                 y, [t for t in tensors if t is not None], torch.ones_like(y), allow_unused=True

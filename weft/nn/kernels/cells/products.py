@@ -1,4 +1,4 @@
-"""What the layers of backward.py have in common: their products and how they treat autocast and padding."""
+"""What the layers of bptt.py have in common: their products and how they treat autocast and padding."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Rows of different lengths inside a kernel: sorted, so that those still there at a step come first.
 
-Read next: compiled.py and backward.py, which skip the padding in this way.
+Read next: compiled.py and bptt.py, which skip the padding in this way.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,6 @@
 """Recurrent layers as a plain loop over steps: twin of every other way, and what serves where torch traces.
 
-It may be derived any number of times. Read next: ../equations.py, backward.py.
+It may be derived any number of times. Read next: ../equations.py, bptt.py.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Recurrences without a matrix by compiled code, float32 on the CPU. Read next: ../../native/light.cpp.
 
-Its plain twin is light.py's `by_torch`, which also serves where a gradient is derived again.
+Its plain twin is plain.py's `by_torch`, which also computes second derivatives.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ from torch import Tensor
 from weft import native
 from weft.native import LIGHT, pointer
 from weft.nn.kernels.cells.compiled import ROWS
+from weft.nn.kernels.light.plain import again
 
 
 def run(
@@ -52,7 +53,7 @@ class _Light(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, dy: Tensor | None, dc: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, c, past, peep, states = ctx.saved_tensors
-        if torch.is_grad_enabled():  # it will be derived again
+        if torch.is_grad_enabled():  # for a second derivative
             return None, None, None, *again(ctx.kind, (z, c, past, peep), ctx.mask, dy, dc)
         dy = None if dy is None else dy.contiguous()
         dc = torch.zeros_like(c) if dc is None else dc.clone(memory_format=torch.contiguous_format)
@@ -97,18 +98,3 @@ def _dense(tensor: Tensor) -> Tensor:
     """With the numbers of a position beside each other, and no two positions at one place."""
     dense = tensor.stride(2) == 1 and min(tensor.stride()[:2]) >= tensor.shape[2]
     return tensor if dense else tensor.contiguous()
-
-
-def again(
-    kind: str, given: tuple[Tensor | None, ...], mask: Tensor | None, dy: Tensor | None, dc: Tensor | None
-) -> tuple[Tensor | None, ...]:
-    """The gradients of z, c, past and peep as a graph."""
-    from weft.nn.kernels.light.light import by_torch
-
-    wanted = [t for t in given if t is not None and t.requires_grad]
-    with torch.enable_grad():
-        outs = by_torch(kind, *given, mask, loop=True)  # type: ignore[arg-type]
-        pairs = [(out, grad) for out, grad in zip(outs, (dy, dc), strict=True) if grad is not None]
-        ends, by = zip(*pairs, strict=True)
-        found = iter(torch.autograd.grad(ends, wanted, by, create_graph=True, allow_unused=True))
-    return tuple(next(found) if t is not None and t.requires_grad else None for t in given)

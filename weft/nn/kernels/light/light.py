@@ -3,21 +3,27 @@
 native   gates and state in one pass of compiled code, float32 on the CPU        compiled.py
 triton   the same in one kernel, on a GPU                                        triton.py
 torch    gates for all steps at once, then one operation a step (recurrence.py), or a scan on a GPU without
-         Triton (../scan.py); SRU with peepholes step by step
+         Triton (../../scan.py); SRU with peepholes step by step
+steps    the plain loop, only where it is forced
 
-Nothing is measured: the first that can run does the least. The plain twin is the loop over a cell's `step`.
+Nothing is measured: the first of them that can run does the least work.
 """
+
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.errors import ConfigError
-from weft.nn import scan
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import triton
+from weft.nn.kernels.light import compiled
+from weft.nn.kernels.light.plain import by_torch
+from weft.nn.kernels.ways import Way, pick
 
 KINDS = tuple(native.LIGHT)
+
+Result = tuple[Tensor, Tensor]
 
 
 def light(
@@ -54,29 +60,33 @@ def light(
         [0.5, 0.75]
     """
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
-    given = [t for t in (z, c, past, peep) if t is not None]
-    if asked in choice.COMPILED:
-        reason = suits_native(given)
-        if not reason:
-            from weft.nn.kernels.light import compiled as compiled_light
-
-            wide = [None if t is None else t.float() for t in (z, c, past, peep)]
-            return compiled_light.run(kind, *wide, mask)  # type: ignore[arg-type]
-        if asked != "auto":
-            raise ConfigError(f"{kind}: cannot use {asked}: {reason}; force torch instead")
-    if asked == "triton" or (asked in ("auto", "torch") and z.device.type == "cuda"):
-        reason = "it cannot be traced" if choice.traced() else triton.why_not(z.device)
-        if not reason:
-            from weft.nn.kernels.light.triton import run
-
-            return run(kind, z, c, past, peep, mask)
-        if asked == "triton":
-            raise ConfigError(f"{kind}: cannot use triton: {reason}; force torch instead")
-    return by_torch(kind, z, c, past, peep, mask, loop=asked == "steps")
+    given = kind, z, c, past, peep, mask
+    ways = _ways(asked, on_gpu=z.device.type == "cuda")
+    return pick(kind, ways, given, asked=ASKED.get(asked, asked)).run(*given)
 
 
-def suits_native(given: list[Tensor]) -> str:
-    """Why the compiled code cannot compute this; "" if it can."""
+ASKED = {"tiles": "native", "torch": "auto", "operation": "torch", "bptt": "torch"}
+"""What the names of other layers' ways mean here; "torch" leaves the choice among what is not compiled."""
+
+
+def _ways(asked: str, *, on_gpu: bool) -> list[Way[Result]]:
+    ways = [TORCH, STEPS]
+    if on_gpu or asked == "triton":
+        ways.insert(0, TRITON)
+    if asked in ("auto", "native", "tiles"):
+        ways.insert(0, NATIVE)
+    return ways
+
+
+def _native(
+    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
+) -> Result:
+    wide = [None if t is None else t.float() for t in (z, c, past, peep)]
+    return compiled.run(kind, *wide, mask)  # type: ignore[arg-type]
+
+
+def _why_not_native(_: str, *tensors: Tensor | None) -> str:
+    given = [tensor for tensor in tensors[:-1] if tensor is not None]
     if native.loaded("light").library is None:
         return native.loaded("light").reason
     autocast = torch.is_autocast_enabled("cpu")  # the product alone takes its dtype, as in the other cells
@@ -85,55 +95,23 @@ def suits_native(given: list[Tensor]) -> str:
         return (
             f"the compiled cells compute in float32 on the CPU, not in {given[0].dtype} on {given[0].device}"
         )
-    if any(type(t) not in (Tensor, nn.Parameter) or not t.numel() for t in given):
-        return "the compiled cells take plain tensors that are not empty"
-    return "they cannot be traced" if choice.traced() else ""
+    plain = all(type(t) in (Tensor, nn.Parameter) and t.numel() for t in given)
+    return "" if plain else "the compiled cells take plain tensors that are not empty"
 
 
-def by_torch(
-    kind: str,
-    z: Tensor,
-    c: Tensor,
-    past: Tensor | None,
-    peep: Tensor | None,
-    mask: Tensor | None,
-    *,
-    loop: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """`light` by torch's operations; with `loop` every step is a node of the graph."""
-    if peep is not None:
-        return _peeping(z, c, past, peep, mask)
-    first, *rest = z.split(c.shape[1], -1)
-    if kind == "mingru" or kind == "ssru":
-        keep, candidate, r = first.sigmoid(), rest[0], None
-    elif kind == "minlstm":
-        f, i = first.sigmoid(), rest[0].sigmoid()
-        keep, candidate, r = f / (f + i), rest[1], None
-    else:
-        keep, candidate, r = rest[0].sigmoid(), first, rest[1].sigmoid()
-    run = scan.looped if loop else scan.recur
-    states = run(keep, (1 - keep) * candidate, c, mask)
-    y = states
-    if kind == "ssru":
-        y = torch.relu(states)
-    elif r is not None and past is not None:
-        y = r * states + (1 - r) * past
-    return y if mask is None else y.masked_fill(~mask[..., None], 0.0), states[:, -1]
+def _triton(
+    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
+) -> Result:
+    from weft.nn.kernels.light.triton import run
+
+    return run(kind, z, c, past, peep, mask)
 
 
-def _peeping(
-    z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor, mask: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    assert past is not None
-    ys = []
-    for t, (step, carried) in enumerate(zip(z.unbind(1), past.unbind(1), strict=True)):
-        candidate, f, r = step.chunk(3, -1)
-        f, r = (f + peep[0] * c).sigmoid(), (r + peep[1] * c).sigmoid()
-        new = f * c + (1 - f) * candidate
-        y = r * new + (1 - r) * carried
-        if mask is not None:
-            real = mask[:, t, None]
-            y, new = y.masked_fill(~real, 0.0), torch.where(real, new, c.to(new.dtype))
-        c = new
-        ys.append(y)
-    return torch.stack(ys, 1), c
+def _why_not_triton(_: str, z: Tensor, *__: Tensor | None) -> str:
+    return triton.why_not(z.device)
+
+
+NATIVE = Way("native", _native, _why_not_native)
+TRITON = Way("triton", _triton, _why_not_triton)
+TORCH = Way("torch", by_torch, plain=True)
+STEPS = Way("steps", partial(by_torch, loop=True), plain=True)

@@ -1,7 +1,7 @@
 """Recurrences without a matrix on a GPU: all steps of a row's units in one program, forward and backward.
 
 As native/light.cpp: gates and state in one pass, and the gates once more on the way back.
-The plain twin is nn/kernels/light/light.py's `by_torch`.
+The plain twin is plain.py's `by_torch`.
 """
 
 from typing import Any
@@ -12,6 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 from weft.nn.kernels.cells.triton.steps import sigmoid
+from weft.nn.kernels.light.plain import again
 
 UNITS = 64  # of a program; more programs hide the wait for memory better than wide ones
 
@@ -177,9 +178,7 @@ class _Light(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor, dc: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, c, past, peep, states = ctx.saved_tensors
         mask = ctx.mask
-        if torch.is_grad_enabled():  # it will be derived again
-            from weft.nn.kernels.light.compiled import again
-
+        if torch.is_grad_enabled():  # for a second derivative
             held = None if mask is None else mask.bool()
             return None, None, *again(ctx.kind, (z, c, past, peep), held, dy, dc)
         dy, dc, dz = dy.contiguous(), dc.clone(memory_format=torch.contiguous_format), torch.empty_like(z)

@@ -7,7 +7,7 @@ b are kept. The plain twin is `plain_cross_entropy`, which the tests compare it 
 native   what follows a product is done row by row by compiled code, float32 and bfloat16 on the CPU
 torch    the same by torch's operations
 
-Nothing is measured: the first that can run does the least. Read next: linear.py; ../../native/losses.cpp.
+Nothing is measured: compiled code does less work. Read next: ../linear.py; ../../../native/losses.cpp.
 """
 
 from typing import Any
@@ -19,8 +19,8 @@ from torch import Tensor
 from weft import native
 from weft.errors import ShapeError
 from weft.native import pointer
-from weft.nn.kernels import choice
 from weft.nn.kernels.linear import linear
+from weft.nn.kernels.ways import Way, fused, pick, why_not_native
 
 ELEMENTS = 1 << 20  # of the logits that exist at a time; smaller and larger were slower on two CPUs
 GRADIENTS = 1 << 23  # of their gradients; the products of a block cost the more the smaller it is
@@ -71,7 +71,7 @@ class _CrossEntropy(torch.autograd.Function):
         grads: bool,
     ) -> tuple[Tensor, Tensor]:
         size, w = len(weight), weight.to(h.dtype)
-        soften = (_Native if _suits(h) else _Torch)(h, size, bias, smoothing, grads)
+        soften = pick("cross-entropy", WAYS, (h,), asked=fused()).run(h, size, bias, smoothing, grads)
         dh = torch.empty_like(h) if grads else None
         dw = torch.zeros(weight.shape, dtype=soften.wide, device=h.device) if grads else None
         block = max(1, GRADIENTS // size)
@@ -194,12 +194,13 @@ def _check(h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor) -> No
         )
 
 
-def _suits(h: Tensor) -> bool:
-    return (
-        h.device.type == "cpu"
-        and h.dtype in (torch.float32, torch.bfloat16)
-        and type(h) is Tensor
-        and choice.forced("cells") in choice.COMPILED
-        and not choice.traced()
-        and native.loaded("losses").library is not None
-    )
+def _why_not(h: Tensor) -> str:
+    if h.dtype not in (torch.float32, torch.bfloat16):
+        return f"compiled code takes float32 and bfloat16, not {h.dtype}"
+    return why_not_native(h, "losses")
+
+
+WAYS: tuple[Way[_Native | _Torch], ...] = (
+    Way("native", _Native, _why_not),
+    Way("torch", _Torch, plain=True),
+)

@@ -1,10 +1,10 @@
 """log softmax(W h + b) over a vocabulary without gradients: what every step of a search ends with.
 
-native   product, bias and softmax in compiled code, float32 on the CPU; in bfloat16 what follows the product
-torch    its product, the rest in the same block of memory
+native    product, bias and softmax in compiled code, float32 on the CPU
+softmax   in bfloat16, what follows the product
+torch     its product, the rest in the same block of memory
 
-Nothing is measured: the first that can run does the least. Read next: ../../heads/categorical.py, which
-calls it.
+Nothing is measured: compiled code does less work. Read next: ../../heads/categorical.py, which calls it.
 """
 
 import torch
@@ -14,7 +14,8 @@ from weft import native
 from weft.native import pointer
 from weft.nn.kernels import tiles
 from weft.nn.kernels.linear import linear
-from weft.nn.kernels.panels import kept, panels, tiled, usable
+from weft.nn.kernels.panels import kept, panels, tiled, why_not_in_search
+from weft.nn.kernels.ways import Way, fused, pick
 
 
 def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -25,10 +26,11 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
         h: [.., D].
         weight: [V, D]; bias: [V].
     """
-    if usable(h) and weight.dtype == bias.dtype == torch.float32:
-        return _native(of, h, weight, bias)
-    if usable(h, torch.bfloat16) and weight.dtype == torch.bfloat16:
-        return _softened(linear(h, weight), bias.float())
+    given = of, h, weight, bias
+    return pick("output probabilities", WAYS, given, asked=fused()).run(*given)
+
+
+def _torch(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     # In one block of memory: the bias's copy and a second block cost a quarter of a search step.
     logits = linear(h, weight)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
@@ -52,11 +54,29 @@ def _native(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return logp
 
 
-def _softened(logits: Tensor, bias: Tensor) -> Tensor:
-    logits, logp = logits.contiguous(), torch.empty_like(logits, dtype=torch.float32)
+def _softmax(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    logits, bias = linear(h, weight).contiguous(), bias.float()
+    logp = torch.empty_like(logits, dtype=torch.float32)
     classes = logits.shape[-1]
     rows = logits.numel() // classes
     slabs = native.slabs(rows)
     job = native.Soften(rows, classes, slabs, pointer(logits), pointer(bias), pointer(logp))
     native.call("weft_soften", job)
     return logp
+
+
+def _why_not_native(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
+    same = weight.dtype == bias.dtype == torch.float32
+    return why_not_in_search(h) if same else "compiled products take float32"
+
+
+def _why_not_softmax(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> str:
+    same = weight.dtype == torch.bfloat16
+    return why_not_in_search(h, torch.bfloat16) if same else "the weights are not in bfloat16"
+
+
+WAYS = (
+    Way("native", _native, _why_not_native),
+    Way("softmax", _softmax, _why_not_softmax),
+    Way("torch", _torch, plain=True),
+)

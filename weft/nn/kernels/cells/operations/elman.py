@@ -43,8 +43,7 @@ def elman(
         y [B, T, H] (zero at padding), h [B, H].
     """
     given = Given(x, h, None, weight_x, weight_h, bias, None, mask)
-    theirs = partial(operation, activation) if activation in ("tanh", "relu") else None
-    return run(CELLS[activation], given, theirs, backend)[:2]
+    return run(CELLS[activation], given, OPERATIONS.get(activation), backend)[:2]
 
 
 def operation(
@@ -68,3 +67,6 @@ def operation(
         return y, last[0], None
     y, held = hold_last(y, h, mask)
     return y, held, None
+
+
+OPERATIONS = {activation: partial(operation, activation) for activation in ("tanh", "relu")}

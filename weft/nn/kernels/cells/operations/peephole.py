@@ -1,6 +1,6 @@
 """An LSTM whose gates see their own unit's cell state, over all time steps; torch has no operation for it.
 
-Its plain twin is the loop over ../../../cells/peephole.py's `step`. Read next: ../backward.py.
+Its plain twin is the loop over ../../../cells/peephole.py's `step`. Read next: ../bptt.py.
 """
 
 from torch import Tensor

@@ -1,38 +1,40 @@
-"""When the Triton kernels serve, and how the cells reach them: nothing of Triton is imported before.
+"""When Triton computes a recurrent layer, and how the cells call it; Triton is imported only then.
 
 Read next: triton/layer.py.
 """
 
 from torch import Tensor
 
-from weft.errors import ConfigError
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import triton
 from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
 from weft.nn.kernels.linear import linear
+from weft.nn.kernels.ways import Way, pick
 
 
 def why_not(cell: str, x: Tensor) -> str:
     """Why Triton cannot compute a cell's layer over x; "" if it can."""
-    if cell == "coupled":
-        return "no such kernel: on a GPU cuDNN serves"
-    if choice.traced():
-        return "it cannot be traced"
-    return triton.why_not(x.device)
+    return "it has no such cell: on a GPU cuDNN has it" if cell == "coupled" else triton.why_not(x.device)
 
 
 def serves(x: Tensor) -> bool:
-    """Whether a cell of a form that no other kernel knows (normalised, a sigmoid candidate) goes to Triton.
+    """Whether Triton computes a cell of a form that no other kernel has (normalised, a sigmoid candidate).
+
+    Otherwise the cell goes step by step.
 
     Raises:
         ConfigError: Triton is forced and cannot run.
     """
-    if choice.forced("cells") == "triton":
-        if reason := triton.why_not(x.device):
-            raise ConfigError(f"cells: cannot use triton: {reason}; force torch instead")
-        return not choice.traced()
-    automatic = x.device.type == "cuda" and choice.forced("cells") in ("auto", "torch")
-    return automatic and not choice.traced() and not triton.why_not(x.device)
+    asked = choice.forced("cells")
+    if asked != "triton":
+        asked = "auto" if asked in ("auto", "torch") and x.device.type == "cuda" else "steps"
+    return pick("cells", SPECIAL, (x,), asked=asked).run()
+
+
+SPECIAL = (
+    Way("triton", lambda: True, lambda x: triton.why_not(x.device)),
+    Way("steps", lambda: False, plain=True),
+)
 
 
 def run(
@@ -46,13 +48,7 @@ def run(
     extra: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer; see compiled.run.
-
-    Raises:
-        ConfigError: Triton cannot compute it.
-    """
-    if reason := why_not(cell, x):
-        raise ConfigError(f"{cell}: cannot use triton: {reason}; force torch instead")
+    """A layer that Triton can compute; see compiled.run."""
     form, inside = FORMS[cell], cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)
     return layer(form, z, h, c, weight_h, bias if inside else extra, None, mask)
