@@ -68,9 +68,9 @@ def test_a_search_step_moves_paths_and_no_keys() -> None:
     buffers = set()
     for time, state in enumerate(seen[1:], 2):
         assert state.path is not None and state.path.shape == (ROWS * width, time)
-        assert state.written.entries == 1 + width * (time - 1)
-        buffers.add(state.written.layers[0].data_ptr())
-        own = list(tree.leaves(state._replace(written=None, source=None)))
+        assert state.cache.entries == 1 + width * (time - 1)
+        buffers.add(state.cache.layers[0].data_ptr())
+        own = list(tree.leaves(state._replace(cache=None, source=None)))
         assert sum(leaf.numel() * leaf.element_size() for leaf in own) == 8 * ROWS * width * time
     assert len(buffers) <= 4  # doubled when full: all the copying together is linear in the length
 

@@ -1,9 +1,9 @@
-"""Modules: they know tensors, never files, text or recipes.
+"""Neural network modules: they work on tensors and know nothing of files, text or recipes.
 
-cells/ one recurrence a file; scores/ one attention score a file; recurrent.py runs cells over time;
-attention.py looks back; encoders/ and decoders/ put them together; heads/ predict.
+cells/ has one recurrent cell per file, scores/ one attention score per file. recurrent.py runs cells over
+time, attention.py is attention, encoders/ and decoders/ combine them, and heads/ predict.
 
-RNN, LSTM, GRU and their cells drop in for torch.nn's: change `from torch.nn import LSTM` to
+RNN, LSTM, GRU and their cells are drop-in replacements for torch.nn's: change `from torch.nn import LSTM` to
 `from weft.nn import LSTM`. Read next: drop_in.py.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell", "as_torch"]
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, so that importing one module of this room does not load the others.
+    # Imported on demand, so that importing one module of this package does not load the others.
     if name in ("GRU", "LSTM", "RNN"):
         from weft.nn import drop_in
 

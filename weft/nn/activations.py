@@ -1,4 +1,4 @@
-"""The activations of step-wise, Elman and Jordan networks (C0 to C2), by name.
+"""Activations of step-wise, Elman and Jordan networks (C0 to C2), by name.
 
 Read next: cells/stepwise.py.
 """
@@ -12,20 +12,20 @@ from torch import Tensor
 from weft.errors import ConfigError
 
 Activation = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout"]
-"""g of a hidden layer."""
+"""Activation of a hidden layer."""
 
 Recurrent = Literal["tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout", "modrelu"]
-"""g of a recurrence, which may also be `modrelu`, whose bias stands inside it."""
+"""Activation of a recurrence; `modrelu` has its own bias."""
 
 Output = Literal["identity", "softmax", "tanh", "sigmoid", "relu", "leaky_relu", "elu", "maxout"]
-"""g of an output; identity and softmax stand for what is put out as it is, or as shares."""
+"""Activation of an output layer."""
 
-SLOPE = 0.1  # of the leaky ReLU below zero
-PIECES = 2  # linear functions of which a maxout unit takes the largest
+SLOPE = 0.1  # of the leaky ReLU for negative inputs
+PIECES = 2  # linear functions per maxout unit
 
 
 def pieces(name: str) -> int:
-    """How many energies one unit needs: 1, for maxout 2."""
+    """Number of energies per unit: 2 for maxout, otherwise 1."""
     return PIECES if name == "maxout" else 1
 
 
@@ -33,7 +33,7 @@ def activate(energy: Tensor, name: str) -> Tensor:
     """g(energy).
 
     Args:
-        energy: [.., H], for maxout [.., 2 H]: all first pieces, then all second ones.
+        energy: [.., H], or [.., 2 H] for maxout: all first pieces, then all second pieces.
         name: one of Activation or Output.
 
     Returns:
@@ -70,13 +70,13 @@ def activate(energy: Tensor, name: str) -> Tensor:
 
 
 def modrelu(energy: Tensor, bias: Tensor) -> Tensor:
-    """sign(z) relu(|z| + b): with b = 0 it is z itself, so that an orthogonal recurrence keeps all it holds.
+    """sign(z) relu(|z| + b); the identity for b = 0, so an orthogonal recurrence then preserves its state.
 
     Args:
         energy: z [.., H].
         bias: b [H].
 
-    Source: Arjovsky, Shah & Bengio 2016, equation 8, for real z as Helfrich, Willmott & Ye 2018 have it.
+    Source: Arjovsky, Shah & Bengio 2016, equation 8, for real z as in Helfrich, Willmott & Ye 2018.
 
     Example:
         >>> import torch

@@ -1,7 +1,7 @@
-"""Attention, written once: energies, mask, weights, weighted sum (A2); and many heads of it (A6).
+"""Attention: energies, mask, weights, weighted sum (A2); and multi-head attention (A6).
 
-`Attention` serves every score of scores/, `MultiHead` the Transformer. Both let W hypotheses share one
-source: queries of a beam are folded beside each other, so keys and values are never copied.
+`Attention` works with every score of scores/, `MultiHead` is the Transformer's. In both, the W hypotheses of
+a beam share one source: their queries are folded into the step axis, so keys and values are never copied.
 Read next: scores/additive.py, decoders/recurrent.py, transformer.py.
 """
 
@@ -24,7 +24,7 @@ Weights = Literal["softmax", "sparsemax", "entmax"]
 
 
 class Source(NamedTuple):
-    """What a decoder looks back into, prepared once; shared by all hypotheses of a source."""
+    """Keys and values of a source, computed once and shared by all its hypotheses."""
 
     keys: Tensor  # [B, S, A] prepared by the score
     values: Tensor  # [B, S, D]
@@ -36,15 +36,12 @@ class Attention(nn.Module):
     """alpha = softmax(score(q, K)), out = sum_j alpha_j v_j.
 
     Args:
-        score: a ready score from query to key.
+        score: compares queries with keys.
         memory_size: D of the memory.
-        key_size: project the keys, k = W_k h, to this size; None uses the states as they are.
+        key_size: project the keys, k = W_k h, to this size; None uses the states unchanged.
         value_size: project the values, v = W_v h, likewise.
-        shared: the projected keys serve as values, k = v = W_k h.
-        weights: softmax, or one that gives some positions nothing at all: see sparse.py.
-
-    Raises:
-        ConfigError: shared without a key_size, or with a value_size.
+        shared: use the projected keys as values, k = v = W_k h.
+        weights: softmax, or a sparse alternative that can give weights of exactly zero (sparse.py).
 
     Attributes:
         size: features of the result.
@@ -75,13 +72,13 @@ class Attention(nn.Module):
         self.size = (key_size if shared else value_size) or memory_size
 
     def prepare(self, memory: Memory) -> Source:
-        """Everything that can be done once a source."""
+        """Compute keys and values, once per source."""
         keys = self.key(memory.states)
         values = keys if self.shared else self.value(memory.states)
         return Source(self.score.prepare(keys), values, memory.mask)
 
     def forward(self, query: Tensor, source: Source) -> Tensor:
-        """Queries [N, T, Q], N = W B, to contexts [N, T, D]; a probe sees the weights [N, T, S]."""
+        """Queries [N, T, Q], N = W B, to contexts [N, T, D]; records the weights [N, T, S] for probes."""
         rows, steps, _ = query.shape
         folded = query.reshape(len(source.keys), -1, query.shape[2])  # [B, W T, Q]
         weights = weights_of(self.score(folded, source.keys), source.mask[:, None], self.weights)
@@ -99,7 +96,7 @@ def mixed(weights: Tensor, source: Source) -> Tensor:
 
 
 def weights_of(energy: Tensor, mask: Tensor, kind: Weights = "softmax") -> Tensor:
-    """Energies [.., S] to weights that sum to one where mask is True."""
+    """Energies [.., S] to weights, zero where the mask is False, that sum to one."""
     if kind == "softmax":
         return masked_softmax(energy, mask)
     energy = energy.masked_fill(~mask, torch.finfo(energy.dtype).min)
@@ -107,7 +104,7 @@ def weights_of(energy: Tensor, mask: Tensor, kind: Weights = "softmax") -> Tenso
 
 
 def masked_softmax(energy: Tensor, mask: Tensor) -> Tensor:
-    """softmax over the last axis where mask is True; a row without any gives equal weights, never NaN.
+    """softmax over the last axis where the mask is True; a fully masked row gives equal weights, not NaN.
 
     Args:
         energy: [.., S]; mask: bool, broadcastable to it.
@@ -121,7 +118,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 
 
 class HeadSource(NamedTuple):
-    """Keys and values of a source for many heads, prepared once; shared by its hypotheses."""
+    """Keys and values of a source for multi-head attention, shared by all its hypotheses."""
 
     keys: Tensor  # [B, H, S, K]
     values: Tensor  # [B, H, S, K]
@@ -134,10 +131,10 @@ class MultiHead(nn.Module):
     Args:
         size: D of queries and of the result.
         num_heads: H; must divide the size.
-        memory_size: width of what is looked into; the size itself for self-attention.
-        dropout: share of attention weights set to zero in training.
-        bias: whether the products add one.
-        name: under which a probe sees the weights.
+        memory_size: width of the memory; None for self-attention.
+        dropout: dropout rate of attention weights.
+        bias: whether the linear layers have biases.
+        name: name of the weights for probes.
 
     Raises:
         ShapeError: the heads do not divide the size.
@@ -166,7 +163,7 @@ class MultiHead(nn.Module):
         self.out = Linear(size, size, bias=bias)
 
     def keys_values(self, x: Tensor, order: Order = NO_ORDER) -> tuple[Tensor, Tensor]:
-        """Keys and values [B, H, S, K] of what is looked into, [B, S, D]; keys turned as `order` says."""
+        """Keys and values [B, H, S, K] of a memory [B, S, D]; keys are rotated as given by `order`."""
         k, v = self.key_value(x).chunk(2, -1)
         return turned(split_heads(k, self.num_heads), order.turn), split_heads(v, self.num_heads)
 
@@ -183,8 +180,8 @@ class MultiHead(nn.Module):
         """Queries x [N, T, D] over keys and values [B, H, S, K], where N = W B.
 
         Args:
-            mask: bool, broadcastable to [B, H, W T, S]; None for everything.
-            order: where queries and keys stand, in self-attention.
+            mask: bool, broadcastable to [B, H, W T, S]; None for no mask.
+            order: relative positions of queries and keys, for self-attention.
             causal: query t sees keys up to t; needs W = 1.
         """
         folded = x.reshape(len(keys), -1, x.shape[2])  # [B, W T, D]
@@ -209,7 +206,7 @@ class MultiHead(nn.Module):
         causal: bool,
         shape: torch.Size,
     ) -> Tensor:
-        """By the formula, with weights that somebody changes."""
+        """Attention by the formula, with weights changed by `edited`."""
         weights = edited(self.name, attention_weights(q, keys, mask, bias=bias, causal=causal))
         record(self.name, weights)
         y = weights.to(values.dtype) @ values

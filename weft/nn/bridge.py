@@ -1,4 +1,4 @@
-"""C12, the way from an encoder's final state to a decoder's first one, per layer and direction."""
+"""C12: initialise a decoder's state from an encoder's final state, per layer and direction."""
 
 from typing import Literal
 
@@ -14,17 +14,17 @@ BridgeFrom = Literal["layers", "summary", "nothing"]
 
 
 class Bridge(nn.Module):
-    """h_dec_0 = f(h_enc_T): the identity where sizes agree, learned otherwise.
+    """h_dec_0 = f(h_enc_T): the identity if the sizes agree, learned otherwise.
 
-    The decoder's top layer starts from the encoder's top layer, and so on downward; both directions of
-    a layer are read side by side. A cell's h (its first tensor) is learned as tanh(W x + b), what else
-    it carries (an LSTM's c) as W x + b.
+    The decoder's top layer starts from the encoder's top layer, and so on downward; both directions of a
+    layer are concatenated. A learned map is tanh(W x + b) for a cell's h (its first tensor) and W x + b for
+    other tensors (an LSTM's c).
 
     Args:
-        encoder: whose final states are read.
+        encoder: gives the final states.
         sizes: for each decoder layer the sizes of the tensors of its state.
-        source: "layers" reads the final states where the encoder is recurrent, its summary where it is
-            not; "summary" always the summary; "nothing" starts from zeros.
+        source: "layers" uses the final states of a recurrent encoder, or the summary of another one;
+            "summary" always uses the summary; "nothing" starts from zeros.
     """
 
     def __init__(
@@ -38,15 +38,16 @@ class Bridge(nn.Module):
         for layer, tensors in enumerate(sizes):
             row = nn.ModuleList()
             for index, size in enumerate(tensors):
-                came = encoder.size
+                inputs = encoder.size
                 if self.source == "layers":
                     directions = encoder.carry_sizes[self._layer(layer, len(encoder.carry_sizes))]
-                    came = sum(each[min(index, len(each) - 1)] for each in directions)
-                row.append(nn.Identity() if came == size or self.source == "nothing" else Linear(came, size))
+                    inputs = sum(each[min(index, len(each) - 1)] for each in directions)
+                fits = inputs == size or self.source == "nothing"
+                row.append(nn.Identity() if fits else Linear(inputs, size))
             self.maps.append(row)
 
     def forward(self, memory: Memory) -> tuple[tuple[Tensor, ...], ...]:
-        """For each decoder layer the tensors of its first state, [B, size] each."""
+        """For each decoder layer the tensors of its initial state, [B, size] each."""
         return tuple(
             tuple(self._tensor(memory, layer, index, size) for index, size in enumerate(tensors))
             for layer, tensors in enumerate(self.sizes)

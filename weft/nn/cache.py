@@ -1,14 +1,14 @@
-"""The key-value cache of a Transformer that writes: one for each source, shared by its hypotheses.
+"""The key-value cache of a Transformer decoder: one per source, shared by its hypotheses.
 
-Each position that a hypothesis writes becomes an entry of its source's cache, and stays where it is. What
-changes when a beam chooses its next hypotheses is only each one's path: [N, P], which entries are its own,
-in order. So a step of a search appends W entries and reorders W P whole numbers, where a cache for each
-hypothesis would copy all its keys and values; attention masks the entries of the others.
+Each position written by a hypothesis becomes an entry of its source's cache and never moves. When a beam
+selects its next hypotheses, only their paths change: [N, P], the entries of each hypothesis in order. So a
+search step appends W entries and reorders W P integers, whereas a cache per hypothesis would copy all its
+keys and values. Attention masks the entries of other hypotheses.
 
-Entries lie in a buffer with room for more. Appending writes behind what is there, if that place is still
-free (another state may have gone on from here already: `filled` knows), and copies to a larger buffer
-otherwise; with gradients, and where a graph is exported, it always copies. A state is never changed by what
-comes after it. Read next: decoders/transformer.py.
+Entries are stored in a buffer with spare capacity. Appending writes after the existing entries if that place
+is still free (`filled` tells whether another state has already continued from here), and otherwise copies
+to a larger buffer. With gradients, and in an exported graph, it always copies. Later steps never change
+an earlier state. Read next: decoders/transformer.py.
 """
 
 from typing import NamedTuple
@@ -19,14 +19,14 @@ from torch import Tensor
 from weft.nn.distances import Order
 
 ROOM = 32
-"""Entries that a new buffer has room for at least; a full one gives way to one twice as large."""
+"""Minimum capacity of a new buffer, in entries; a full buffer is replaced by one twice as large."""
 
 
-class Written(NamedTuple):
-    """Keys and values of everything that was written after a source."""
+class KeyValueCache(NamedTuple):
+    """Keys and values of all positions written after a source."""
 
     layers: tuple[Tensor, ...]  # each [B, 2, H, E, K]: keys, then values
-    filled: Tensor  # [B] int64, entries of the buffer that are in use, by this state or by another
+    filled: Tensor  # [B] int64, buffer entries in use by this or another state
     per_source = True
 
     @property
@@ -36,14 +36,14 @@ class Written(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """E, of each source."""
+        """E, the number of entries per source."""
         return self.layers[0].shape[3]
 
     def append(self, layer: int, keys: Tensor, values: Tensor) -> Tensor:
-        """A layer's entries with those of new positions behind them.
+        """The entries of a layer followed by those of new positions.
 
         Args:
-            layer: which.
+            layer: index of the layer.
             keys, values: [B, H, W T, K] of T new positions of W hypotheses.
 
         Returns:
@@ -51,7 +51,7 @@ class Written(NamedTuple):
         """
         old = self.layers[layer]
         entries, added = old.shape[3], keys.shape[2]
-        if _must_copy() or (not entries and added > 1):  # a first call of many: training, scoring, a prompt
+        if _must_copy() or (not entries and added > 1):  # a first call with several positions
             new = torch.stack([keys, values], 1)
             return torch.cat([old, new], 3) if entries else new
         whole = self._with_room(old, added)
@@ -60,22 +60,22 @@ class Written(NamedTuple):
         return whole
 
     def opened(self, added: int) -> tuple[Tensor, ...]:
-        """Every layer's entries with room for new ones behind them, [B, 2, H, E + n, K], not yet written.
+        """All layers' entries with space for new ones after them, [B, 2, H, E + n, K], not yet written.
 
         Args:
-            added: n, entries a source.
+            added: n, new entries per source.
         """
         return tuple(self._with_room(layer, added) for layer in self.layers)
 
-    def grown(self, layers: tuple[Tensor, ...]) -> "Written":
-        """This with the layers that `append` made."""
+    def grown(self, layers: tuple[Tensor, ...]) -> "KeyValueCache":
+        """The cache with the layers returned by `append`."""
         entries = layers[0].shape[3]
         if self.entries and not _must_copy() and layers[0].data_ptr() == self.layers[0].data_ptr():
-            return Written(layers, self.filled.fill_(entries))
-        return Written(layers, torch.full_like(self.filled, entries))
+            return KeyValueCache(layers, self.filled.fill_(entries))
+        return KeyValueCache(layers, torch.full_like(self.filled, entries))
 
     def _with_room(self, old: Tensor, added: int) -> Tensor:
-        """[B, 2, H, E + n, K], the first E as they are: in their own buffer if there is room behind them."""
+        """[B, 2, H, E + n, K] with the first E unchanged, in the same buffer if it has space."""
         sources, two, heads, entries, width = old.shape
         need = entries + added
         if entries and need <= old.stride(2) // width and int(self.filled[0]) == entries:
@@ -86,21 +86,22 @@ class Written(NamedTuple):
         return whole
 
 
-def nothing_written(num_layers: int, empty: Tensor) -> Written:
-    """A cache without entries; `empty`: [B, 2, H, 0, K]."""
-    return Written((empty,) * num_layers, torch.zeros(len(empty), dtype=torch.int64, device=empty.device))
+def empty_cache(num_layers: int, empty: Tensor) -> KeyValueCache:
+    """A cache without entries; `empty` is [B, 2, H, 0, K]."""
+    filled = torch.zeros(len(empty), dtype=torch.int64, device=empty.device)
+    return KeyValueCache((empty,) * num_layers, filled)
 
 
 def longer_path(
     path: Tensor | None, rows: int, width: int, past: int, steps: int, entries: int, device: torch.device
 ) -> Tensor:
-    """The entries of P + T positions, [N, P + T], when each hypothesis has written T more.
+    """The entries of P + T positions, [N, P + T], after each hypothesis wrote T more.
 
     Args:
-        path: [N, P]; None where entries were positions.
+        path: [N, P]; None if entry numbers equal positions.
         rows, width: N and W.
         past, steps: P and T.
-        entries: E, before.
+        entries: E before these steps.
     """
     if path is None:
         path = torch.arange(past, device=device).expand(rows, past)
@@ -109,7 +110,7 @@ def longer_path(
 
 
 def seen_entries(seen: Tensor, path: Tensor, width: int, entries: int) -> Tensor:
-    """Which positions each query may see, [N, 1, T, P], as which entries: [B, 1, W T, E] bool."""
+    """Convert a mask over positions [N, 1, T, P] to one over entries [B, 1, W T, E] bool."""
     steps = seen.shape[2]
     mask = torch.zeros(len(path), steps, entries, dtype=torch.bool, device=path.device)
     places = path[:, None].expand(-1, steps, -1)
@@ -118,7 +119,7 @@ def seen_entries(seen: Tensor, path: Tensor, width: int, entries: int) -> Tensor
 
 
 def order_of_entries(order: Order, path: Tensor, width: int, steps: int, entries: int) -> Order:
-    """Where the queries of W hypotheses, beside each other, and the entries of their source stand."""
+    """Convert the order of positions to that of the folded queries of W hypotheses and cache entries."""
     turn, bias = order
     if turn is not None:
         cos, sin = (
@@ -134,5 +135,5 @@ def order_of_entries(order: Order, path: Tensor, width: int, steps: int, entries
 
 
 def _must_copy() -> bool:
-    """Whether writing into a buffer would lose a gradient, or has no place in a graph."""
+    """Whether writing into a buffer would lose gradients or cannot be exported."""
     return torch.is_grad_enabled() or torch.compiler.is_compiling() or torch.jit.is_tracing()

@@ -1,8 +1,8 @@
-"""A10, how far apart words stand: rotary positions and biases, which enter the attention itself.
+"""A10: relative positions used inside attention: rotary positions and distance biases.
 
-What is added to the embeddings instead stands in positions.py. A `Distance` is asked once a call, for all
-layers; what it answers (`Order`) turns queries and keys, or is added to their energies.
-Read next: attention.py, where an Order is used.
+For encodings added to embeddings see positions.py. A `Distance` is called once for all layers; the `Order`
+that it returns rotates queries and keys, or is added to their energies.
+Read next: attention.py, which uses an Order.
 """
 
 import math
@@ -15,7 +15,7 @@ from weft.errors import ShapeError
 
 
 class Order(NamedTuple):
-    """Where the queries and keys of one self-attention stand."""
+    """Positional terms for the queries and keys of self-attention."""
 
     turn: tuple[Tensor, Tensor] | None = (
         None  # cos and sin of the angles of new positions, [B or 1, 1, T, K/2]
@@ -28,22 +28,22 @@ Where = Tensor | range
 
 
 class Distance(nn.Module):
-    """No distance at all: attention sees a set. The others replace `forward`."""
+    """No positional information; subclasses override `forward`."""
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
-        """Positions of queries, T or [B, T], and of keys, S or [B, S]; `like` gives device and dtype."""
+        """Terms for queries at T or [B, T] and keys at S or [B, S]; `like` gives device and dtype."""
         return NO_ORDER
 
 
 class Rotary(Distance):
-    """q_t^T k_s depends on t - s alone: features 2i, 2i+1 at position t are turned by t / base^(2i/K).
+    """q_t^T k_s depends only on t - s: features 2i, 2i+1 at position t are rotated by t / base^(2i/K).
 
     Args:
         head_size: K, features of a query; even.
         base: n of the formula.
 
     Raises:
-        ShapeError: an odd head has a feature without a partner.
+        ShapeError: the head size is odd.
 
     Source: Su et al. 2021 (RoFormer), eq. 15 and 34.
     """
@@ -59,7 +59,7 @@ class Rotary(Distance):
         self.base = base
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
-        """Only new positions are turned: cached keys were turned when they came."""
+        """Rotations of new positions only; cached keys are already rotated."""
         half = torch.arange(self.head_size // 2, device=like.device, dtype=torch.float64)
         speed = torch.exp(half * (-2 * math.log(self.base) / self.head_size))
         angle = _tensor(queries, like).to(torch.float64)[..., None] * speed  # [T, K/2] or [B, T, K/2]
@@ -68,7 +68,7 @@ class Rotary(Distance):
 
 
 def turned(x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
-    """x [B, H, T, K] with each pair of features (a, b) become (a cos - b sin, a sin + b cos)."""
+    """Rotate each pair of features (a, b) of x [B, H, T, K] to (a cos - b sin, a sin + b cos)."""
     if turn is None:
         return x
     cos, sin = (each.to(x.dtype) for each in turn)
@@ -77,10 +77,10 @@ def turned(x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
 
 
 class Alibi(Distance):
-    """-m_h |t - s| is added to the energy of head h, m_h = 2^(-8 h / H): the farther, the less.
+    """Add -m_h |t - s| with m_h = 2^(-8 h / H) to the energy of head h, which favours nearby positions.
 
-    In an encoder, which sees both sides, the bias is the same to the left and to the right. For H that is
-    no power of two the slopes of the next smaller one come first, then every other slope of twice that.
+    In an encoder the bias is the same to the left and to the right. If H is not a power of two, take the
+    slopes for the next smaller power, then every other slope for twice that power.
 
     Args:
         num_heads: H.
@@ -102,17 +102,18 @@ class Alibi(Distance):
 
 
 class Relative(Distance):
-    """A learned number for each head and bucket of distances is added to the energy; layers share it.
+    """Add a learned bias per head and distance bucket to the energy, shared by all layers.
 
-    Half of the buckets hold one distance each, the others grow logarithmically up to `farthest`.
+    Half of the buckets cover one distance each; the widths of the others grow logarithmically up to
+    `farthest`.
 
     Args:
         num_heads: H.
-        both_ways: an encoder's, which tells left from right; a decoder sees the left alone.
-        buckets: how many.
-        farthest: distances from here on share the last bucket.
+        both_ways: distinguish left and right, for encoders; decoders see only the left.
+        buckets: number of buckets.
+        farthest: distances from this value on share the last bucket.
 
-    Source: Raffel et al. 2020 (T5), section 2.1; the buckets from their code.
+    Source: Raffel et al. 2020 (T5), section 2.1; the buckets are from their code.
     """
 
     def __init__(self, num_heads: int, *, both_ways: bool, buckets: int = 32, farthest: int = 128) -> None:

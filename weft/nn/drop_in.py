@@ -1,13 +1,13 @@
-"""RNN, LSTM and GRU that drop in for torch.nn's: the same arguments, inputs, state_dict and numbers.
+"""Drop-in replacements for torch.nn's RNN, LSTM and GRU: same arguments, inputs, state_dict and numbers.
 
     from weft.nn import LSTM          # instead of: from torch.nn import LSTM
 
-They are torch's own classes (isinstance holds, parametrizations and checkpoints work) with another
-`forward`: layer by layer on the kernels of this package, and over packed sequences with a batch that
-shrinks. Where torch's own operation is the faster or the only one it serves: on a GPU (cuDNN), with
-`proj_size`, for packed sequences without gradients, and while a graph is traced or exported.
-Read next: drop_in_layers.py, which has the `forward`; drop_in_input.py for what is refused; drop_in_cells.py;
-recurrent.py, whose stacks take a size per layer, a learned join and every cell of this package.
+They subclass torch's classes (isinstance, parametrizations and checkpoints work) with another `forward`:
+layer by layer on the kernels of this package, and with a shrinking batch for packed sequences. torch's
+operation is used where it is faster or the only one: on a GPU (cuDNN), with `proj_size`, for packed
+sequences without gradients, and while a graph is traced or exported.
+Read next: drop_in_layers.py, the `forward`; drop_in_input.py, input checks; drop_in_cells.py; recurrent.py,
+whose stacks support a size per layer, a learned join and every cell of this package.
 """
 
 from typing import Any
@@ -84,7 +84,7 @@ class RNN(DropIn, nn.RNN):
 
 
 class LSTM(DropIn, nn.LSTM):
-    """torch.nn.LSTM, projections too.
+    """torch.nn.LSTM, including projections.
 
     Args:
         input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
@@ -144,7 +144,7 @@ class LSTM(DropIn, nn.LSTM):
 
 
 class GRU(DropIn, nn.GRU):
-    """torch.nn.GRU, whose reset gate acts after the product.
+    """torch.nn.GRU, with the reset gate after the recurrent product.
 
     Args:
         input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype: as
@@ -209,7 +209,7 @@ def _bias(biases: list[Tensor], weight_h: Tensor) -> Tensor:
 
 
 def _projected(x: Tensor, state: State, weights: list[Tensor], mask: Tensor | None) -> tuple[Tensor, State]:
-    """An LSTM with a projection, by torch's own operation; padding through torch's packed sequences."""
+    """An LSTM with a projection, with torch's operation; padding is handled by packing."""
     before = [each[None] for each in state]
     biased = len(weights) == 5
     if mask is None:
@@ -217,7 +217,7 @@ def _projected(x: Tensor, state: State, weights: list[Tensor], mask: Tensor | No
         return y, (h[0], c[0])
     data, sizes = torch._VF._pack_padded_sequence(
         x, mask.sum(1).cpu(), True
-    )  # rows come with the longest first
+    )  # rows are sorted, the longest first
     y, h, c = torch.lstm(data, sizes, before, weights, biased, 1, 0.0, False, False)
     y, _ = torch._VF._pad_packed_sequence(y, sizes, True, 0.0, mask.shape[1])
     return y, (h[0], c[0])

@@ -1,7 +1,7 @@
-"""RNNCell, LSTMCell and GRUCell that drop in for torch.nn's: one step, with errors that say what to do.
+"""Drop-in replacements for torch.nn's RNNCell, LSTMCell and GRUCell, with errors that say what to do.
 
-One step is torch's own operation; what is fused over time is in drop_in.py. cells/ holds the cells of this
-package, which run in stacks, encoders and decoders. Read next: drop_in.py.
+A step is torch's operation; drop_in.py has whole sequences. cells/ has the cells of this package, for
+stacks, encoders and decoders. Read next: drop_in.py.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""What a drop-in for torch.nn is given, brought into one form, and what is refused in one sentence.
+"""Check the inputs of the drop-in modules and convert them to one form.
 
-An error here is a ShapeError or a ConfigError; where torch.nn raises a RuntimeError it is one of these too,
-and torch's words stand in it, so that code which catches or matches them goes on to work.
+Errors are ShapeError or ConfigError. Where torch.nn raises a RuntimeError, ours is also a RuntimeError and
+contains torch's words, so that code that catches or matches them still works.
 Read next: drop_in.py, drop_in_cells.py.
 """
 
@@ -16,17 +16,17 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from weft import masks
 from weft.errors import ConfigError, ShapeError
-from weft.nn.padding import looked_at
+from weft.nn.padding import inspectable
 
 Nan = Literal["refuse", "pass"]
 
 
 class InputShapeError(ShapeError, RuntimeError):
-    """A ShapeError where torch.nn raises a RuntimeError: whoever catches either one sees it."""
+    """A ShapeError that is also a RuntimeError, as raised by torch.nn."""
 
 
 class Read(NamedTuple):
-    """An input of a recurrent module: rows first; packed rows with the longest first."""
+    """A checked input of a recurrent module: batch first; packed rows sorted, the longest first."""
 
     x: Tensor  # [B, T, D]
     state: tuple[Tensor, ...]  # [layers x directions, B, H] each
@@ -40,7 +40,7 @@ class Read(NamedTuple):
 def as_configuration(
     name: str, input_size: object, hidden_size: object, num_layers: object
 ) -> Iterator[None]:
-    """torch's ValueErrors inside the block as ConfigErrors, with what found."""
+    """Convert torch's ValueErrors in the block to ConfigErrors that show the arguments."""
     try:
         yield
     except ValueError as refusal:
@@ -49,15 +49,15 @@ def as_configuration(
 
 
 def read_input(module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, unpack: bool = True) -> Read:
-    """Check an input and a state, and bring them into one form.
+    """Check an input and a state, and convert them to one form.
 
     Args:
-        module: who reads.
-        given, hx: as the caller gave them.
-        unpack: give packed rows as [B, T, D]; else x is [1, N, D], as packed.
+        module: the recurrent module.
+        given, hx: arguments of its `forward`.
+        unpack: return packed rows as [B, T, D]; otherwise x is [1, N, D], still packed.
 
     Raises:
-        ShapeError, ConfigError: they do not fit the module.
+        ShapeError, ConfigError: they do not match the module.
     """
     name = type(module).__name__
     packed, mask, batched = None, None, True
@@ -96,8 +96,8 @@ def read_input(module: nn.RNNBase, given: Tensor | PackedSequence, hx: Any, *, u
     return Read(x, state, mask, packed, batched, time_first)
 
 
-def written(read: Read, y: Tensor, finals: tuple[Tensor, ...]) -> tuple[Any, Any]:
-    """Output and final state in the form in which the input found."""
+def pack_output(read: Read, y: Tensor, finals: tuple[Tensor, ...]) -> tuple[Any, Any]:
+    """Output and final state in the form of the input."""
     if read.packed is not None:
         sizes, order, back = read.packed.batch_sizes, read.packed.sorted_indices, read.packed.unsorted_indices
         lengths = (sizes > torch.arange(int(sizes[0]))[:, None]).sum(1)
@@ -111,10 +111,10 @@ def written(read: Read, y: Tensor, finals: tuple[Tensor, ...]) -> tuple[Any, Any
 
 
 def check_dtype(x: Tensor, weight: Tensor) -> None:
-    """Refuse numbers of another kind than the weights', or of a kind that this machine cannot compute.
+    """Check that the input has the weights' dtype and that this machine supports it.
 
     Raises:
-        ConfigError: naming both, and what to convert.
+        ConfigError: names both dtypes and the conversion.
     """
     if x.dtype != weight.dtype and not torch._C._is_any_autocast_enabled():
         raise ConfigError(
@@ -130,7 +130,7 @@ def check_dtype(x: Tensor, weight: Tensor) -> None:
 
 @functools.cache
 def computes(dtype: torch.dtype) -> bool:
-    """Whether the operations of a recurrent network run with this dtype on the CPU: tried once."""
+    """Whether recurrent operations support this dtype on the CPU; tried once."""
     weights = [torch.zeros(4, 1, dtype=dtype), torch.zeros(4, 1, dtype=dtype)]
     start = (torch.zeros(1, 1, 1, dtype=dtype),) * 2
     try:
@@ -141,14 +141,14 @@ def computes(dtype: torch.dtype) -> bool:
 
 
 def refuse_nan(name: str, read: Read, state: Any) -> None:
-    """Refuse an input that is not a number: it stays in the state to the end, so only that is looked at.
+    """Raise an error if the input has NaN; since NaN persists in the state, only the final state is checked.
 
     Raises:
-        ConfigError: naming the first such row and step. A state that is none from an input of numbers passes:
-            weights have grown too large, which the training loop's own guard reports.
+        ConfigError: names the first row and step with NaN. NaN in the state without NaN in the input passes:
+            the weights have grown too large, which the training loop reports.
     """
     h = state[0] if isinstance(state, tuple) else state
-    if h.device.type != "cpu" or not looked_at(h) or not bool(h.detach().sum().isnan()):
+    if h.device.type != "cpu" or not inspectable(h) or not bool(h.detach().sum().isnan()):
         return
     x = read.x if read.packed is None else pad_packed_sequence(read.packed, batch_first=True)[0]
     bad = x.detach().isnan().any(-1)

@@ -1,6 +1,6 @@
-"""What the drop-ins for torch.nn's RNN, LSTM and GRU have in common: layers, directions, rows of any length.
+"""Common code of the drop-in RNN, LSTM and GRU: layers, directions, rows of different lengths.
 
-Read next: drop_in.py, the three; drop_in_input.py, inputs and what is refused; ragged.py.
+Read next: drop_in.py, the three classes; drop_in_input.py, input checks; ragged.py.
 """
 
 from abc import abstractmethod
@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from weft import masks
-from weft.nn.drop_in_input import Nan, Read, read_input, refuse_nan, written
+from weft.nn.drop_in_input import Nan, Read, pack_output, read_input, refuse_nan
 from weft.nn.drop_in_torch import Known, left_eager
 from weft.nn.kernels.cells.layer import skips_padding
 from weft.nn.kernels.dropout import dropout
-from weft.nn.padding import looked_at
+from weft.nn.padding import inspectable
 from weft.nn.ragged import plan, run_pieces
 from weft.shapes import check_choice
 
@@ -24,19 +24,19 @@ State = tuple[Tensor, ...]
 
 
 class DropIn(Known, nn.RNNBase):
-    """What the three have in common: `forward`, and the settings that torch.nn does not have.
+    """Base of the three classes: `forward`, and keyword-only settings that torch.nn does not have.
 
-    A subclass says what one layer computes. The settings are keyword-only:
+    Subclasses implement one layer.
 
     Args:
-        join: how two directions become one, "concatenate" as torch, or their "mean" or "sum"; with
-            these two a layer above the first reads H features, not 2H.
-        residual: every layer above the first adds what it read to what it gives.
-        nan: "refuse" an input that is not a number (looked for on the CPU, and only where a final state is
-            none, which costs nothing), or "pass" it on as torch does.
+        join: how to combine two directions: "concatenate" as in torch, or "mean" or "sum", with which
+            layers above the first read H features instead of 2H.
+        residual: layers above the first add their input to their output.
+        nan: "refuse" raises an error if the input has NaN (on the CPU, checked only if the final state has
+            NaN, which costs nothing); "pass" propagates NaN as torch does.
     """
 
-    # what holds for a torch.nn module whose __class__ was set to one of these
+    # defaults for a torch.nn module whose __class__ was set to one of these classes
     join: Join = "concatenate"
     residual: bool = False
     nan: Nan = "refuse"
@@ -45,19 +45,19 @@ class DropIn(Known, nn.RNNBase):
     def layer(
         self, weights: list[Tensor], x: Tensor, state: State, mask: Tensor | None
     ) -> tuple[Tensor, State]:
-        """One layer and direction over x [B, T, D]; weights W_ih, W_hh, b_ih, b_hh."""
+        """Run one layer and direction over x [B, T, D]; weights W_ih, W_hh, b_ih, b_hh."""
 
     @left_eager
     def forward(self, input: Tensor | PackedSequence, hx: Any = None) -> Any:
-        """As torch.nn's.
+        """Like torch.nn's.
 
         Args:
             input: [T, B, D], [B, T, D] with batch_first, [T, D] for one sequence, or a PackedSequence.
-            hx: the state before, h [layers x directions, B, H], for an LSTM (h, c); None for zeros.
+            hx: the initial state, h [layers x directions, B, H], for an LSTM (h, c); None for zeros.
 
         Raises:
-            ShapeError: no step, other features than input_size, or a state of other layers, rows or size.
-            ConfigError: another dtype than the weights, or one that this machine cannot compute.
+            ShapeError: no steps, a wrong number of features, or a state with wrong layers, rows or size.
+            ConfigError: the dtype differs from the weights', or this machine does not support it.
         """
         own = self._torchs_own(input)
         read = read_input(self, input, hx, unpack=not own)
@@ -67,20 +67,20 @@ class DropIn(Known, nn.RNNBase):
             y, finals = self._layers(read)
             if (
                 y.requires_grad and not self.bidirectional
-            ):  # one direction gives a view that must not be changed
+            ):  # with one direction y is a view that callers must not change in place
                 y = y.clone()
-            output, state = written(read, y, finals)
+            output, state = pack_output(read, y, finals)
         if self.nan == "refuse":
             refuse_nan(type(self).__name__, read, state)
         return output, state
 
     def flatten_parameters(self) -> None:
-        """As torch's; with a join of its own there is nothing that cuDNN could take as one."""
+        """Like torch's; cuDNN has no joins other than concatenation."""
         if self.join == "concatenate":
             super().flatten_parameters()
 
     def extra_repr(self) -> str:
-        """For print."""
+        """The settings shown by print."""
         own = [f"join={self.join}"] if self.join != "concatenate" else []
         own += ["residual=True"] if self.residual else []
         return ", ".join([super().extra_repr(), *own])
@@ -101,12 +101,12 @@ class DropIn(Known, nn.RNNBase):
             return False
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
-        if x.device.type != "cpu" or self.proj_size or not looked_at(x):
+        if x.device.type != "cpu" or self.proj_size or not inspectable(x):
             return True
         return packed and not torch.is_grad_enabled()
 
     def _layers(self, read: Read) -> tuple[Tensor, State]:
-        """y [B, T, ..] and the final states [layers x directions, B, ..], rows as they are computed."""
+        """y [B, T, ..] and the final states [layers x directions, B, ..], in the computed order of rows."""
         x, mask = read.x, read.mask
         cuts = None if skips_padding(x) else plan(mask)
         finals: list[State] = []

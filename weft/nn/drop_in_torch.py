@@ -1,7 +1,7 @@
-"""How torch's own tools treat the drop-ins: TorchScript, quantisation and torch.compile.
+"""Compatibility of the drop-in modules with TorchScript, quantisation and torch.compile.
 
-torch knows its own recurrent modules by their class. TorchScript gets torch's module with the same
-parameters, `as_torch` gives it to whoever asks, and torch.compile leaves a drop-in as eager as torch's.
+torch recognises its own recurrent modules by class. TorchScript gets torch's module with the same
+parameters, `as_torch` returns such a module, and torch.compile runs a drop-in eagerly, like torch's modules.
 Read next: drop_in_layers.py.
 """
 
@@ -20,15 +20,15 @@ TORCHS = (nn.RNN, nn.LSTM, nn.GRU, nn.RNNCell, nn.LSTMCell, nn.GRUCell)
 
 
 class Known(nn.Module):
-    """A drop-in, for torch's tools. Children are children of one of TORCHS, too."""
+    """A drop-in module for torch's tools; subclasses also subclass one of TORCHS."""
 
     __jit_unused_properties__ = ("qconfig",)
 
     def __prepare_scriptable__(self) -> nn.Module:
-        """torch's own module with the same parameters, which torch.jit.script takes instead.
+        """torch's module with the same parameters, which torch.jit.script uses instead.
 
         Raises:
-            ConfigError: a setting that torch.nn does not have.
+            ConfigError: a setting is not available in torch.nn.
         """
         kind = next(base for base in type(self).__mro__ if base in TORCHS)
         own = {name: getattr(self, name, usual) for name, usual in (("residual", False), ("join", None))}
@@ -46,11 +46,11 @@ class Known(nn.Module):
 
     @property
     def qconfig(self) -> None:
-        """How torch.ao.quantization quantises this module: not at all, which setting it says."""
+        """Set by torch.ao.quantization, which does not support this class; setting it warns."""
 
     @qconfig.setter
     def qconfig(self, _: Any) -> None:
-        """Warn: torch.ao.quantization was here and does not know this class."""
+        """Warn that torch.ao.quantization does not support this class."""
         name = type(self).__name__
         warnings.warn(
             f"weft.nn.{name} stays in floating point: torch quantises its own class alone; "
@@ -60,17 +60,17 @@ class Known(nn.Module):
 
     @qconfig.deleter
     def qconfig(self) -> None:
-        """Nothing was kept."""
+        """Nothing to delete."""
 
 
 def as_torch(model: nn.Module) -> nn.Module:
-    """A copy of a model in which torch.nn's own recurrent modules stand for these, with the same parameters.
+    """A copy of a model with torch.nn's recurrent modules instead of ours, with the same parameters.
 
     Args:
-        model: any, also a drop-in itself.
+        model: any module, including a drop-in.
 
     Raises:
-        ConfigError: a drop-in with a setting that torch.nn does not have (residual, join).
+        ConfigError: a drop-in has a setting not available in torch.nn (residual, join).
 
     Example:
         >>> from weft.nn import LSTM
@@ -93,9 +93,9 @@ def _swapped(module: nn.Module) -> nn.Module:
 
 
 def left_eager(function: F) -> F:
-    """Let torch.compile run a function, and all that it calls, as it is.
+    """Make torch.compile run a function, and everything that it calls, eagerly.
 
-    torch.compiler.disable does the same, but takes half a second to import with everything it needs.
+    torch.compiler.disable does the same, but its import takes half a second.
     """
     frames = torch._C._dynamo.eval_frame
     skip = frames._FrameAction.SKIP  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""A9, the non-local block for images and video: every place looks at every other, whatever lies between.
+"""A9: the non-local block for images and video, in which every place attends to every other.
 
 Read next: encoders/non_local.py, a stack of them as an encoder.
 """
@@ -18,22 +18,23 @@ Pairwise = Literal["gaussian", "embedded", "dot", "concatenation"]
 
 
 class NonLocal(nn.Module):
-    """Z = X + W_z y,  y_i = (1 / C) sum_j f(x_i, x_j) W_g x_j, over all places of a picture or a clip.
+    """Z = X + W_z y,  y_i = (1 / C) sum_j f(x_i, x_j) W_g x_j, over all places of an image or a clip.
 
-    gaussian:       f = exp(x_i^T x_j), C their sum: a softmax
+    gaussian:       f = exp(x_i^T x_j), C their sum (a softmax)
     embedded:       f = exp((W_theta x_i)^T W_phi x_j), likewise; A = (X W_theta^T)(X W_phi^T)^T
     dot:            f = (W_theta x_i)^T W_phi x_j, C the number of places
     concatenation:  f = ReLU(w_f^T [W_theta x_i; W_phi x_j]), C the number of places
 
-    W_z starts at zero, so a new block is the identity and may be put into a trained network.
+    W_z starts at zero, so a new block is the identity and can be inserted into a trained network.
 
     Args:
         size: C, features of a place.
         inner: features of theta, phi and g; half of C by default.
         pairwise: f.
-        scaled: divide the energies of the two softmax forms by the square root of the features compared.
+        scaled: divide the energies of the two softmax forms by the square root of the number of features
+            compared.
 
-    Source: Wang, Girshick, Gupta & He 2018, eq. 1-6; their 1 x 1 convolutions are products over features.
+    Source: Wang, Girshick, Gupta & He 2018, eq. 1-6; their 1 x 1 convolutions are linear layers here.
 
     Example:
         >>> picture = torch.randn(2, 5, 7, 6)  # rows, height, width, features
@@ -63,7 +64,7 @@ class NonLocal(nn.Module):
 
         Args:
             x: features last.
-            mask: [B, ..] bool, True = real; None where all places are.
+            mask: [B, ..] bool, True = real; None without padding.
         """
         places = x.flatten(1, -2)  # [B, N, C]
         real = places.new_ones(places.shape[:2], dtype=torch.bool) if mask is None else mask.flatten(1)

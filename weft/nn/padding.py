@@ -1,8 +1,8 @@
-"""Brings a mask and the padding beside it into the one form that kernels read: real positions first.
+"""Convert masked inputs to the form that kernels need: real positions first, padding finite.
 
-Cells and stacks take a mask with padding anywhere (in front, behind, in between) and with anything in it.
-Kernels skip padding or hold the state there, which needs the real positions first and padding that stays
-finite. `settle` makes that so in one place, and `restore` puts the outputs back.
+Cells and stacks accept padding anywhere (left, right, in between) with any content. Kernels skip padding or
+keep the state there, so they need the real positions first and finite padding. `settle` rearranges the
+input, and `restore` restores the order of the outputs.
 Read next: cells/cell.py, which calls both around every kernel.
 """
 
@@ -14,21 +14,22 @@ from torch import Tensor, nn
 from weft.errors import ShapeError
 from weft.nn.kernels import choice
 
-HARMLESS = 1e18  # no product of a padded position with a weight overflows below this norm of all of x
+HARMLESS = 1e18  # below this norm of x no product of padding with a weight overflows
 
 Arrangement = Literal["full", "first", "scattered"]
 
 
 def read_mask(mask: Tensor, x: Tensor, name: str) -> Tensor:
-    """A mask as bool, True = real; integers such as a tokenizer's 1 and 0 are taken for it.
+    """Convert a mask to bool, True = real; integers such as a tokenizer's 1 and 0 are accepted.
 
     Args:
         mask: [B, T] bool or integers, 0 at padding.
-        x: [B, T, ..], what it belongs to.
-        name: of who reads, for an error.
+        x: [B, T, ..], the masked input.
+        name: of the caller, for errors.
 
     Raises:
-        ShapeError: another shape, or floating point, where 0 might as well mean "real" (an additive mask).
+        ShapeError: the shape is wrong, or the mask is floating point, where 0 could mean "real" (additive
+            masks).
 
     Example:
         >>> import torch
@@ -48,15 +49,15 @@ def read_mask(mask: Tensor, x: Tensor, name: str) -> Tensor:
 
 
 def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
-    """An input with its real positions first and nothing in its padding that could spread.
+    """Move the real positions of an input to the front and make its padding harmless.
 
     Args:
         x: [B, T, D].
         mask: [B, T] bool, or None.
 
     Returns:
-        x; the mask, None where every position is real; and for `restore` where each position went, [B, T],
-        None where they stayed. An exported graph is not asked: there the real positions must come first.
+            x; the mask, None without padding; and the new place [B, T] of each position for `restore`, None
+            if nothing moved. In an exported graph nothing moves: the real positions must come first.
 
     Example:
         >>> import torch
@@ -71,7 +72,7 @@ def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tenso
         return x, None, None
     if torch.jit.is_tracing() or torch.compiler.is_exporting():
         return _zeroed(x, mask), mask, None
-    known = arrangement(mask) if looked_at(mask) else "scattered"
+    known = arrangement(mask) if inspectable(mask) else "scattered"
     if known == "full":
         return x, None, None
     if known == "first":
@@ -82,14 +83,14 @@ def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tenso
 
 
 def restore(y: Tensor, places: Tensor | None) -> Tensor:
-    """Outputs [B, T, H] of what `settle` gave, in the order in which its x came."""
+    """Outputs [B, T, H] in the original order, before `settle`."""
     return y if places is None else y.gather(1, places[..., None].expand_as(y))
 
 
 def arrangement(mask: Tensor) -> Arrangement:
-    """Where the real positions of a mask [B, T] are: everywhere, first in each row, or anywhere.
+    """Whether the real positions of a mask [B, T] are everywhere, first in each row, or scattered.
 
-    On a GPU the answer is kept with the mask: a batch waits for the device once, not at every layer.
+    On a GPU the result is cached on the mask, so that a batch synchronises once instead of at every layer.
     """
     keeps = mask.device.type != "cpu" and not mask.is_inference()
     known: tuple[int, Arrangement] | None = getattr(mask, "_arrangement", None) if keeps else None
@@ -106,19 +107,19 @@ def arrangement(mask: Tensor) -> Arrangement:
 
 
 def harmless(x: Tensor, mask: Tensor | None) -> Tensor:
-    """x [B, T, D] with zeros at padding where what stands there could spread: not finite, or very large.
+    """x [B, T, D] with padding set to zero if it may be non-finite or very large.
 
-    On the CPU filling costs ten times as much as looking.
+    On the CPU filling costs ten times as much as checking.
     """
     if mask is None:
         return x
-    if looked_at(x) and x.device.type == "cpu" and bool(torch.linalg.vector_norm(x.detach()) < HARMLESS):
+    if inspectable(x) and x.device.type == "cpu" and bool(torch.linalg.vector_norm(x.detach()) < HARMLESS):
         return x
     return _zeroed(x, mask)
 
 
-def looked_at(tensor: Tensor) -> bool:
-    """Whether the numbers of a tensor may decide what runs: it is plain, and nothing traces it."""
+def inspectable(tensor: Tensor) -> bool:
+    """Whether code may branch on a tensor's values: it is a plain tensor and is not being traced."""
     plain = type(tensor) in (Tensor, nn.Parameter) and tensor.device.type != "meta"
     return plain and not choice.traced()
 

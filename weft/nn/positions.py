@@ -1,7 +1,7 @@
-"""A10, where a word stands: encodings added to the embeddings, or concatenated with them.
+"""A10: position encodings added to embeddings or concatenated with them.
 
-Those that enter the attention itself (rotary, ALiBi, relative) stand in distances.py; `positions_of` and
-`distance_of` give both for one word of a recipe.
+For those used inside attention (rotary, ALiBi, relative) see distances.py. `positions_of` and `distance_of`
+build both from a recipe's setting.
 """
 
 import math
@@ -15,7 +15,7 @@ from weft.nn.distances import Alibi, Distance, Relative, Rotary
 from weft.nn.kernels.linear import Linear
 from weft.shapes import check_choice
 
-TABLE = 512  # positions that are looked up; later ones are computed
+TABLE = 512  # precomputed positions; later ones are computed when needed
 
 
 def sinusoid(
@@ -24,10 +24,10 @@ def sinusoid(
     """PE(pos, 2i) = sin(pos / base^(2i/d)), PE(pos, 2i+1) = cos(pos / base^(2i/d)).
 
     Args:
-        positions: [..] whole numbers from 0.
+        positions: [..] integers from 0.
         size: d.
-        base: n of the formula.
-        dtype: of the angles and of the result; an angle of 1000 is off by 1e-4 in float32.
+        base: the base in the formula.
+        dtype: of the angles and of the result; in float32 an angle of 1000 has an error of 1e-4.
 
     Returns:
         [.., d].
@@ -49,7 +49,7 @@ Positions = Literal["sinusoidal", "concatenated", "learned", "rotary", "alibi", 
 def positions_of(
     kind: Positions, size: int, max_length: int, *, base: float = 10000.0
 ) -> "Sinusoidal | Concatenated | Learned | Nowhere":
-    """What stands at the entry of a network; `max_length` is how many positions are learned."""
+    """The encoding at the input of a network; `max_length` is the number of learned positions."""
     check_choice("positions", kind, Positions)
     if kind == "sinusoidal":
         return Sinusoidal(size, base=base)
@@ -61,7 +61,7 @@ def positions_of(
 def distance_of(
     kind: Positions, head_size: int, num_heads: int, *, both_ways: bool, base: float = 10000.0
 ) -> Distance:
-    """What enters self-attention, with the word that `positions_of` takes."""
+    """The term inside self-attention, for the same setting as `positions_of`."""
     check_choice("positions", kind, Positions)
     if kind == "rotary":
         return Rotary(head_size, base=base)
@@ -71,13 +71,13 @@ def distance_of(
 
 
 def most_positions(part: nn.Module) -> int | None:
-    """The longest sequence that a part of a model has position vectors for; None for any length."""
+    """The longest sequence for which a part of a model has position vectors; None for no limit."""
     tables = [one.table.num_embeddings for one in part.modules() if isinstance(one, Learned)]
     return min(tables, default=None)
 
 
 class Nowhere(nn.Module):
-    """Adds nothing: order comes from elsewhere, or from nowhere."""
+    """Adds no position encoding."""
 
     def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
         """x itself."""
@@ -85,7 +85,7 @@ class Nowhere(nn.Module):
 
 
 class Sinusoidal(nn.Module):
-    """Adds `sinusoid` to [B, T, D]; nothing to learn, any length.
+    """Adds `sinusoid` to [B, T, D]; has no parameters and no maximum length.
 
     Args:
         size: D.
@@ -96,7 +96,7 @@ class Sinusoidal(nn.Module):
         super().__init__()
         self.size = size
         self.base = base
-        # Computed once: in a search the formula cost as much as a layer at every step.
+        # Precomputed, because in a search the formula took as long as a layer at every step.
         table = sinusoid(torch.arange(TABLE), size, base, dtype=torch.float64)
         self.register_buffer("table", table, persistent=False)
 
@@ -111,7 +111,7 @@ class Sinusoidal(nn.Module):
 
 
 class Concatenated(nn.Module):
-    """W [x; PE] + b: the sinusoid beside the features instead of in their sum, brought back to D.
+    """W [x; PE] + b: the sinusoid concatenated with the features and projected back to D.
 
     Args:
         size: D, of x and of the sinusoid.
@@ -130,14 +130,14 @@ class Concatenated(nn.Module):
 
 
 class Learned(nn.Module):
-    """Adds a learned vector for each position up to a limit.
+    """Adds a learned vector for each position.
 
     Args:
         size: D.
-        max_length: how many positions there are.
+        max_length: number of positions.
 
     Raises:
-        ShapeError: a position beyond the limit.
+        ShapeError: a position is max_length or more.
     """
 
     def __init__(self, size: int, *, max_length: int = 1024) -> None:

@@ -1,8 +1,8 @@
-"""Rows of very different length in one batch: the batch shrinks as time goes on, and padding is not computed.
+"""Batches with rows of very different lengths: the batch shrinks over time, to avoid computing padding.
 
-Rows are sorted by length and time is cut into pieces; in each piece the recurrence runs over the rows
-that still read. torch's packed sequences shrink at every step, which loses more than the padding costs
-in training (docs/results.md); a few pieces keep the kernels of a whole sequence. Read next: recurrent.py.
+Rows are sorted by length and time is cut into pieces; in each piece the recurrence runs only over the
+unfinished rows. torch's packed sequences shrink at every step, which in training costs more than the padding
+(docs/results.md); a few pieces can use the kernels for whole sequences. Read next: recurrent.py.
 """
 
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from weft.probe import watching
 from weft.tree import State, tree_map
 
 Run = Callable[[Tensor, State, Tensor | None], tuple[Tensor, State]]
-"""A recurrence over time: x [B, T, D], the state before, mask [B, T] or None; gives y and the state after."""
+"""A recurrence over time: x [B, T, D], initial state, mask [B, T] or None, to y and the final state."""
 
-CALL = 64  # what one more piece costs, in rows x steps: weights are read and their gradients added once more
-CUTS = 16  # how many places for a cut are weighed against each other
-GAIN = 0.75  # cut only where pieces cost at most this share of the whole; above it they took as long
+CALL = 64  # overhead of a piece in rows x steps: weights are read and their gradients added once more
+CUTS = 16  # maximum candidate cut points
+GAIN = 0.75  # cut only if it saves at least a quarter of the cost; smaller savings gave no speed-up
 
 
 class Piece(NamedTuple):
-    """Steps begin <= t < end of the longest `rows` rows; `full` if none of them ends before `end`."""
+    """Steps begin <= t < end of the longest `rows` rows; `full` if all of them reach `end`."""
 
     begin: int
     end: int
@@ -32,14 +32,14 @@ class Piece(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How a batch is cut."""
+    """The pieces of a batch."""
 
     order: Tensor  # [B] rows, the longest first
     pieces: tuple[Piece, ...]
 
 
 def plan(mask: Tensor | None) -> Plan | None:
-    """Where to cut a batch; None where it is not worth while, off the CPU, and while a probe is open.
+    """How to cut a batch; None if it is not worthwhile, not on the CPU, or a probe is open.
 
     Args:
         mask: [B, T] bool, real positions first, or None.
@@ -52,7 +52,7 @@ def plan(mask: Tensor | None) -> Plan | None:
     """
     if mask is None or mask.device.type != "cpu" or watching():
         return None
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # the plan would be frozen into the graph
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():  # the plan would become part of the graph
         return None
     lengths, order = mask.sum(1).sort(descending=True, stable=True)
     pieces = cut(lengths.tolist(), CALL)
@@ -61,38 +61,38 @@ def plan(mask: Tensor | None) -> Plan | None:
 
 
 def cut(lengths: list[int], call: float) -> tuple[Piece, ...]:
-    """The pieces that cost least, when each costs `call` and its rows times its steps.
+    """The cheapest pieces, if each costs `call` plus its rows times its steps.
 
     Args:
         lengths: of the rows, the longest first.
-        call: the price of a piece, in rows x steps.
+        call: overhead per piece, in rows x steps.
     """
     ends = sorted({length for length in lengths if length > 0}) or [0]
     if len(ends) > CUTS:
         ends = [ends[round(k * (len(ends) - 1) / (CUTS - 1))] for k in range(CUTS)]
     rows = [sum(length > begin for length in lengths) for begin in (0, *ends[:-1])]
-    # best[k]: the least cost of everything before ends[k]
+    # best[k]: the minimum cost of everything before places[k]
     places = [0, *ends]
-    best, came = [0.0], [0]
+    best, previous = [0.0], [0]
     for k in range(1, len(places)):
         costs = [best[j] + call + rows[j] * (places[k] - places[j]) for j in range(k)]
-        came.append(min(range(k), key=costs.__getitem__))
-        best.append(costs[came[k]])
+        previous.append(min(range(k), key=costs.__getitem__))
+        best.append(costs[previous[k]])
     pieces, k = [], len(ends)
     while k > 0:
-        j = came[k]
+        j = previous[k]
         pieces.append(Piece(places[j], places[k], rows[j], lengths[rows[j] - 1] >= places[k]))
         k = j
     return tuple(reversed(pieces))
 
 
 def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> tuple[Tensor, State]:
-    """The same as run(x, state, mask), without the padding.
+    """run(x, state, mask) without computing most of the padding.
 
     Args:
         run: the recurrence.
         x: [B, T, D].
-        state: before the first step, [B, ...] each.
+        state: the initial state, [B, ...] each.
         mask: [B, T] bool, real positions first.
         plan: from `plan(mask)`.
 
@@ -115,7 +115,7 @@ def run_pieces(run: Run, x: Tensor, state: State, mask: Tensor, plan: Plan) -> t
 
 
 class _Take(torch.autograd.Function):
-    """[B, T, D] to the rows and steps of each piece; the gradient of a slice would be as long as T."""
+    """Split [B, T, D] into pieces; gradients of plain slices would have the full length T."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, order: Tensor, pieces: tuple[Piece, ...]) -> tuple[Tensor, ...]:
@@ -128,7 +128,7 @@ class _Take(torch.autograd.Function):
 
 
 class _Put(torch.autograd.Function):
-    """The way back: pieces to [B, T, H], zero where there is none."""
+    """The inverse: pieces to [B, T, H], zero elsewhere."""
 
     @staticmethod
     def forward(ctx: Any, order: Tensor, pieces: tuple[Piece, ...], steps: int, *ys: Tensor) -> Tensor:
@@ -144,7 +144,7 @@ class _Put(torch.autograd.Function):
 
 
 def _joined(states: list[State]) -> State:
-    """Trees of the same form as one, row after row."""
+    """Concatenate trees of the same structure along the rows."""
     first = states[0]
     if isinstance(first, Tensor):
         return torch.cat(states)

@@ -1,9 +1,8 @@
-"""Runs cells over time: layers above each other (C3), one or both directions (C4).
+"""Run cells over time: stacked layers (C3), one or both directions (C4).
 
-Truncated back-propagation (C11) is a way to call a stack: the states out of one piece, cut from their
-graph by `tree.detach`, go into the next. Read next: cells/cell.py for what a layer is made of; ragged.py
-for rows of very different length; drop_in.py for torch.nn's own interface; encoders/recurrent.py and
-decoders/recurrent.py for where stacks are used.
+For truncated back-propagation (C11) call a stack on one segment after the other, passing on the states
+detached with `tree.detach`. Read next: cells/cell.py; ragged.py, rows of very different lengths; drop_in.py,
+torch.nn's interface; encoders/recurrent.py and decoders/recurrent.py, which use stacks.
 """
 
 from collections.abc import Callable
@@ -33,19 +32,19 @@ class Stack(nn.Module):
     Args:
         in_size: features of the input.
         sizes: hidden size of each layer (in each direction).
-        cell: makes a cell from its input size and its size.
+        cell: builds a cell from input size and size.
         bidirectional: a second network with its own weights reads each layer from the end.
-        join: how the two directions become one: forward first and backward after it, their mean, their
-            sum, or tanh(W [forward; backward] + b).
-        residual: every layer above the first adds what it read to what it gives.
-        dropout: share of features set to zero after every layer in training, before a residual is added.
+        join: how to combine the two directions: concatenation (forward first), mean, sum, or
+            tanh(W [forward; backward] + b).
+        residual: layers above the first add their input to their output.
+        dropout: dropout rate after every layer, before a residual is added.
 
     Attributes:
         size: features of the output.
-        from_end: whether its user gives it sequences from their end, so that whoever looks inside knows.
+        from_end: whether it is used on reversed sequences; information for diagnostics.
 
     Raises:
-        ConfigError: no layer; a residual around a layer whose input and output differ in size.
+        ConfigError: there are no layers, or a residual layer's input and output differ in size.
 
     Source: Schuster & Paliwal 1997 for both directions; Wu et al. 2016 (GNMT), section 3.1, for residuals.
 
@@ -97,16 +96,16 @@ class Stack(nn.Module):
 
     @property
     def state_sizes(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """For each layer, for each direction, the sizes of the tensors of its state."""
+        """The sizes of the state tensors of each layer and direction."""
         directions = [self.forwards, self.backwards] if self.bidirectional else [self.forwards]
         return tuple(tuple(_state_sizes(cell) for cell in layer) for layer in zip(*directions, strict=True))
 
     def start(self, like: Tensor) -> tuple[State, ...]:
-        """Each layer's state before the first step, forward direction, for the rows of `like`."""
+        """Each layer's initial state in forward direction, for the rows of `like`."""
         return tuple(cell.start(like) for cell in self.forwards)
 
     def begin(self, carried: tuple[tuple[Tensor, ...], ...]) -> tuple[State, ...]:
-        """The same from the tensors that a bridge gives for each layer."""
+        """Each layer's initial state from a bridge's tensors."""
         return tuple(cell.begin(tensors) for cell, tensors in zip(self.forwards, carried, strict=True))
 
     def carried(self, finals: tuple[tuple[State, ...], ...]) -> tuple[tuple[tuple[Tensor, ...], ...], ...]:
@@ -124,14 +123,14 @@ class Stack(nn.Module):
 
         Args:
             x: [B, T, D].
-            states: each layer's state before the first step, forward direction; None to start anew.
+            states: each layer's initial state in forward direction; None for the default.
             mask: [B, T], True = real, at any positions; see Cell.forward.
 
         Returns:
-            y [B, T, size], and for each layer a tuple of final states, one a direction.
+            y [B, T, size], and for each layer a tuple of final states, one per direction.
 
         Raises:
-            ShapeError: no step, other features than the stack reads, or states of other rows or layers.
+            ShapeError: no steps, a wrong number of features, or states with wrong rows or layers.
         """
         check_shape("the input of a recurrent network", x, None, None, self.forwards[0].in_size)
         if x.shape[1] == 0:
@@ -156,7 +155,7 @@ class Stack(nn.Module):
         return restore(x, places), tuple(finals)
 
     def joined(self, layer: int, forward: Tensor, backward: Tensor) -> Tensor:
-        """Two directions [.., H] of a layer as one, as `join` says."""
+        """Combine the two directions [.., H] of a layer according to `join`."""
         if self.join == "mean":
             return (forward + backward) / 2
         if self.join == "sum":
@@ -166,7 +165,7 @@ class Stack(nn.Module):
 
 
 def _run(cell: Cell, x: Tensor, state: State, mask: Tensor | None, cuts: Plan | None) -> tuple[Tensor, State]:
-    if x.shape[1] == 1 and mask is None:  # a step of a search: the kernels' set-up costs more than the step
+    if x.shape[1] == 1 and mask is None:  # a search step: setting up a kernel costs more than the step
         y, state = cell.step(x[:, 0], state)
         return y[:, None], state
     if mask is None or cuts is None:

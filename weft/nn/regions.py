@@ -1,10 +1,10 @@
-"""Parts of a model that torch.compile writes anew, each by itself (`training.compile`).
+"""Methods of a model that torch.compile compiles separately (`training.compile`).
 
-A module names such methods in `regions`: they take and give tensors, change nothing, and have many small
-operations between their products, which then become a few. Compiled code serves training alone: validation,
-search, and whoever watches or changes what is inside run the method as it is written. Modules of one class
-share what was compiled, parameters keep their names, and shapes are left open.
-Read next: transformer.py, which has regions; train/compiling.py, which asks for them.
+A module lists such methods in `regions`. They map tensors to tensors without side effects and have many small
+operations between matrix products, which are fused. Compiled code is used only in training; validation,
+search, probes and edits run the original method. Modules of one class share compiled code, parameters keep
+their names, and shapes are dynamic.
+Read next: transformer.py, which has regions; train/compiling.py, which uses them.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,26 +25,26 @@ class Region:
     """A method that is compiled when it is first called in training.
 
     Args:
-        module: whose method it is.
+        module: the module with the method.
         name: of the method.
     """
 
     def __init__(self, module: nn.Module, name: str) -> None:
         self._module = module
         self._name = name
-        self._written: Callable[..., Any] = getattr(type(module), name)
-        self._compiled = torch.compile(self._written, dynamic=True, options={"fx_graph_cache": False})
+        self._method: Callable[..., Any] = getattr(type(module), name)
+        self._compiled = torch.compile(self._method, dynamic=True, options={"fx_graph_cache": False})
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the method gives.
+        """Call the method.
 
         Raises:
             ConfigError: torch cannot compile it.
         """
         if not self._module.training or not torch.is_grad_enabled() or watching() or changing():
-            return self._written(self._module, *arguments)
+            return self._method(self._module, *arguments)
         if _plain.get():
-            return self._written(self._module, *arguments)
+            return self._method(self._module, *arguments)
         from torch._dynamo.exc import TorchDynamoException
 
         try:
@@ -57,7 +57,7 @@ class Region:
 
 
 def compile_regions(model: nn.Module) -> int:
-    """Let every region of a model be compiled, in place; how many modules have some."""
+    """Compile every region of a model, in place; returns the number of modules with regions."""
     having = [module for module in model.modules() if getattr(type(module), "regions", ())]
     for module in having:
         for name in type(module).regions:  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def compile_regions(model: nn.Module) -> int:
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Run regions as they are written inside the block: what hooks look into has to be there."""
+    """Run the original methods in the block, for hooks into their modules."""
     token = _plain.set(True)
     try:
         yield

@@ -1,7 +1,7 @@
-"""c_t = a_t c_{t-1} + b_t over all steps, elementwise: what the cells of C10 have in common.
+"""c_t = a_t c_{t-1} + b_t over all steps, elementwise, the common part of the cells of C10.
 
-`recurrence` goes step by step, one operation each: on a CPU a scan over logarithms took five times as long.
-`scan` combines neighbours, ceil(log2 T) operations on everything: for a GPU. Read next: cells/mingru.py.
+`recurrence` runs step by step, with one operation each; on a CPU a scan over logarithms took five times as
+long. `scan`, for GPUs, combines neighbours in ceil(log2 T) operations. Read next: cells/mingru.py.
 """
 
 import torch
@@ -13,12 +13,12 @@ from weft.nn.kernels.ways import Way, pick
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
-    """c_1 .. c_T by the way that suits the device.
+    """c_1 .. c_T, computed in the way that suits the device.
 
     Args:
         a, b: [B, T, H].
         c: [B, H], c_0.
-        mask: [B, T] bool; where False c is held to the bit.
+        mask: [B, T] bool; where False c does not change at all.
 
     Returns:
         [B, T, H].
@@ -30,14 +30,14 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
 
 
 def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
-    """`recur` with a node of the graph for every step."""
+    """`recur` with one graph node per step."""
     if mask is not None:
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
     return sequence(a, b, c)
 
 
 def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """One operation a step: the plain twin of kernels/light/recurrence.py."""
+    """One operation per step, the reference for kernels/light/recurrence.py."""
     cs = []
     for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
         c = torch.addcmul(b_t, a_t, c)
@@ -46,7 +46,7 @@ def sequence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
 
 
 def scan(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """Doubling: after k rounds a_t, b_t say how c_t follows from c_{t - 2^k}. No logarithm, so any sign fits.
+    """Recursive doubling: after k rounds a_t, b_t map c_{t - 2^k} to c_t. Works for any sign.
 
     Source: Hillis & Steele 1986, "Data parallel algorithms".
 

@@ -1,8 +1,8 @@
-"""Weights of attention that can be exactly zero: sparsemax and 1.5-entmax, beside softmax.
+"""Attention weights that can be exactly zero: sparsemax and 1.5-entmax.
 
-Both project energies on the simplex: p_j = [(alpha - 1) z_j - tau]_+^(1 / (alpha - 1)), with tau such that
-p sums to one; alpha = 1 is softmax, 2 sparsemax, 1.5 lies between. Which positions are above tau is found
-by sorting; what follows is a formula over these, and autograd differentiates it.
+Both project energies onto the simplex: p_j = [(alpha - 1) z_j - tau]_+^(1 / (alpha - 1)), with tau such that
+p sums to one; alpha = 1 is softmax, 2 sparsemax, 1.5 is in between. The positions above tau are found by
+sorting; the rest is a formula over these positions, differentiated by autograd.
 Read next: attention.py, `weights_of`.
 """
 
@@ -13,14 +13,14 @@ from torch import Tensor
 def sparsemax(z: Tensor) -> Tensor:
     """p_j = max(0, z_j - tau), tau = (sum of the k largest - 1) / k, over the last axis.
 
-    k is the greatest number for which 1 + k z_(k) > z_(1) + .. + z_(k).
+    k is the largest number with 1 + k z_(k) > z_(1) + .. + z_(k).
     Source: Martins & Astudillo 2016, algorithm 1.
 
     Example:
         >>> [round(p, 4) for p in sparsemax(torch.tensor([1.0, 0.5, -1.0])).tolist()]
         [0.75, 0.25, 0.0]
     """
-    z = (z - z.amax(-1, keepdim=True).detach()).clamp(min=-2)  # below -1 nothing is left of it
+    z = (z - z.amax(-1, keepdim=True).detach()).clamp(min=-2)  # values below -1 have weight zero
     with torch.no_grad():
         ordered, rank = _ordered(z)
         enough = 1 + rank * ordered > ordered.cumsum(-1)
@@ -32,7 +32,7 @@ def sparsemax(z: Tensor) -> Tensor:
 def entmax15(z: Tensor) -> Tensor:
     """p_j = max(0, z_j / 2 - tau)^2, over the last axis.
 
-    Of the k largest z_j / 2 with mean m and sum of squared deviations s: tau = m - sqrt((1 - s) / k).
+    For the k largest z_j / 2, with mean m and sum of squared deviations s: tau = m - sqrt((1 - s) / k).
     Source: Peters, Niculae & Martins 2019, algorithm 2.
 
     Example:
@@ -58,5 +58,5 @@ def _ordered(z: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _above(z: Tensor, ordered: Tensor, count: Tensor) -> Tensor:
-    """Which are among the `count` largest, as numbers 0 and 1."""
+    """1 for values among the `count` largest, otherwise 0."""
     return (z >= ordered.gather(-1, count - 1)).to(z.dtype)

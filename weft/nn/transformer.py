@@ -1,6 +1,6 @@
-"""The Transformer's block: self-attention, a look into the source, a position-wise network (M2).
+"""The Transformer block: self-attention, cross-attention and a position-wise network (M2).
 
-Norm before (Pre-LN) or after each sublayer; both wrap it in a residual connection.
+Each sublayer has a residual connection and a norm before it (pre-norm) or after it (post-norm).
 Read next: encoders/transformer.py, decoders/transformer.py.
 """
 
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from weft.nn.attention import MultiHead
-from weft.nn.cache import Written
+from weft.nn.cache import KeyValueCache
 from weft.nn.distances import NO_ORDER, Order
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
@@ -23,15 +23,15 @@ Past = tuple[Tensor, Tensor]
 
 
 class FeedForward(nn.Module):
-    """W_2 g(W_1 x + b_1) + b_2, the same at every position.
+    """W_2 g(W_1 x + b_1) + b_2, applied at every position.
 
     Args:
         size: D.
-        inner: features between the two layers.
+        inner: hidden features.
         activation: g; "gelu_tanh" is GPT-2's approximation, "silu" is x sigmoid(x), "swiglu" multiplies
-            silu(W_1 x) by a second product (Shazeer 2020).
+            silu(W_1 x) by a second linear map (Shazeer 2020).
         bias: whether there are b_1 and b_2.
-        dropout: share of inner features set to zero in training.
+        dropout: dropout rate of the hidden features.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FeedForward(nn.Module):
 
 
 class RMSNorm(nn.RMSNorm):
-    """torch.nn.RMSNorm that takes half precision under autocast: the same numbers, its fused operation."""
+    """torch.nn.RMSNorm with half-precision inputs under autocast, using torch's fused operation."""
 
     def forward(self, x: Tensor) -> Tensor:
         """[.., D] to [.., D]."""
@@ -76,7 +76,7 @@ class RMSNorm(nn.RMSNorm):
 
 
 def norm_of(size: int, kind: NormKind = "layer", *, epsilon: float = 1e-5, bias: bool = True) -> nn.Module:
-    """LayerNorm, or RMSNorm, which neither shifts nor adds: x / sqrt(mean(x^2) + epsilon) * gain.
+    """LayerNorm, or RMSNorm, which has no mean and no bias: x / sqrt(mean(x^2) + epsilon) * gain.
 
     Source: Ba, Kiros & Hinton 2016; Zhang & Sennrich 2019, eq. 4.
     """
@@ -87,24 +87,24 @@ def norm_of(size: int, kind: NormKind = "layer", *, epsilon: float = 1e-5, bias:
 
 
 class Block(nn.Module):
-    """One layer.
+    """One Transformer layer.
 
     Attributes:
-        calls: the methods that read its parameters, for what gathers them only then (train/sharding.py).
-        regions: those that torch.compile may write anew (regions.py).
+        calls: methods that use its parameters, around which train/sharding.py gathers them.
+        regions: methods that torch.compile may compile (regions.py).
 
     Args:
         size: D.
         num_heads: H.
         inner: features of the feed-forward network.
-        memory_size: width of the source to look into; None for none.
-        norm: "before" each sublayer or "after" the sum.
+        memory_size: width of the source for cross-attention; None for no cross-attention.
+        norm: "before" each sublayer or "after" its residual sum.
         norm_kind: "layer" or "rms".
         norm_epsilon: of the norms.
         activation: of the feed-forward network.
-        bias: whether products and LayerNorms add one.
-        dropout: on each sublayer's output.
-        attention_dropout: on attention weights.
+        bias: whether linear layers and LayerNorms have biases.
+        dropout: dropout rate of each sublayer's output.
+        attention_dropout: dropout rate of attention weights.
 
     Source: Vaswani et al. 2017 (after); Xiong et al. 2020 (before).
     """
@@ -147,48 +147,48 @@ class Block(nn.Module):
         self.dropout = Dropout(dropout)
 
     def encode(self, x: Tensor, mask: Tensor | None, order: Order = NO_ORDER) -> Tensor:
-        """Every position looks at every other.
+        """Run an encoder layer: every position attends to all positions.
 
         Args:
             x: [B, S, D].
-            mask: bool, broadcastable to [B, H, S, S]; None for everything.
-            order: where positions stand.
+            mask: bool, broadcastable to [B, H, S, S]; None for no mask.
+            order: relative positions.
         """
         y = self._norm_before(x, self.attention_norm)
         y = self.attention(y, *self.attention.keys_values(y, order), mask, order=order)
         return self._network(self._add(x, y, self.attention_norm))
 
     def source(self, states: Tensor) -> Past:
-        """Keys and values [B, H, S, K] of a source [B, S, D_s], which `decode` looks into."""
+        """Keys and values [B, H, S, K] of a source [B, S, D_s] for `decode`."""
         return self.look.keys_values(states)
 
     def decode(
         self,
         x: Tensor,
-        written: Written,
+        cache: KeyValueCache,
         layer: int,
         mask: Tensor | None,
         source: Past | None,
         source_mask: Tensor | None,
         order: Order = NO_ORDER,
     ) -> tuple[Tensor, Tensor]:
-        """Every position looks at itself, the positions before it, and the source.
+        """Run a decoder layer: every position attends to itself, earlier positions and the source.
 
         Args:
             x: [N, T, D], N = W B.
-            written: what came before, E entries a source (cache.py).
-            layer: whose entries these are.
-            mask: bool, broadcastable to [B, H, W T, E + W T]; None where the causal order says all.
-            source: keys and values [B, H, S, K] of the source; None for none.
-            source_mask: bool, broadcastable to [B, H, W T, S]; None for everything.
-            order: where the new positions, and all P + T of them, stand.
+            cache: earlier positions, E entries per source (cache.py).
+            layer: index of this layer in the cache.
+            mask: bool, broadcastable to [B, H, W T, E + W T]; None if the causal mask suffices.
+            source: keys and values [B, H, S, K] of the source; None without a source.
+            source_mask: bool, broadcastable to [B, H, W T, S]; None for no mask.
+            order: relative positions of the new and all P + T positions.
 
         Returns:
             [N, T, D], and the layer's entries [B, 2, H, E + W T, K].
         """
         y = self._norm_before(x, self.attention_norm)
-        folded = y.reshape(written.sources, -1, y.shape[2])  # [B, W T, D]
-        entries = written.append(layer, *self.attention.keys_values(folded, order))
+        folded = y.reshape(cache.sources, -1, y.shape[2])  # [B, W T, D]
+        entries = cache.append(layer, *self.attention.keys_values(folded, order))
         causal = mask is None and x.shape[1] > 1
         return self._looked(x, y, entries, mask, causal, source, source_mask, order), entries
 
@@ -203,7 +203,7 @@ class Block(nn.Module):
         source_mask: Tensor | None,
         order: Order,
     ) -> Tensor:
-        """`decode` when its keys and values are among the entries; y is what its queries are made of."""
+        """The rest of `decode`, once its keys and values are in the entries; y gives the queries."""
         y = self.attention(y, entries[:, 0], entries[:, 1], mask, order=order, causal=causal)
         x = self._add(x, y, self.attention_norm)
         if source is not None:
@@ -212,7 +212,7 @@ class Block(nn.Module):
         return self._network(x)
 
     def parts(self) -> dict[str, nn.Module]:
-        """Norms and products by the names of kernels/attention/decoding.py."""
+        """Norms and linear layers by the names used in kernels/attention/decoding.py."""
         found = {
             "attention_norm": self.attention_norm,
             "network_norm": self.network_norm,
@@ -253,9 +253,9 @@ def blocks_of(
     dropout: float,
     attention_dropout: float,
 ) -> tuple[nn.ModuleList, nn.Module]:
-    """The blocks of an encoder or a decoder, and the norm after the last one where norms stand before.
+    """The blocks of an encoder or a decoder, and the final norm, which is the identity for post-norm.
 
-    Args: as in TransformerEncoder; memory_size as in Block.
+    The arguments are those of TransformerEncoder, and memory_size of Block.
     """
     blocks = nn.ModuleList(
         Block(

@@ -1,4 +1,4 @@
-"""The last n inputs at every position: what an n-gram network sees.
+"""The last n inputs at every position, the input of an n-gram network.
 
 Read next: encoders/ngram.py, decoders/window.py.
 """
@@ -8,11 +8,11 @@ from torch import Tensor
 
 
 def windows(x: Tensor, before: Tensor) -> Tensor:
-    """At each position it and the n - 1 inputs before it, the oldest first, beside each other.
+    """Concatenate each input with the n - 1 inputs before it, the oldest first.
 
     Args:
         x: [B, T, D].
-        before: [B, n - 1, D], what came before x.
+        before: [B, n - 1, D], the inputs before x.
 
     Returns:
         [B, T, n D].

@@ -1,1 +1,1 @@
-"""Recurrent cells, one a file. Start with cell.py (the contract), then elman.py (the simplest)."""
+"""Recurrent cells, one per file. Start with cell.py (the contract), then elman.py (the simplest)."""

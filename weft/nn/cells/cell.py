@@ -1,6 +1,6 @@
-"""The contract of a recurrent cell: one step is all that a new cell must write.
+"""The contract of a recurrent cell: a new cell only has to implement one step.
 
-Read next: elman.py, the simplest one; then ../recurrent.py, which stacks cells and runs them both ways.
+Read next: elman.py, the simplest one; ../recurrent.py, which stacks cells and runs them in both directions.
 """
 
 from abc import ABC, abstractmethod
@@ -15,22 +15,21 @@ from weft.tree import State, leaves, where
 
 
 class Cell(nn.Module, ABC):
-    """One recurrence: x_t and the state before it give y_t and the state after it.
+    """One recurrence: x_t and the previous state give y_t and the next state.
 
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
 
     Attributes:
-        multiplies: whether a matrix is multiplied with the state; without one there is nothing to
-            drop, project or keep orthogonal.
+        multiplies: whether the state is multiplied by a matrix; otherwise there is nothing to drop,
+            project or keep orthogonal.
 
     Raises:
         ConfigError: a size below 1.
 
-    A cell is added by one file in this folder: a class with `start` and `step`. It then works in
-    every encoder and decoder, and the law suites test it. Its state is a tuple of tensors [B, ..];
-    what the cell shows of it, `shown`, is the last y.
+    A cell is one file in this folder: a class with `start` and `step`. It then works in every encoder and
+    decoder, and the law tests cover it. Its state is a tuple of tensors [B, ..]; `shown` returns the last y.
     """
 
     multiplies: bool = True
@@ -44,7 +43,7 @@ class Cell(nn.Module, ABC):
 
     @abstractmethod
     def start(self, like: Tensor) -> State:
-        """The state before the first step, for as many rows as `like` [B, ...] has."""
+        """The initial state for the rows of `like` [B, ...]."""
 
     @abstractmethod
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
@@ -55,15 +54,15 @@ class Cell(nn.Module, ABC):
 
         Args:
             x: [B, T, D], of the weights' dtype unless autocast is on.
-            state: the state before the first step.
-            mask: [B, T], True = real, at any positions; integers too, 0 = padding. At padding the state is
-                held, y is zero, and what x contains is never used.
+            state: the initial state.
+            mask: [B, T], True = real, at any positions; or integers, 0 = padding. At padding the state does
+                not change, y is zero, and x is ignored.
 
         Returns:
             y: [B, T, H], and the state after the last real step.
 
         Raises:
-            ShapeError: sizes or dtypes that do not fit the cell or each other.
+            ShapeError: sizes or dtypes do not match the cell or each other.
         """
         mask = self.check(x, state, mask)
         x, mask, places = settle(x, mask)
@@ -71,11 +70,11 @@ class Cell(nn.Module, ABC):
         return restore(y, places), state
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-        """All steps of what `forward` has checked; kernels override it for speed, never for meaning.
+        """All steps, with inputs checked by `forward`; override it for speed only.
 
         Args:
             x: [B, T, D], finite at padding.
-            state: the state before the first step.
+            state: the initial state.
             mask: [B, T] bool, real positions first, or None.
         """
         ys = []
@@ -89,35 +88,35 @@ class Cell(nn.Module, ABC):
         return torch.stack(ys, 1), state
 
     def shown(self, state: State) -> Tensor:
-        """What the cell shows of a state, [B, H]: h. It is the state's first tensor unless overridden."""
+        """The output h [B, H] of a state: its first tensor by default."""
         return state[0]
 
     def step_dropped(self, x: Tensor, state: State, kept: Tensor) -> tuple[Tensor, State]:
-        """A step whose recurrent products read h * kept; override it where h is read elsewhere, too.
+        """A step whose recurrent products use h * kept; override it if h is also used elsewhere.
 
         Args:
             x: [B, D].
-            state: whose first tensor is h.
-            kept: the mask, [B, H].
+            state: its first tensor is h.
+            kept: dropout mask [B, H].
         """
         return self.step(x, (state[0] * kept, *state[1:]))
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
-        """The tensors of a state that a bridge may read and give: all of them unless overridden."""
+        """The tensors of a state that a bridge reads and sets: all of them by default."""
         return state
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """The state before the first step from what was `carried`."""
+        """The initial state from `carried` tensors."""
         return carried
 
     def check(self, x: Tensor, state: State, mask: Tensor | None) -> Tensor | None:
-        """Refuse inputs of `forward` that do not fit.
+        """Check the inputs of `forward`.
 
         Returns:
             The mask as bool.
 
         Raises:
-            ShapeError: what was expected, what was found, what to do.
+            ShapeError: says what was expected, what was found and what to do.
         """
         name = type(self).__name__
         if x.dim() != 3 or x.shape[2] != self.in_size:
@@ -146,16 +145,16 @@ class Cell(nn.Module, ABC):
 
 
 def check_dtypes(name: str, dtype: torch.dtype, x: Tensor, state: Iterable[Tensor] = ()) -> None:
-    """Refuse an input or a state of another dtype than the weights'; autocast converts floating point.
+    """Check that input and state have the weights' dtype; autocast converts other floating-point types.
 
     Args:
-        name: of who reads.
+        name: of the caller.
         dtype: of the weights.
         x: the input.
-        state: tensors of the state before.
+        state: tensors of the previous state.
 
     Raises:
-        ShapeError: naming both, and the conversion.
+        ShapeError: names both dtypes and the conversion.
     """
     converts = torch._C._is_any_autocast_enabled()
     for what, given in (("x", x), *(("a state", leaf) for leaf in state)):

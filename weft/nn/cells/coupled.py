@@ -1,4 +1,4 @@
-"""C7, the LSTM whose input gate is what the forget gate leaves. Read next: gru.py."""
+"""C7: the LSTM with coupled gates, in which the input gate is 1 - f. Read next: gru.py."""
 
 from torch import Tensor, nn
 
@@ -18,11 +18,11 @@ class Coupled(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        forget_bias: what b_f starts with.
+        forget_bias: initial value of b_f.
         candidate: the activation of c^.
         normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
 
-    The gates are stacked f, c^, o: three where the LSTM has four.
+    The gates are stacked f, c^, o: three instead of the LSTM's four.
     Source: Greff et al. 2017, "LSTM: a search space odyssey", variant CIFG.
 
     Example:
@@ -72,7 +72,7 @@ class Coupled(Cell):
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps at once, by the kernel; a probe sees the gates, step by step."""
+        """All steps with the kernel; step by step under a probe, to record the gates."""
         if watching() or self.normalised or self.candidate == "sigmoid":
             return super().run(x, state, mask)
         y, h, c = coupled(x, *state, self.weight_x, self.weight_h, self.bias, mask)

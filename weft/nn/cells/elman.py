@@ -1,4 +1,4 @@
-"""C1, the plain recurrent network of Elman (1990). Read next: lstm.py."""
+"""C1: the plain recurrent network of Elman (1990). Read next: lstm.py."""
 
 from torch import Tensor, nn
 
@@ -17,10 +17,11 @@ class Elman(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        activation: g; all but maxout run over all steps at once. modrelu has b_h inside: its g(z) is
-            sign(z) relu(|z| + b_h) and nothing is added to z.
-        weights: how W_hh starts. "identity" with activation "relu" is the IRNN, whose state is a sum at
-            first (W_xh starts from N(0, 0.001) then). "rotations" turns pairs of units by random angles.
+        activation: g; all but maxout have a kernel for all steps. modrelu uses b_h as its own bias: g(z)
+            = sign(z) relu(|z| + b_h), with no other bias.
+        weights: initialisation of W_hh. "identity" with activation "relu" is the IRNN, whose state is a
+            sum at first (W_xh is then drawn from N(0, 0.001)). "rotations" rotates pairs of units by
+            random angles.
 
     Source: Elman 1990, "Finding structure in time"; IRNN: Le, Jaitly & Hinton 2015, "A simple way to
     initialize recurrent networks of rectified linear units".
@@ -62,7 +63,7 @@ class Elman(Cell):
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps at once, by the kernel where it knows the activation."""
+        """All steps, with the kernel if it supports the activation."""
         if self.activation == "maxout" or watching():
             return super().run(x, state, mask)
         y, h = elman(x, state[0], self.weight_x, self.weight_h, self.bias, self.activation, mask)

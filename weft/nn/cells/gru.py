@@ -1,4 +1,4 @@
-"""C8, the gated recurrent unit, with the reset gate before or after the recurrent product."""
+"""C8: the gated recurrent unit, with the reset gate before or after the recurrent product."""
 
 from typing import Literal
 
@@ -28,13 +28,13 @@ class GRU(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        reset: where the reset gate acts.
+        reset: position of the reset gate.
         candidate: the activation of h^; with "sigmoid" h stays in (0, 1) if it starts there.
-        forget_bias: what b_u starts with; u keeps the past where it is 1.
+        forget_bias: initial value of b_u; u = 1 keeps the old state.
         normalised: layer normalisation of each gate's W x and W h.
 
-    The gates are stacked r, u, h^ as in torch.nn.GRU (whose z is our u), with one bias where torch
-    has two, but for b_h (`bias_n`).
+    The gates are stacked r, u, h^ as in torch.nn.GRU (whose z is our u), with one bias instead of torch's
+    two, except for b_h (`bias_n`).
     Source: Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder"; layer
     normalisation: Ba 2016, appendix.
 
@@ -79,11 +79,11 @@ class GRU(Cell):
         return self._step(x, state[0], state[0])
 
     def step_dropped(self, x: Tensor, state: tuple[Tensor], kept: Tensor) -> tuple[Tensor, tuple[Tensor]]:
-        """See Cell.step_dropped; u h_{t-1} reads all of h."""
+        """See Cell.step_dropped; u h_{t-1} uses the whole h."""
         return self._step(x, state[0], state[0] * kept)
 
     def _step(self, x: Tensor, h: Tensor, read: Tensor) -> tuple[Tensor, tuple[Tensor]]:
-        """One step whose products read `read`."""
+        """One step whose recurrent products use `read` instead of h."""
         gates, n_x = self._energies(x).split([2 * self.size, self.size], -1)
         weight_g, weight_n = self.weight_h.split([2 * self.size, self.size])
         if self.reset == "after":
@@ -102,7 +102,7 @@ class GRU(Cell):
         return new.hidden, (new.hidden,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps at once, by the kernel where it knows the form."""
+        """All steps, with the kernel if it supports this variant."""
         special = self.candidate == "sigmoid" or self.normalised
         if watching() or (special and not on_gpu.serves(x)):
             return super().run(x, state, mask)

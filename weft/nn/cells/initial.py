@@ -1,4 +1,4 @@
-"""How the weights of a recurrence start, and the layer normalisation of its gates."""
+"""Initialisation of recurrent weights, and layer normalisation of gates."""
 
 import math
 from typing import Literal
@@ -13,11 +13,10 @@ EPSILON = 1e-5
 def recurrent_weights(
     in_size: int, size: int, *, gates: int
 ) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
-    """Weights for G gates stacked as torch stacks them.
+    """Weights for G gates, stacked as in torch.
 
-    The input's are Glorot-uniform for each gate, the recurrent ones orthogonal for each gate (Saxe
-    2014): a product of many of them neither grows nor shrinks. torch.nn draws both uniformly within
-    1/sqrt(H).
+    Each gate's input weights are Glorot-uniform and its recurrent weights orthogonal (Saxe 2014), so products
+    of many of them neither grow nor shrink. torch.nn draws both uniformly within 1/sqrt(H).
 
     Returns:
         weight_x [G H, D], weight_h [G H, H], bias [G H] zeros.
@@ -30,7 +29,7 @@ def recurrent_weights(
 
 
 def input_weights(in_size: int, size: int, *, gates: int) -> tuple[nn.Parameter, nn.Parameter]:
-    """The same without a recurrent product: weight_x [G H, D], bias [G H] zeros."""
+    """Like `recurrent_weights`, without recurrent weights: weight_x [G H, D], bias [G H] zeros."""
     weight_x = nn.Parameter(torch.empty(gates * size, in_size))
     for gate in range(gates):
         nn.init.xavier_uniform_(weight_x.data[gate * size : (gate + 1) * size])
@@ -38,10 +37,10 @@ def input_weights(in_size: int, size: int, *, gates: int) -> tuple[nn.Parameter,
 
 
 def rotations_(weight: Tensor) -> Tensor:
-    """Fill a square matrix [H, H] with rotations of pairs of units by angles drawn from [0, 2 pi).
+    """Fill a matrix [H, H] with rotations of pairs of units by angles drawn uniformly from [0, 2 pi).
 
-    It is orthogonal, and what is held at one step never meets another pair: a network that starts so and has
-    an activation that keeps lengths is a delay line. With an odd H the last unit keeps itself.
+    It is orthogonal and does not mix different pairs, so with a norm-preserving activation the network is
+    initially a delay line. With odd H the last unit maps to itself.
 
     Source: Henaff, Szlam & LeCun 2016, "Recurrent orthogonal networks and long-memory tasks", section 4.1.
 
@@ -66,10 +65,10 @@ class GateNorm(nn.Module):
 
     Args:
         size: H.
-        gates: how many are stacked.
+        gates: number of stacked gates.
 
-    Source: Ba, Kiros & Hinton 2016, "Layer normalization", equation 4. They take mean and variance
-    over the whole stack of gates; here each gate has its own. The bias is the cell's.
+    Source: Ba, Kiros & Hinton 2016, "Layer normalization", equation 4. They compute mean and variance over
+    all gates together; here each gate has its own. The bias is the cell's.
     """
 
     def __init__(self, size: int, *, gates: int = 1) -> None:
@@ -78,7 +77,7 @@ class GateNorm(nn.Module):
         self.gain = nn.Parameter(torch.ones(gates * size))
 
     def forward(self, z: Tensor) -> Tensor:
-        """z [.., G H] to the same shape."""
+        """Normalise z [.., G H]."""
         apart = z.unflatten(-1, (-1, self.size))
         centred = apart - apart.mean(-1, keepdim=True)
         scaled = centred * torch.rsqrt(centred.square().mean(-1, keepdim=True) + EPSILON)

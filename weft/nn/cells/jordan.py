@@ -1,4 +1,4 @@
-"""C2, the recurrent network of Jordan (1986): what was put out comes back. Read next: lstm.py."""
+"""C2: the recurrent network of Jordan (1986), which feeds back its output. Read next: lstm.py."""
 
 import torch
 from torch import Tensor, nn
@@ -24,9 +24,8 @@ class Jordan(Cell):
         activation: g1.
         output: g2.
 
-    Where the true outputs are known, give them shifted by one step (`fed`): no step waits for another
-    then, and all run at once. Without them the cell reads its own outputs: an encoder or a decoder
-    always runs it so, for nobody knows true hidden outputs.
+    If the true outputs are known, pass them shifted by one step (`fed`); then the steps are independent and
+    run in parallel. Otherwise the cell reads its own outputs, as it always does in an encoder or a decoder.
     Source: Jordan 1986, "Serial order: a parallel distributed processing approach".
 
     Example:
@@ -34,7 +33,7 @@ class Jordan(Cell):
         >>> cell, x, true = Jordan(3, 1, hidden=5), torch.zeros(2, 7, 3), torch.ones(2, 7, 1)
         >>> (before,) = cell.start(x)
         >>> y, state = cell(x, (before,), fed=torch.cat([before[:, None], true[:, :-1]], 1))  # training
-        >>> y, state = cell(x, (before,))                                                     # running free
+        >>> y, state = cell(x, (before,))                                                      # free running
     """
 
     def __init__(
@@ -63,7 +62,7 @@ class Jordan(Cell):
         return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation; x and the output before may also be [B, T, ..], all steps at once."""
+        """One step of the equation; x and the previous output may also be [B, T, ..], all steps at once."""
         energy = linear(x, self.weight_x, self.bias) + linear(state[0], self.weight_h)
         h = activate(energy, self.activation)
         o = activate(linear(h, self.weight_o, self.bias_o), self.output)
@@ -77,9 +76,9 @@ class Jordan(Cell):
 
         Args:
             x: [B, T, D].
-            state: (o,), [B, O]; with `fed` it is only what rows without a real position keep.
+            state: (o,), [B, O]; with `fed` it is used only for rows without a real position.
             mask: [B, T] bool.
-            fed: [B, T, O], what stands for o_{t-1} at each step: the true outputs shifted by one.
+            fed: [B, T, O], replaces o_{t-1} at each step: the true outputs shifted by one.
         """
         if fed is None:
             return super().forward(x, state, mask)

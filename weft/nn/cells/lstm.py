@@ -1,4 +1,4 @@
-"""C5, the long short-term memory with a forget gate. Read next: gru.py."""
+"""C5: the long short-term memory with a forget gate. Read next: gru.py."""
 
 from typing import Literal
 
@@ -24,14 +24,14 @@ class LSTM(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        forget_bias: what b_f starts with; 1 keeps the past from the first update on.
+        forget_bias: initial value of b_f; 1 helps to keep the old state from the first update on.
         candidate: the activation of c^.
-        forget_gate: False is f = 1, the LSTM of 1997.
-        input_gate: False is i = 1; without both gates c_t = c_{t-1} + c^ and dc_t/dc_{t-1} = I.
+        forget_gate: False sets f = 1, the LSTM of 1997.
+        input_gate: False sets i = 1; without both gates c_t = c_{t-1} + c^ and dc_t/dc_{t-1} = I.
         normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
 
-    The gates are stacked i, f, c^, o as in torch.nn.LSTM, with one bias where torch has two; a gate
-    that is switched off has no weights.
+    The gates are stacked i, f, c^, o as in torch.nn.LSTM, with one bias instead of torch's two; a disabled
+    gate has no weights.
     Source: Hochreiter & Schmidhuber 1997; forget gate: Gers, Schmidhuber & Cummins 2000; its bias:
     Jozefowicz, Zaremba & Sutskever 2015; layer normalisation: Ba 2016, equations 20 to 22.
 
@@ -90,7 +90,7 @@ class LSTM(Cell):
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps at once, by the kernel; a probe sees the gates, step by step."""
+        """All steps with the kernel; step by step under a probe, to record the gates."""
         special = self.normalised or self.candidate == "sigmoid"
         whole = self.forget_gate and self.input_gate
         if watching() or (special and not (whole and on_gpu.serves(x))):
@@ -116,8 +116,9 @@ class LSTM(Cell):
         return self._filled(self.weight_x), self._filled(self.weight_h), self._filled(self.bias)
 
     def _filled(self, weight: Tensor) -> Tensor:
-        """All four gates; one that is switched off has no weights but a bias: sigmoid(5e3) is 1 exactly,
-        and what closes the input gate at padding is -1e4.
+        """The weights of all four gates; a disabled gate gets zero weights and a bias of 5e3.
+
+        sigmoid(5e3) is exactly 1, and -1e4 still closes the input gate at padding.
         """
         gates = list(weight.split(self.size))
         always = torch.full_like(gates[0], HOLD / 2 if weight.dim() == 1 else 0.0)

@@ -1,4 +1,4 @@
-"""C10, the minimal GRU: gates that read the input only. Read next: minlstm.py."""
+"""C10: the minimal GRU, whose gates depend only on the input. Read next: minlstm.py."""
 
 from torch import Tensor
 
@@ -15,10 +15,10 @@ class MinGRU(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        forget_bias: what b_u starts with; u keeps the past where it is 1.
+        forget_bias: initial value of b_u; u = 1 keeps the old state.
 
-    u is 1 - z of the paper, as in our GRU. The paper's form for a scan over logarithms needs a positive
-    h^; this scan does not.
+    u is the paper's 1 - z, as in our GRU. The paper's scan over logarithms requires h^ > 0; this scan does
+    not.
     Source: Feng et al. 2024, "Were RNNs all we needed?", section 3.1.
 
     Example:
@@ -49,7 +49,7 @@ class MinGRU(Cell):
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps: one product, then gates and state in one kernel."""
+        """All steps: one matrix product, then gates and state in one kernel."""
         if watching():
             return super().run(x, state, mask)
         y, h = light("mingru", linear(x, self.weight_x, self.bias), state[0], mask=mask)

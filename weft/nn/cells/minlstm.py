@@ -1,4 +1,4 @@
-"""C10, the minimal LSTM: two gates that read the input only and add up to one. Read next: ssru.py."""
+"""C10: the minimal LSTM, with two input-only gates that sum to one. Read next: ssru.py."""
 
 from torch import Tensor
 
@@ -15,9 +15,9 @@ class MinLSTM(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        forget_bias: what b_f starts with.
+        forget_bias: initial value of b_f.
 
-    The gates are stacked f, i, h^. The gates add up to one, so that h does not grow with the length.
+    The gates are stacked f, i, h^. They sum to one, so h does not grow with the length.
     Source: Feng et al. 2024, "Were RNNs all we needed?", section 3.2.
 
     Example:
@@ -53,7 +53,7 @@ class MinLSTM(Cell):
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps: one product, then gates and state in one kernel."""
+        """All steps: one matrix product, then gates and state in one kernel."""
         if watching():
             return super().run(x, state, mask)
         y, h = light("minlstm", linear(x, self.weight_x, self.bias), state[0], mask=mask)

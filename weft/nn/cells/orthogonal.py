@@ -1,4 +1,4 @@
-"""C9, the Elman network whose recurrent matrix stays orthogonal. Read next: unitary.py."""
+"""C9: the Elman network with an orthogonal recurrent matrix. Read next: unitary.py."""
 
 from typing import Literal
 
@@ -15,22 +15,22 @@ Begin = Literal["orthogonal", "rotations"]
 
 
 class Orthogonal(Cell):
-    """Elman's h_t = g(W_xh x_t + W_hh h_{t-1} + b_h) with W_hh^T W_hh = I all through training.
+    """Elman's h_t = g(W_xh x_t + W_hh h_{t-1} + b_h) with W_hh^T W_hh = I throughout training.
 
-    W_hh = Q (I + A/2) (I - A/2)^-1 with A = X - X^T and a lower triangular X, which is trained; Q is the
-    start. It is made in float32 at least, once for a whole sequence but anew at every step of a loop: in a
-    decoder let attention enter late. To start only from an orthogonal matrix and leave it free, take the
-    Elman cell: it does.
+    W_hh = Q (I + A/2) (I - A/2)^-1 with A = X - X^T, where the lower triangular X is trained and Q is the
+    initial matrix. W_hh is computed in at least float32, once per sequence, but at every step of a
+    step-by-step loop; in a decoder use late attention to avoid that loop. For an unconstrained matrix that
+    only starts orthogonal, use the Elman cell.
 
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        activation: g; maxout has two matrices and is left out. What is orthogonal keeps what it holds only
-            if g does: take modrelu where memory is all, see docs/results.md.
-        weights: what W_hh starts with, any orthogonal matrix or rotations of pairs of units.
+        activation: g; maxout is not available, because it has two matrices. The state is preserved only
+            if g preserves it: use modrelu if memory matters most, see docs/results.md.
+        weights: the initial W_hh, a random orthogonal matrix or rotations of pairs of units.
 
     Source: Helfrich, Willmott & Ye 2018, "Orthogonal recurrent neural networks with scaled Cayley
-    transform", without their scaling, modrelu as theirs.
+    transform", with their modrelu but without their scaling.
 
     Example:
         >>> import torch
@@ -46,7 +46,7 @@ class Orthogonal(Cell):
         check_choice("activation", activation, Activation)
         check_choice("weights", weights, Begin)
         self.cell = Elman(in_size, size, activation=activation, weights=weights)
-        # [384, 384] with its gradient took 10 ms of a core by Cayley's map, 107 by the matrix exponential
+        # with gradient, [384, 384] took 10 ms by the Cayley map, 107 ms by the matrix exponential
         parametrize.register_parametrization(self.cell, "weight_h", _Cayley())
 
     @property
@@ -64,12 +64,12 @@ class Orthogonal(Cell):
         return self.cell.step(x, state)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps, by the Elman cell, which makes the matrix once."""
+        """All steps with the Elman cell, which computes the matrix once."""
         return self.cell(x, state, mask)
 
 
 class _Cayley(nn.Module):
-    """torch.nn.utils.parametrizations.orthogonal by Cayley's map, but for weights in half precision, too."""
+    """torch.nn.utils.parametrizations.orthogonal with the Cayley map, also for half precision."""
 
     base: Tensor
 
@@ -78,7 +78,7 @@ class _Cayley(nn.Module):
         self.register_buffer("base", None)
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = torch.promote_types(x.dtype, torch.float32)  # no solver is narrower
+        wide = torch.promote_types(x.dtype, torch.float32)  # solvers need at least float32
         lower = x.to(wide).tril()
         skew = lower - lower.mT
         eye = torch.eye(len(x), dtype=wide, device=x.device)
@@ -86,7 +86,7 @@ class _Cayley(nn.Module):
         return (self.base.to(wide) @ turn).to(x.dtype)
 
     def right_inverse(self, matrix: Tensor) -> Tensor:
-        """X for a start at an orthogonal matrix; of another one, the nearest by QR."""
+        """X for an initial orthogonal matrix; another matrix is made orthogonal by QR first."""
         wide = matrix.to(torch.promote_types(matrix.dtype, torch.float32))
         eye = torch.eye(len(wide), dtype=wide.dtype, device=wide.device)
         if not torch.allclose(wide.mT @ wide, eye, atol=1e-4):

@@ -1,4 +1,4 @@
-"""C6, the LSTM whose gates also look at the cell state. Read next: coupled.py."""
+"""C6: the LSTM with peepholes, whose gates also read the cell state. Read next: coupled.py."""
 
 from typing import Literal
 
@@ -25,18 +25,18 @@ class Peephole(Cell):
     """The LSTM (lstm.py) with p_i, p_f and p_o added inside its gates' sigmoids.
 
     form = "diagonal": p_i = w_i c_{t-1}, p_f = w_f c_{t-1}, p_o = w_o c_t, elementwise (Gers 2000).
-    form = "full": p = W_c c_{t-1} with a matrix for each gate, all three at c_{t-1} (the lectures').
+    form = "full": p = W_c c_{t-1} with a matrix for each gate, all three at c_{t-1} (as in the lectures).
 
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
         form: see above.
-        gates: which gates look; without any it is the LSTM.
-        forget_bias: what b_f starts with.
+        gates: the gates with peepholes; none gives the LSTM.
+        forget_bias: initial value of b_f.
         candidate: the activation of c^.
         normalised: layer normalisation of each gate's W x and W h, and of c before its tanh.
 
-    The peepholes start at zero: at first it is the LSTM.
+    The peepholes start at zero, so initially the cell is an LSTM.
     Source: Gers & Schmidhuber 2000, "Recurrent nets that time and count".
 
     Example:
@@ -104,7 +104,7 @@ class Peephole(Cell):
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps at once, by the kernel where it knows the form; a probe sees the gates, step by step."""
+        """All steps, with the kernel if it supports this variant; step by step under a probe."""
         special = self.normalised or self.candidate == "sigmoid"
         if watching() or self.form == "full" or (special and not on_gpu.serves(x)):
             return super().run(x, state, mask)
@@ -126,7 +126,7 @@ class Peephole(Cell):
         return linear(x, self.weight_x, self.bias)
 
     def _three(self) -> Tensor:
-        """The weights of all three gates; zeros where one does not look."""
+        """The peephole weights of all three gates; zeros for gates without peepholes."""
         if len(self.gates) == 3:
             return self.weight_c
         given = dict(zip(self.gates, self.weight_c, strict=True))
@@ -134,7 +134,7 @@ class Peephole(Cell):
         return torch.stack([given.get(gate, zeros) for gate in ("input", "forget", "output")])
 
     def _seen(self, c: Tensor) -> dict[str, Tensor]:
-        """What each gate that looks adds to its energy."""
+        """The peephole term of each gate that has one."""
         if self.form == "full":
             products = linear(c, self.weight_c).split(self.size, -1) if self.gates else ()
         else:

@@ -1,4 +1,4 @@
-"""A projected state (LSTMP): the products of a cell read a narrow r_{t-1} = R h_{t-1}. A wrapper.
+"""A wrapper that projects the state (LSTMP): a cell's products read the narrow r_{t-1} = R h_{t-1}.
 
 Read next: zoneout.py, variational.py.
 """
@@ -19,18 +19,18 @@ from weft.tree import State
 class Projected(Cell):
     """y_t = r_t = R h_t, and the recurrent matrices of the wrapped cell read r_{t-1} instead of h_{t-1}.
 
-    With an LSTM inside it is LSTMP: i, f, o, c^ read W_r r_{t-1} + W_x x_t + b, while c and o tanh(c)
-    keep `inner` features. The cell's W_h is the product W_r R, so every kernel of the cell serves: it saves
-    parameters, not products.
+    With an LSTM inside this is LSTMP: i, f, o, c^ use W_r r_{t-1} + W_x x_t + b, while c and o tanh(c) keep
+    `inner` features. The cell's W_h is the product W_r R, so all kernels of the cell work; this saves
+    parameters, not computation.
 
     Args:
         in_size: D, features of the input.
         size: P, features of the output.
-        cell: what is wrapped; settings of its own stand in a table.
+        cell: the wrapped cell; its own settings go in a table.
         inner: H, features of the wrapped cell.
 
     Raises:
-        ConfigError: a projection that is not narrower than the cell, or a cell without a matrix W_h.
+        ConfigError: the projection is not narrower than the cell, or the cell has no matrix W_h.
 
     Source: Sak, Senior & Beaufays 2014, "Long short-term memory recurrent neural network architectures
     for large scale acoustic modeling", without its second, non-recurrent projection.
@@ -84,18 +84,18 @@ class Projected(Cell):
         return linear(y, self.projection), state
 
     def step_dropped(self, x: Tensor, state: State, kept: Tensor) -> tuple[Tensor, State]:
-        """See Cell.step_dropped; it is h that is dropped, before the projection."""
+        """See Cell.step_dropped; h is dropped before the projection."""
         y, state = self.cell.step_dropped(x, state, kept)
         return linear(y, self.projection), state
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-        """All steps, at the cell's own speed."""
+        """All steps with the cell's kernel."""
         y, state = self.cell(x, state, mask)
         return linear(y, self.projection), state
 
 
 class _Narrow(nn.Module):
-    """W_h = W_r R, of which W_r [G H, P] is the trained original and R [P, H] is `weight`."""
+    """W_h = W_r R, where W_r [G H, P] is the trained original and R [P, H] is `weight`."""
 
     def __init__(self, inner: int, size: int) -> None:
         super().__init__()

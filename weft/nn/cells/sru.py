@@ -1,4 +1,4 @@
-"""C10, the simple recurrent unit: a forget gate, and a highway past the recurrence. Read next: ../scan.py."""
+"""C10: the simple recurrent unit, with a forget gate and a highway connection. Read next: ../scan.py."""
 
 import torch
 from torch import Tensor, nn
@@ -16,14 +16,14 @@ class SRU(Cell):
 
     Args:
         in_size: D, features of the input.
-        size: H, features of the state; where it is not D, the highway carries W_x x_t.
-        peephole: whether v is there (the version of 2018); without it (2017) the recurrence is a scan.
-        forget_bias: what b_f starts with.
+        size: H, features of the state; if it is not D, the highway carries W_x x_t.
+        peephole: include v (the version of 2018); without it (2017) the recurrence is a scan.
+        forget_bias: initial value of b_f.
 
     The state is (h, c); no step reads h. Weights are stacked c^, f, r, and W_x last.
     Source: Lei et al. 2018, "Simple recurrent units for highly parallelizable recurrence", equations 1
-    to 4, and version 1 of the same paper (2017), without its activation of c. Their scaling of the
-    start is left out.
+    to 4, and version 1 of the same paper (2017), without its activation of c and without their scaled
+    initialisation.
 
     Example:
         >>> import torch
@@ -80,7 +80,7 @@ class SRU(Cell):
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """All steps: one product, then gates and state in one kernel."""
+        """All steps: one matrix product, then gates and state in one kernel."""
         if watching():
             return super().run(x, state, mask)
         energies, past = self._energies(x)
@@ -92,7 +92,7 @@ class SRU(Cell):
         return h, (last, c)
 
     def _energies(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """c^ and the energies of f and r, [.., 3 H], and what the highway carries."""
+        """c^ and the energies of f and r, [.., 3 H], and the highway's input."""
         zeros = self.bias.new_zeros(self.size)
         biases = [zeros, self.bias] if len(self.weight_x) == 3 * self.size else [zeros, self.bias, zeros]
         products = linear(x, self.weight_x, torch.cat(biases))

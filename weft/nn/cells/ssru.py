@@ -1,4 +1,4 @@
-"""C10, the simpler simple recurrent unit: one gate, and a ReLU on the way out. Read next: sru.py."""
+"""C10: the simpler simple recurrent unit, with one gate and a ReLU output. Read next: sru.py."""
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +16,9 @@ class SSRU(Cell):
     Args:
         in_size: D, features of the input.
         size: H, features of the state.
-        forget_bias: what b_f starts with.
+        forget_bias: initial value of b_f.
 
-    The state is (c,), shown as relu(c). Weights are stacked f, c^.
+    The state is (c,); the output is relu(c). Weights are stacked f, c^.
     Source: Kim et al. 2019, "From research to production and back: ludicrously fast neural machine
     translation", section 3.
 
@@ -56,12 +56,12 @@ class SSRU(Cell):
         return h, (c,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps: one product, then gates and state in one kernel."""
+        """All steps: one matrix product, then gates and state in one kernel."""
         if watching():
             return super().run(x, state, mask)
         y, c = light("ssru", self._energies(x), state[0], mask=mask)
         return y, (c,)
 
     def _energies(self, x: Tensor) -> Tensor:
-        """Of f and the candidate, [.., 2 H]."""
+        """Energies of f and the candidate, [.., 2 H]."""
         return linear(x, self.weight_x, torch.cat([self.bias, torch.zeros_like(self.bias)]))

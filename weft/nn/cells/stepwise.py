@@ -1,4 +1,4 @@
-"""C0, the network that cannot use the past: every step by itself. Read next: elman.py."""
+"""C0: a network without recurrence, which treats each step separately. Read next: elman.py."""
 
 from torch import Tensor
 
@@ -12,7 +12,7 @@ from weft.shapes import check_choice
 
 
 class Stepwise(Cell):
-    """h_t = g1(U x_t + b), o_t = g2(V h_t + d), y_t = o_t: a multilayer network, the same at each step.
+    """h_t = g1(U x_t + b), o_t = g2(V h_t + d), y_t = o_t: the same multilayer network at each step.
 
     Args:
         in_size: D, features of the input.
@@ -21,7 +21,7 @@ class Stepwise(Cell):
         activation: g1.
         output: g2.
 
-    The state is the last output, for whoever asks what the cell shows; no step reads it.
+    The state is the last output, for `shown`; no step reads it.
 
     Example:
         >>> import torch
@@ -55,19 +55,19 @@ class Stepwise(Cell):
         return (like.new_zeros(like.shape[0], self.size),)
 
     def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
-        """One step of the equation; x may also be [B, T, D], all steps at once."""
+        """One step of the equation; x may also be [B, T, D], for all steps at once."""
         h = activate(linear(x, self.weight_x, self.bias), self.activation)
         o = activate(linear(h, self.weight_o, self.bias_o), self.output)
         record("hidden", h)
         return o, (o,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-        """All steps at once: none waits for another."""
+        """All steps in parallel, because they are independent."""
         return last_shown(self.step(x, state)[0], state[0], mask)
 
 
 def last_shown(o: Tensor, before: Tensor, mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
-    """Outputs [B, T, O], zero at padding, and each row's last real one: `before` where there is none."""
+    """Outputs [B, T, O], zero at padding, and each row's last real output, or `before` if it has none."""
     if mask is None:
         return o, (o[:, -1],)
     o, last = hold_last(o, before, mask)

@@ -1,4 +1,4 @@
-"""C9, the complex unitary network: a recurrence that keeps every length. Read next: orthogonal.py."""
+"""C9: the complex unitary network, with a norm-preserving recurrence. Read next: orthogonal.py."""
 
 import math
 
@@ -10,7 +10,7 @@ from weft.nn.cells.initial import input_weights
 from weft.nn.kernels.linear import linear
 from weft.probe import record, watching
 
-EPSILON = 1e-10  # under the root of |z|, whose slope at 0 is infinite
+EPSILON = 1e-10  # inside the square root of |z|, whose slope at 0 is infinite
 
 
 class Unitary(Cell):
@@ -23,9 +23,9 @@ class Unitary(Cell):
         in_size: D, features of the input.
         size: H, features of the output, and complex features of the state.
 
-    The state is (Re h, Im h). |z| is the root of Re^2 + Im^2 + 1e-10.
+    The state is (Re h, Im h). |z| is the square root of Re^2 + Im^2 + 1e-10.
     Source: Arjovsky, Shah & Bengio 2016, "Unitary evolution recurrent neural networks", equations 4
-    and 8; theirs starts from a learned h_0.
+    and 8; they learn h_0, we start from zeros.
 
     Example:
         >>> import torch
@@ -58,7 +58,7 @@ class Unitary(Cell):
 
     def step(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One step of the equation."""
-        wide = torch.promote_types(self.bias.dtype, torch.float32)  # nothing complex is narrower
+        wide = torch.promote_types(self.bias.dtype, torch.float32)  # complex numbers need at least float32
         real, imaginary = linear(x, self.weight_x).to(wide).chunk(2, -1)
         turned = self.turned(torch.complex(*(part.to(wide) for part in state)))
         real, imaginary = real + turned.real, imaginary + turned.imag

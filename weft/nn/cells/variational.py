@@ -1,4 +1,4 @@
-"""Variational dropout: one mask for a whole sequence, on what the products of a cell read."""
+"""Variational dropout: one mask per sequence for the inputs of a cell's products."""
 
 from collections.abc import Callable
 
@@ -13,20 +13,20 @@ from weft.tree import State
 
 
 class Variational(Cell):
-    """The wrapped cell's products read x_t * m_x and h_{t-1} * m_h, with masks drawn once for a sequence.
+    """The wrapped cell's products use x_t * m_x and h_{t-1} * m_h, with masks drawn once per sequence.
 
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        cell: what is wrapped; settings of its own stand in a table, `cell: {use: gru, reset: before}`.
-        rate: share of the features of h_{t-1} that is dropped in training.
-        input_rate: the same for x_t.
+        cell: the wrapped cell; its own settings go in a table, `cell: {use: gru, reset: before}`.
+        rate: dropout rate of h_{t-1}.
+        input_rate: dropout rate of x_t.
 
-    The masks are the last two tensors of the state, so that pieces of a sequence share them; in
+    The masks are the last two tensors of the state, so that segments of a sequence share them; in
     evaluation they are None.
 
     Raises:
-        ConfigError: a rate outside 0 to 1, or a cell without a product to drop from.
+        ConfigError: a rate is not at least 0 and below 1, or the cell has no recurrent product.
 
     Source: Gal & Ghahramani 2016, "A theoretically grounded application of dropout in recurrent neural
     networks", equation 7.
@@ -58,7 +58,7 @@ class Variational(Cell):
                 f"cell: {type(self.cell).__name__} has no product with its h that could be dropped; "
                 "zoneout fits every cell"
             )
-        self.multiplies = False  # what is dropped once is not dropped again
+        self.multiplies = False  # do not apply dropout twice
         self.rate = rate
         self.input_rate = input_rate
 
@@ -80,7 +80,7 @@ class Variational(Cell):
         )
 
     def carried(self, state: State) -> tuple[Tensor, ...]:
-        """The cell's own, without masks."""
+        """The wrapped cell's tensors, without masks."""
         return self.cell.carried(state[:-2])
 
     def shown(self, state: State) -> Tensor:
@@ -88,7 +88,7 @@ class Variational(Cell):
         return self.cell.shown(state[:-2])
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the cell behind the masks."""
+        """One step of the wrapped cell with the masks applied."""
         *inner, kept_x, kept_h = state
         if kept_h is None:
             y, new = self.cell.step(x, tuple(inner))
@@ -97,7 +97,7 @@ class Variational(Cell):
         return y, (*new, kept_x, kept_h)
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-        """All steps; in evaluation at the cell's own speed."""
+        """All steps; in evaluation with the wrapped cell's kernel."""
         if state[-1] is not None:
             return super().run(x, state, mask)
         y, new = self.cell(x, state[:-2], mask)

@@ -1,4 +1,7 @@
-"""Zoneout: some features of a state stay as they were. A wrapper of any cell. Read next: variational.py."""
+"""Zoneout, a wrapper for any cell: some features of the state keep their old values.
+
+Read next: variational.py.
+"""
 
 from collections.abc import Callable
 
@@ -13,19 +16,16 @@ from weft.tree import State
 
 
 class Zoneout(Cell):
-    """s_t = d s_{t-1} + (1 - d) s^_t for each tensor s of the state; s^_t is what the cell makes.
+    """s_t = d s_{t-1} + (1 - d) s^_t for each tensor s of the state, where the cell computes s^_t.
 
-    In training d is 1 with probability `rate` for each feature and step, else 0; in evaluation d is
-    `rate`, its mean.
+    In training d is 1 with probability `rate` for each feature and step, otherwise 0; in evaluation d is
+    its mean, `rate`.
 
     Args:
         in_size: D, features of the input.
         size: H, features of the output.
-        cell: what is wrapped; settings of its own stand in a table, `cell: {use: gru, reset: before}`.
-        rate: how much of a state stays.
-
-    Raises:
-        ConfigError: a rate outside 0 to 1.
+        cell: the wrapped cell; its own settings go in a table, `cell: {use: gru, reset: before}`.
+        rate: share of the state that keeps its old value.
 
     Source: Krueger et al. 2017, "Zoneout: regularizing RNNs by randomly preserving hidden activations".
 
@@ -63,7 +63,7 @@ class Zoneout(Cell):
         return self.cell.begin(carried)
 
     def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
-        """One step of the cell, of which a part is undone; y is what the cell shows of the result."""
+        """One step of the wrapped cell with part of it undone; y is the output of the resulting state."""
         return self._zoned(state, self.cell.step(x, state)[1])
 
     def step_dropped(self, x: Tensor, state: State, kept: Tensor) -> tuple[Tensor, State]:

@@ -1,4 +1,4 @@
-"""A decoder that knows its last input, and what was before it as a bag (M5)."""
+"""A decoder that uses its last input, and earlier inputs as a bag of words (M5)."""
 
 from typing import Literal, NamedTuple
 
@@ -21,18 +21,19 @@ Weights = Literal["sum", "mean", "position", "idf", "dot", "additive"]
 
 
 class BagState(NamedTuple):
-    """What a bag decoder carries."""
+    """The state of a bag decoder."""
 
     past: Tensor  # [N, P, D_in] the inputs so far
     real: Tensor  # [N, P] bool
-    given: Tensor | None  # [N, D] V s, what the source's summary adds
+    given: Tensor | None  # [N, D] V s, from the source's summary
 
 
 class BagDecoder(Decoder):
     """y_t = [x_t; A(x_1 .. x_{t-1})]: a bigram, and a weighted sum of the words before it.
 
     With E(w_{i-1}) = x_t, the head's softmax(C y_t + b) is softmax(C [E(w_{i-1}); A(w_1 .. w_{i-2})]).
-    x_0 is the line end before the first word: no word, so never in the bag. A is 0 where there is none.
+    x_0 is the line end before the first word; it is not a word, so it is never in the bag. A is 0 for an
+    empty bag.
 
     sum:      A = sum_j x_j                       mean:     A = (1/n) sum_j x_j
     position: A = sum_j a_{t-j} x_j, a learned    idf:      A = (1/n) sum_j idf_j x_j
@@ -40,14 +41,14 @@ class BagDecoder(Decoder):
     additive: A = sum_j softmax_j(w . tanh(W [x_t; x_j] + b)) x_j
 
     Args:
-        in_size: features of the input; with idf the last of them is the token's weight.
-        encoder: whose summary s joins the output as V s + c; None for none.
+        in_size: features of the input; with idf the last one is the token's weight.
+        encoder: its summary s is added to the output as V s + c; None for no encoder.
         weights: see above.
-        max_length: distances that have a learned weight; farther words share the last one.
+        max_length: number of distances with learned weights; more distant words share the last one.
         dropout: on the output.
 
     Raises:
-        ConfigError: no feature beside the weight, or no distance.
+        ConfigError: the input has no feature besides the weight, or max_length is below 1.
 
     Example:
         >>> import torch
@@ -84,11 +85,11 @@ class BagDecoder(Decoder):
         self.given = None if encoder is None else Linear(encoder.size, size)
         self.size = 2 * size if encoder is None else 3 * size
         self.like: Tensor
-        self.register_buffer("like", torch.zeros(1), persistent=False)  # knows device and dtype
+        self.register_buffer("like", torch.zeros(1), persistent=False)  # gives device and dtype
         self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory | None, rows: int) -> BagState:
-        """Nothing read yet, and the memory's summary."""
+        """An empty bag and the memory's summary."""
         past = self.like.new_zeros(rows, 0, self.in_size)
         real = torch.ones(rows, 0, dtype=torch.bool, device=self.like.device)
         given = None if memory is None or self.given is None else self.given(memory.summary)
@@ -100,7 +101,7 @@ class BagDecoder(Decoder):
         rows, steps, _ = x.shape
         new = torch.ones(rows, steps, dtype=torch.bool, device=x.device) if mask is None else mask
         seen, real = torch.cat([state.past.to(x.dtype), x], 1), torch.cat([state.real, new], 1)
-        place = real.cumsum(1) - 1  # [N, P + T] of each real input, padding between them not counted
+        place = real.cumsum(1) - 1  # [N, P + T] index of each real input, not counting padding
         distance = place[:, -steps:, None] - place[:, None]  # [N, T, P + T]
         words = (real & (place >= self.skips))[:, None] & (distance > 0)
         size = x.shape[2] - self.weighted
@@ -113,10 +114,10 @@ class BagDecoder(Decoder):
         return self.dropout(torch.cat(parts, -1)), BagState(seen, real, state.given)
 
     def _shares(self, query: Tensor, vectors: Tensor, idf: Tensor, words: Tensor, distance: Tensor) -> Tensor:
-        """The weight of each word in the bag of each step, [N, T, P + T]."""
+        """The weight of each word in each step's bag, [N, T, P + T]."""
         if self.score is not None:
             energy = self.score(query, self.score.prepare(vectors))
-            # All masked: equal shares times nothing, so no NaN.
+            # If all are masked, equal shares times zero avoid NaN.
             share = energy.masked_fill(~words, torch.finfo(energy.dtype).min).softmax(-1)
             return share * words
         share = words.to(query.dtype)

@@ -1,6 +1,6 @@
-"""The contract of a decoder: it writes one step at a time, state in and state out.
+"""The contract of a decoder: one step at a time, from a state to the next state.
 
-Read next: recurrent.py, transformer.py; ../../search/beam.py, which drives it.
+Read next: recurrent.py, transformer.py; ../../search/beam.py, which calls it.
 """
 
 from abc import ABC, abstractmethod
@@ -13,14 +13,14 @@ from weft.tree import State
 
 
 class Decoder(nn.Module, ABC):
-    """Reads embedded tokens and gives features for the head; looks back into a memory if it has one.
+    """Turns embedded tokens into features for the head, using the memory of a source if there is one.
 
     Attributes:
         size: D, the width of its output.
-        reach: how many inputs it sees, the newest counted; None where it sees all.
-        skips: first inputs, such as the line end before a text, that are seen as the newest one only.
-        weighted: whether the last feature of its input is how much the token says, such as its idf.
-        copies: whether its output is what a head that copies from the source reads (pointer.py).
+        reach: number of inputs it uses, including the current one; None for all.
+        skips: number of initial inputs, such as the line end before a text, used only as the current input.
+        weighted: whether the last feature of its input is a weight of the token, such as its idf.
+        copies: whether its output is for a head that copies from the source (pointer.py).
     """
 
     size: int
@@ -31,17 +31,17 @@ class Decoder(nn.Module, ABC):
 
     @abstractmethod
     def start(self, memory: Memory | None, rows: int) -> State:
-        """The state before the first token, for `rows` rows (those of the memory, where there is one)."""
+        """The initial state for `rows` rows, those of the memory if there is one."""
 
     @abstractmethod
     def forward(self, x: Tensor, state: State, mask: Tensor | None = None) -> tuple[Any, State]:
-        """Any number of steps at once; one step is T = 1, and T steps are T times one.
+        """Run T >= 1 steps; T steps at once give the same as T single steps.
 
         Args:
             x: [B, T, D_in] embedded tokens.
-            state: what `start` or an earlier call gave.
-            mask: [B, T] bool, real positions first; where False the state is held.
+            state: from `start` or an earlier call.
+            mask: [B, T] bool, real positions first; where False the state does not change.
 
         Returns:
-            y: [B, T, D], or a tree of [B, T, ..] where it copies; and the state after the last real position.
+            y: [B, T, D], or a tree of [B, T, ..] if it copies; and the state after the last real position.
         """

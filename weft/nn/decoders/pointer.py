@@ -1,6 +1,6 @@
-"""M14, a decoder that points: it looks at the source after each step, to write its words again.
+"""M14: a decoder that attends to the source after each step, to copy its words.
 
-Read next: ../heads/pointer.py, which mixes what is copied with what the vocabulary says.
+Read next: ../heads/pointer.py, which mixes copying with the vocabulary's distribution.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,16 @@ WRITES = partial(RecurrentDecoder, enters="never")
 
 
 class PointerState(NamedTuple):
-    """What a pointer carries."""
+    """The state of a pointer decoder."""
 
-    inner: State  # of the decoder that writes
+    inner: State  # of the inner decoder
     covered: Tensor | None  # [N, S] c_t, the attention so far; None without coverage
-    source: Source  # the memory, prepared
+    source: Source  # keys and values of the memory
     read: Read
 
 
 class PointerDecoder(Decoder):
-    """s_t of a decoder looks at the memory, and what it looks at may be copied.
+    """The state s_t of an inner decoder attends to the memory; attended words may be copied.
 
         e_i^t   = score(s_t, h_i),  with coverage  v^T tanh(W_h h_i + W_s s_t + w_c c_i^t + b)
         a^t     = softmax(e^t),  h*_t = sum_i a_i^t h_i,  c^t = sum_{t' < t} a^t'
@@ -45,22 +45,22 @@ class PointerDecoder(Decoder):
         gate_t  = w_h* h*_t + w_s s_t + w_x x_t + b,  p_gen = sigma(gate_t)
         again_t = coverage * sum_i min(a_i^t, c_i^t)
 
-    With another score than the additive one, c_i^t w_c is added to the prepared key of position i, which for
-    the additive one is the equation above.
+    With other scores, c_i^t w_c is added to the prepared key of position i, which for the additive score is
+    the equation above.
 
     Args:
         in_size: features of the input.
-        encoder: whose memory is read; it must keep every position of its source.
-        decoder: gives s_t; by default a recurrent one that does not look back itself, as in the paper.
+        encoder: its memory is read; it must keep every position of the source.
+        decoder: computes s_t; by default a recurrent decoder without attention, as in the paper.
         score: compares s_t with the memory.
         key_size, value_size, shared, weights: of the attention; see `Attention`.
-        coverage: λ, the weight of the coverage loss; null leaves coverage out, and all steps run at once.
-        readout: size of y_t; that of s_t where null.
+        coverage: λ, weight of the coverage loss; null disables coverage, and all steps run at once.
+        readout: size of y_t; null for the size of s_t.
         dropout: on y_t.
 
     Raises:
-        ConfigError: no encoder, one that joins positions, a decoder that copies inside this one, or a
-            negative coverage.
+        ConfigError: there is no encoder, it merges positions, the inner decoder copies, or coverage is
+            negative.
 
     Source: See, Liu & Manning 2017, eq. 1 to 4, 8, 11 and 12.
     """
@@ -117,11 +117,11 @@ class PointerDecoder(Decoder):
         self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory | None, rows: int) -> PointerState:
-        """The inner decoder's state, nothing covered, the memory prepared.
+        """The inner decoder's initial state, zero coverage, and the memory's keys and values.
 
         Raises:
-            ConfigError: no memory.
-            ShapeError: the memory has another length than what was read.
+            ConfigError: there is no memory.
+            ShapeError: the memory and the source differ in length.
         """
         if memory is None:
             raise ConfigError("pointer: expected the memory of a source to copy from, got none")
@@ -138,7 +138,7 @@ class PointerDecoder(Decoder):
     def forward(
         self, x: Tensor, state: PointerState, mask: Tensor | None = None
     ) -> tuple[Pointed, PointerState]:
-        """See Decoder.forward; the inner decoder's steps run at once, the looks with coverage one by one."""
+        """See Decoder.forward; with coverage, attention runs step by step after the inner decoder."""
         x = harmless(x, mask)
         s, inner = self.decoder(x, state.inner, mask)
         if state.covered is None:
@@ -162,7 +162,7 @@ class PointerDecoder(Decoder):
         return edited("attention", weights.reshape(*s.shape[:2], -1))
 
     def _covering(self, s: Tensor, state: PointerState, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        """a [N, T, S], what was looked at again [N, T, 1], and all that is covered now, [N, S]."""
+        """Attention a [N, T, S], coverage loss [N, T, 1] and the new coverage [N, S]."""
         covered, source = state.covered, state.source
         assert covered is not None and self.coverage is not None
         times = len(s) // len(source.keys)

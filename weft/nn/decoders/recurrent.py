@@ -1,7 +1,7 @@
-"""A recurrent decoder, with or without a look back into a memory (A3).
+"""A recurrent decoder, with or without attention to a memory (A3).
 
-Where nothing that a step computes enters the next one from outside the cells (attention "late",
-without input feeding), all steps run at once; otherwise a loop over steps does what the equation says.
+If steps depend on each other only through the cells (late attention, no input feeding), all steps run at
+once; otherwise a loop runs them one by one.
 """
 
 from collections.abc import Callable
@@ -31,39 +31,39 @@ Enters = Literal["late", "input", "both", "never"]
 
 
 class RecurrentState(NamedTuple):
-    """What a recurrent decoder carries."""
+    """The state of a recurrent decoder."""
 
     layers: tuple[State, ...]  # each layer's cell state
     fed: Tensor | None  # [N, D] the last output, with input feeding
-    source: Source | None  # the memory, prepared
+    source: Source | None  # keys and values of the memory
 
 
 class RecurrentDecoder(Decoder):
-    """A stack of cells that writes; attention enters where `enters` says.
+    """A stack of cells with optional attention; `enters` says where attention is used.
 
     late:  query h_t,     output [h_t; out]                     (Luong 2015)
     input: query h_{t-1}, cell input [x_t; out], output h_t
-    both:  query h_{t-1}, one context in both places            (Bahdanau 2014)
-    never: the memory only gives the first state                (Sutskever 2014, Cho 2014)
+    both:  query h_{t-1}, the same context in both places       (Bahdanau 2014)
+    never: the memory only gives the initial state              (Sutskever 2014, Cho 2014)
 
     Args:
         in_size: features of the input.
-        encoder: whose memory is read; None for a decoder without one (a language model).
+        encoder: its memory is read; None for a language model.
         sizes: hidden size of each layer.
         cell: the recurrence.
         score: compares the query (the top layer's h) with the memory.
         enters: see above.
-        input_feeding: the last output joins the next input (Luong 2015, section 3.3).
+        input_feeding: add the last output to the next input (Luong 2015, section 3.3).
         key_size, value_size, shared, weights: of the attention; see `Attention`.
-        readout: size of tanh(W [h; out] + b), Luong's attentional vector; 0 leaves [h; out] as it is;
-            None takes the top layer's size where attention reaches the output.
-        bridge: where the first state comes from; see `Bridge`.
-        bidirectional: refused; a recipe that asks for it hears why.
-        residual: every layer above the first adds what it read to what it gives.
+        readout: size of tanh(W [h; out] + b), Luong's attentional vector; 0 uses [h; out] directly;
+            None takes the top layer's size if attention reaches the output.
+        bridge: source of the initial state; see `Bridge`.
+        bidirectional: must be False; True raises an error that explains why.
+        residual: layers above the first add their input to their output.
         dropout: after every layer and on the output.
 
     Raises:
-        ConfigError: bidirectional: a step that writes must not see what comes after it (C4).
+        ConfigError: bidirectional is True; a decoder must not see later inputs (C4).
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RecurrentDecoder(Decoder):
         self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory | None, rows: int) -> RecurrentState:
-        """The bridge's state (zeros without a memory), zeros for what is fed, the memory prepared."""
+        """The bridge's state (zeros without a memory), zeros for input feeding, and the prepared memory."""
         like = next(self.parameters()).new_zeros(rows, 1)
         bridge = None if memory is None else self.bridge
         layers = self.stack.start(like) if bridge is None else self.stack.begin(bridge(memory))
@@ -155,7 +155,7 @@ class RecurrentDecoder(Decoder):
     def _step(
         self, x: Tensor, layers: tuple[State, ...], fed: Tensor | None, source: Source | None
     ) -> tuple[Tensor, tuple[tuple[State, ...], Tensor | None]]:
-        """x [N, D_in] to y [N, 1, D], and what the next step reads."""
+        """x [N, D_in] to y [N, 1, D], and the input of the next step."""
         parts, context = [x], None
         if self.enters in ("input", "both"):
             query = self.stack.forwards[-1].shown(layers[-1])

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from weft import masks
 from weft.nn.attention import HeadSource
-from weft.nn.cache import Written, longer_path, nothing_written, order_of_entries, seen_entries
+from weft.nn.cache import KeyValueCache, empty_cache, longer_path, order_of_entries, seen_entries
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.distances import Distance
 from weft.nn.encoders.encoder import Encoder, Memory
@@ -23,29 +23,29 @@ from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
 from weft.recompute import recomputed
 
 
-class LookedAt(NamedTuple):
-    """The source for every layer; shared by all hypotheses."""
+class SourceLayers(NamedTuple):
+    """Keys and values of the source for every layer, shared by all hypotheses."""
 
     layers: tuple[HeadSource, ...]
-    mask: Tensor | None  # [B, 1, 1, S]; None where nothing is padding
+    mask: Tensor | None  # [B, 1, 1, S]; None without padding
     per_source = True
 
 
 class TransformerState(NamedTuple):
-    """What a Transformer decoder carries: the cache of its source, and each hypothesis's own path in it."""
+    """The state of a Transformer decoder: the cache of each source, and each hypothesis's path in it."""
 
-    written: Written
-    path: Tensor | None  # [N, P] int64, the entry of each position; None while entries are positions
-    mask: Tensor | None  # [N, P] bool real positions; None while all are real
-    source: LookedAt | None
+    cache: KeyValueCache
+    path: Tensor | None  # [N, P] int64, the entry of each position; None if entry numbers equal positions
+    mask: Tensor | None  # [N, P] bool, real positions; None without padding
+    source: SourceLayers | None
 
 
 class TransformerDecoder(Decoder):
-    """Masked self-attention over the past, attention into the memory, a position-wise network.
+    """Causal self-attention, cross-attention to the memory, and a position-wise network.
 
     Args:
-        in_size: features of the input; projected where they differ from the width.
-        encoder: whose memory is read; None for a decoder without one (a language model).
+        in_size: features of the input; projected if they differ from the width.
+        encoder: its memory is read; None for a language model.
         size, num_layers, num_heads, inner, norm, norm_kind, norm_epsilon, activation, bias, positions,
             position_base, max_length, entry_norm, dropout, attention_dropout: as in TransformerEncoder.
 
@@ -100,7 +100,7 @@ class TransformerDecoder(Decoder):
         )
 
     def compiled(self) -> bool:
-        """Whether compiled code serves the steps of its searches on this machine, when it is in float32."""
+        """Whether compiled code runs its search steps in float32 on this machine."""
         return type(self.distance) is Distance and decoding.there(self)
 
     def start(self, memory: Memory | None, rows: int) -> TransformerState:
@@ -112,32 +112,32 @@ class TransformerDecoder(Decoder):
             mask = None if bool(memory.mask.all()) else memory.mask[:, None, None]
             states = _converted(memory.states, like.dtype)
             layers = tuple(HeadSource(*block.source(states)) for block in self.blocks)
-            source = LookedAt(layers, mask)
+            source = SourceLayers(layers, mask)
         none = torch.zeros(rows, 2, self.num_heads, 0, width, dtype=like.dtype, device=like.device)
-        written = nothing_written(len(self.blocks), none)
-        return TransformerState(written, None, None, source)
+        cache = empty_cache(len(self.blocks), none)
+        return TransformerState(cache, None, None, source)
 
     def forward(
         self, x: Tensor, state: TransformerState, mask: Tensor | None = None
     ) -> tuple[Tensor, TransformerState]:
         """x [N, T, D_in] after the P positions of the state; see Decoder.forward.
 
-        It computes in the dtype of its weights and answers in that of x.
+        It computes in the weights' dtype and returns the dtype of x.
         """
         asked, own = x.dtype, self.blocks[0].attention.out.weight.dtype
-        y, after = self._written(_converted(harmless(x, mask), own), state, mask)
+        y, after = self._run(_converted(harmless(x, mask), own), state, mask)
         return _converted(y, asked), after
 
-    def _written(
+    def _run(
         self, x: Tensor, state: TransformerState, mask: Tensor | None
     ) -> tuple[Tensor, TransformerState]:
-        steps, entries = x.shape[1], state.written.entries
+        steps, entries = x.shape[1], state.cache.entries
         path, past = state.path, entries if state.path is None else state.path.shape[1]
-        width = len(x) // state.written.sources
+        width = len(x) // state.cache.sources
         keep = _joined_mask(state.mask, mask, len(x), past, steps, x.device)  # [N, P + T] or None
         at: Tensor | range = range(past, past + steps)
         whole: Tensor | range = range(past + steps)
-        if keep is not None:  # padding inside the cache takes no position
+        if keep is not None:  # padding inside the cache does not count as a position
             whole = (keep.cumsum(1) - 1).clamp(min=0)
             at = whole[:, past:]
         x = self.project(x)
@@ -150,7 +150,7 @@ class TransformerDecoder(Decoder):
         ):
             return self._compiled(x, state, path, past, width)
         order = self.distance(at, whole, x)
-        seen = None  # one step sees everything, a first call of many is causal
+        seen = None  # no mask for one step, a causal mask for a first call with several positions
         if keep is not None or (steps > 1 and past) or path is not None or width > 1:
             seen = masks.causal(steps, past + steps, x.device)
             seen = seen[None, None] if keep is None else (seen & keep[:, None])[:, None]  # [N, 1, T, P + T]
@@ -163,16 +163,16 @@ class TransformerDecoder(Decoder):
             source, source_mask = None, None
             if state.source is not None:
                 source, source_mask = state.source.layers[layer], state.source.mask
-            x, entry = recomputed(block.decode, x, state.written, layer, seen, source, source_mask, order)
+            x, entry = recomputed(block.decode, x, state.cache, layer, seen, source, source_mask, order)
             layers.append(entry)
-        after = state.written.grown(tuple(layers))
+        after = state.cache.grown(tuple(layers))
         return self.last_norm(x), TransformerState(after, path, keep, state.source)
 
     def _compiled(
         self, x: Tensor, state: TransformerState, path: Tensor | None, past: int, width: int
     ) -> tuple[Tensor, TransformerState]:
-        """The rest of `forward` for one position of a search, in one call."""
-        entries = state.written.entries
+        """The rest of `forward` for one position of a search, in one compiled call."""
+        entries = state.cache.entries
         if path is not None or width > 1:
             path = longer_path(path, len(x), width, past, 1, entries, x.device)
         look = None
@@ -181,14 +181,14 @@ class TransformerDecoder(Decoder):
             look = decoding.Look(state.source.layers, None if mask is None else mask[:, 0, 0])
         network = self.blocks[0].network
         form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
-        layers = state.written.opened(width)
+        layers = state.cache.opened(width)
         parts = [block.parts() for block in self.blocks]
         y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, look)
-        return y, TransformerState(state.written.grown(layers), path, None, state.source)
+        return y, TransformerState(state.cache.grown(layers), path, None, state.source)
 
 
 def _converted(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """x in this dtype, but under autocast, which sees to it itself."""
+    """x in this dtype, unless autocast does the conversion."""
     return x if x.dtype == dtype or torch.is_autocast_enabled(x.device.type) else x.to(dtype)
 
 

@@ -1,4 +1,4 @@
-"""A decoder that sees its last n inputs and nothing else of what was written (Bengio 2003)."""
+"""A decoder that uses only its last n inputs (Bengio 2003)."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -22,34 +22,34 @@ LooksBack = Literal["late", "never"]
 
 
 class WindowState(NamedTuple):
-    """What a window decoder carries."""
+    """The state of a window decoder."""
 
     window: Tensor  # [N, (n - 1) D] the last inputs, the oldest first
-    given: Tensor | None  # [N, H] U s, what the source's summary adds
-    source: Source | None  # the memory, prepared
+    given: Tensor | None  # [N, H] U s, from the source's summary
+    source: Source | None  # keys and values of the memory
 
 
 class WindowDecoder(Decoder):
-    """h_t = tanh(W [x_{t-n+1}; ..; x_t] + U s + b), with the memory's summary s where there is one.
+    """h_t = tanh(W [x_{t-n+1}; ..; x_t] + U s + b), with the memory's summary s if there is one.
 
     late:  out = attention(h_t), output tanh(W' [h_t; out] + b')
-    never: the summary alone speaks of the source
+    never: only the summary represents the source
 
     Args:
         in_size: features of the input.
-        encoder: whose memory is read; None for a decoder without one (an n-gram language model).
-        length: n, the inputs seen, this one counted.
+        encoder: its memory is read; None for an n-gram language model.
+        length: n, number of inputs including the current one.
         size: H, width of h and of the output.
         score: compares h with the memory.
         enters: see above.
-        direct: the output is [h_t; the window], so that the head connects inputs to outputs directly.
+        direct: output [h_t; the window], which connects inputs directly to the head.
         dropout: on the output.
 
     Raises:
-        ConfigError: n below 1.
+        ConfigError: n is below 1.
 
-    Source: Bengio et al. 2003, section 2, y = b + W x + U tanh(d + H x), where `direct` gives its W x;
-    Rush, Chopra & Weston 2015 for the look at a source.
+    Source: Bengio et al. 2003, section 2, y = b + W x + U tanh(d + H x), where `direct` gives the W x;
+    Rush, Chopra & Weston 2015 for attention to a source.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class WindowDecoder(Decoder):
         self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory | None, rows: int) -> WindowState:
-        """Zeros before the first input, and the memory prepared."""
+        """Zeros before the first input, and the memory's keys and values."""
         width = self.hidden.in_features // self.length * (self.length - 1)
         window = self.hidden.weight.new_zeros(rows, width)
         given = None if memory is None or self.given is None else self.given(memory.summary)

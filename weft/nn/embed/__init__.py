@@ -1,1 +1,1 @@
-"""Front ends, one a file: raw input becomes [B, S, D]."""
+"""Embeddings, one per file: from raw input to [B, S, D]."""

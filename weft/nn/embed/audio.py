@@ -1,7 +1,7 @@
-"""Sound becomes log-mel frames, and frames become vectors.
+"""Log-mel features of sound, and their embedding.
 
-A sound is cut into windows that overlap; of each, the power of the Fourier transform is summed in bands
-that are as wide as the ear's, and its logarithm taken. Read next: ../encoders/pyramid.py.
+A sound is split into overlapping windows. The power spectrum of each window is summed in mel bands, which
+match human hearing, and the logarithm is taken. Read next: ../encoders/pyramid.py.
 """
 
 import functools
@@ -16,11 +16,11 @@ from weft.nn.kernels.linear import Linear
 from weft.randomness import for_rows, open_generator
 
 LEAST = 1e-6
-"""Power of a band that counts as silence; the logarithm of 0 would be no number."""
+"""Minimum power of a band, for silence, because the logarithm of 0 is infinite."""
 
 
 def mel(hertz: Tensor) -> Tensor:
-    """m = 2595 log10(1 + f / 700), the pitch that is heard (O'Shaughnessy 1987).
+    """m = 2595 log10(1 + f / 700), the perceived pitch (O'Shaughnessy 1987).
 
     Example:
         >>> mel(torch.tensor([0.0, 1000.0])).round().tolist()
@@ -31,16 +31,16 @@ def mel(hertz: Tensor) -> Tensor:
 
 @functools.cache
 def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: float | None = None) -> Tensor:
-    """Triangles [F, points // 2 + 1] with corners at equal steps of mel, each as high as 1.
+    """Triangular filters [F, points // 2 + 1] of height 1 with corners equally spaced in mel.
 
     Args:
-        rate: samples a second.
+        rate: sample rate in Hz.
         points: of the Fourier transform.
-        bins: F, triangles.
-        low, high: Hertz, where the first one begins and the last one ends; half the rate by default.
+        bins: F, number of filters.
+        low, high: frequency range in Hz; `high` is half the rate by default.
 
     Raises:
-        ConfigError: so many triangles that one lies between two frequencies of the transform.
+        ConfigError: a filter is so narrow that it contains no frequency of the transform.
     """
     high = rate / 2 if high is None else high
     ends = mel(torch.tensor([low, high], dtype=torch.float64))
@@ -60,16 +60,15 @@ def mel_filters(rate: int, points: int, bins: int, *, low: float = 20.0, high: f
 def log_mel(
     samples: Tensor, rate: int, *, bins: int = 40, window: float = 0.025, hop: float = 0.01
 ) -> Tensor:
-    """One sound [N] to frames [S, F]: the logarithm of each band's power, in windows of Hann's form.
+    """One sound [N] to frames [S, F]: log power of each band in Hann windows.
 
-    Sounds shorter than a window are filled up with silence; what is left after the last whole window is not
-    heard.
+    Sounds shorter than a window are padded with silence; an incomplete last window is dropped.
 
     Args:
         samples: between -1 and 1.
-        rate: of them a second.
-        bins: F, bands.
-        window, hop: seconds of a window, and from the beginning of one to that of the next.
+        rate: sample rate in Hz.
+        bins: F, number of bands.
+        window, hop: window length and step in seconds.
 
     Example:
         >>> log_mel(torch.zeros(16000), 16000).shape
@@ -78,8 +77,8 @@ def log_mel(
     length, step = round(window * rate), round(hop * rate)
     points = 2 ** math.ceil(math.log2(length))
     samples = nn.functional.pad(samples, (0, max(0, length - len(samples))))
-    # torch.stft puts a window shorter than `points` in the middle; so much is added at both ends that the
-    # first window begins with the first sample.
+    # torch.stft centres a window shorter than `points`; pad both ends so that the first window begins at the
+    # first sample.
     left = (points - length) // 2
     spectrum = torch.stft(
         nn.functional.pad(samples, (left, points - length - left)),
@@ -96,23 +95,23 @@ def log_mel(
 
 
 def normalised(frames: Tensor) -> Tensor:
-    """Every band of a recording [S, F] with mean 0 and deviation 1: loudness and microphone vanish."""
+    """Normalise each band of a recording [S, F] to mean 0 and standard deviation 1."""
     centred = frames - frames.mean(0)
     return centred / centred.square().mean(0).sqrt().clamp(min=1e-2)
 
 
 class Frames(nn.Module):
-    """W x + b for every frame x; in training, stretches of time and bands are masked (SpecAugment).
+    """W x + b for every frame x; in training, spans of time and frequency are masked (SpecAugment).
 
     Args:
         bins: F, features of a frame.
         size: D.
-        masks: stretches of time and bands, each so many a row, that are set to zero in training.
-        longest: frames of a stretch at most (and no more than a fifth of the row's).
-        widest: bands next to each other that are masked at most.
-        dropout: share of features set to zero in training.
+        masks: number of time masks and of frequency masks per row, in training.
+        longest: maximum frames per time mask (and at most a fifth of the row).
+        widest: maximum bands per frequency mask.
+        dropout: dropout rate of the output.
 
-    Source: Park et al. 2019, section 2, without the warping of time.
+    Source: Park et al. 2019, section 2, without time warping.
 
     Example:
         >>> Frames(40, 16)(torch.zeros(2, 98, 40)).shape
@@ -146,7 +145,7 @@ class Frames(nn.Module):
 
 
 def _stretches(rows: int, places: int, most: int, like: Tensor) -> Tensor:
-    """[rows, places] bool: in each row one stretch of 0 to `most` places is True."""
+    """[rows, places] bool: one random span of 0 to `most` places is True in each row."""
     drawn = for_rows(
         lambda shape: torch.rand(2, *shape, generator=open_generator()).transpose(0, 1), (rows, 1)
     )

@@ -1,4 +1,4 @@
-"""A number of its own beside each token's vector, such as its idf. Read next: ../decoders/bag.py."""
+"""Append a fixed number per token, such as its idf, to its vector. Read next: ../decoders/bag.py."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ class Beside(nn.Module):
 
     Args:
         embed: tokens [B, S] to [B, S, D].
-        weights: [V] a; nothing of it is learned.
+        weights: [V] a, constants.
 
     Example:
         >>> import torch

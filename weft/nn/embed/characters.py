@@ -1,6 +1,6 @@
-"""A word's vector from its letters: convolution with max, or a bidirectional LSTM.
+"""A word's vector from its letters: convolution with max-pooling, or a bidirectional LSTM.
 
-Read next: words.py, which sets it beside a table of words.
+Read next: words.py, which concatenates it with word embeddings.
 """
 
 from typing import Literal
@@ -23,7 +23,7 @@ class Characters(nn.Module):
     """Letters [N, L] to word vectors [N, size]; letter 0 is padding.
 
     Args:
-        num_characters: letters in the table, padding counted.
+        num_characters: number of letters, including padding.
         size: features of a word's vector.
         kind: "convolution" (Ma & Hovy 2016: width 3, then max) or "recurrent" (Lample et al. 2016: the
             final states of both directions).

@@ -1,9 +1,9 @@
-"""ELMo: a word's vector from the sentence around it, by language models that read it from both ends.
+"""ELMo: contextual word vectors from a forward and a backward language model.
 
-    x_t from the letters;  h→ and h← by LSTMs, layer upon layer, which never see each other;
-    p(w_{t+1} | w_1..w_t) from h→_t and p(w_{t-1} | w_t..w_n) from h←_t, one softmax for both
+x_t from the letters;  h→ and h← from two independent stacks of LSTMs;
+p(w_{t+1} | w_1..w_t) from h→_t and p(w_{t-1} | w_t..w_n) from h←_t, with one shared softmax
 
-Read next: words.py, beside which `InContext` sets it; characters.py.
+Read next: words.py, whose vectors `InContext` concatenates with these; characters.py.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,7 @@ from weft.nn.kernels.linear import Linear
 from weft.nn.recurrent import Stack
 
 BOUNDARY = 0
-"""What stands before the first and after the last word, as a target; no word has this number."""
+"""Target before the first and after the last word; no word has this number."""
 
 
 class Sentences(NamedTuple):
@@ -32,10 +32,10 @@ class Sentences(NamedTuple):
 
     given: Spelled
     mask: Tensor  # [B, S] bool
-    target_tokens: int  # words and one boundary a sentence, in one direction
+    target_tokens: int  # words plus one boundary per sentence, in one direction
 
     def to(self, device: torch.device) -> "Sentences":
-        """The same on a device."""
+        """Move to a device."""
         return Sentences(self.given.to(device), self.mask.to(device), self.target_tokens)
 
 
@@ -47,11 +47,11 @@ class Directions(NamedTuple):
 
 
 class Context(nn.Module, ABC):
-    """What gives words vectors in context.
+    """Computes vectors of words in context.
 
     Attributes:
         width: D, features of each layer.
-        num_mixed: layers.
+        num_mixed: number of layers.
     """
 
     width: int
@@ -59,23 +59,24 @@ class Context(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, given: Any, mask: Tensor) -> list[Tensor]:
-        """The layers, [B, S, D] each, of words whose real ones are True in mask [B, S]."""
+        """The layers, [B, S, D] each, of the words with mask [B, S]."""
 
 
 class BothWays(Context):
-    """A forward and a backward language model that share letters and softmax.
+    """A forward and a backward language model that share character embeddings and softmax.
 
     Args:
         num_words: V, the classes of the softmax; 0 is the boundary, 1 the unknown word.
-        num_letters: letters, padding counted.
+        num_letters: number of letters, including padding.
         size: H, of every layer in each direction.
         num_layers: L.
         letter_size, spelled: see `Characters`.
-        residual: layers above the first add what they read.
+        residual: layers above the first add their input.
         dropout: on the input of every layer and of the softmax.
 
-    Source: Peters et al. 2018, sections 3.1 and 3.4; theirs has filters of seven widths with highways, and
-        cells of 4096 units projected to 512; ours has one width and a projection.
+    Source: Peters et al. 2018, sections 3.1 and 3.4. They use filters of seven widths with highway layers,
+    and
+        cells of 4096 units projected to 512; we use one width and a projection.
 
     Example:
         >>> given = Spelled(torch.tensor([[4, 2]]), torch.tensor([[1], [2]]), torch.tensor([[0, 1]]))
@@ -111,38 +112,38 @@ class BothWays(Context):
         self.width, self.num_mixed = 2 * size, num_layers + 1
 
     def forward(self, given: Spelled, mask: Tensor) -> list[Tensor]:
-        """The L + 1 layers [B, S, 2 H] of each word; the lowest knows nothing of the others."""
+        """The L + 1 layers [B, S, 2 H] of each word; the lowest has no context."""
         ahead, back, _ = self._layers(given, mask)
         both = [torch.cat([x, y], -1) for x, y in zip(ahead, back, strict=True)]
         return [layer[:, 1:-1] for layer in both]
 
     def ahead(self, given: Spelled, mask: Tensor) -> Tensor:
-        """[B, S + 1, H] from which the forward model says each word and the end."""
+        """The states [B, S + 1, H] from which the forward model predicts each word and the end."""
         return self._layers(given, mask)[0][-1][:, :-1]
 
     def loss(self, batch: Sentences) -> Loss:
-        """Nats, both directions summed; the count is that of one direction, so it is nats a word, twice."""
+        """Nats summed over both directions; the count is that of one direction, so the mean is doubled."""
         ahead, back = self.directions(batch)
         return Loss(ahead.total + back.total, ahead.count)
 
     def directions(self, batch: Sentences) -> Directions:
-        """The losses apart: of each word and the end forward, of each and the beginning backward."""
-        top, target, mask = self._asked(batch)
+        """The loss of each direction: forward of words and the end, backward of words and the beginning."""
+        top, target, mask = self._targets(batch)
         rows = len(batch.mask)
         forward = self.head.loss(top[:rows], target[:rows], mask[:rows])
         return Directions(forward, self.head.loss(top[rows:], target[rows:], mask[rows:]))
 
     def nats(self, batch: Sentences) -> tuple[Tensor, Tensor]:
-        """Of each word and the end forward, below them of each and the beginning backward.
+        """Nats of each prediction: forward rows first (words and the end), then backward rows.
 
         Returns:
-            [2 B, S + 1], and a mask of the same shape, True where there is such a word.
+            [2 B, S + 1], and a mask of the same shape, False at padding.
         """
-        top, target, mask = self._asked(batch)
+        top, target, mask = self._targets(batch)
         return -self.head(top).gather(2, target[..., None])[..., 0] * mask, mask
 
-    def _asked(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:
-        """Both directions, one below the other: what says the words, the words, which are real."""
+    def _targets(self, batch: Sentences) -> tuple[Tensor, Tensor, Tensor]:
+        """Both directions stacked: states, targets and mask."""
         ahead, back, framed = self._layers(batch.given, batch.mask)
         words = nn.functional.pad(
             batch.given.words.masked_fill(~batch.mask, BOUNDARY), (1, 1), value=BOUNDARY
@@ -153,7 +154,7 @@ class BothWays(Context):
         return top, target, mask
 
     def _layers(self, given: Spelled, mask: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
-        """Each direction's layers [B, S + 2, H], boundaries counted, and which positions are real."""
+        """Each direction's layers [B, S + 2, H] including boundaries, and the mask."""
         x = self.project(self.characters(given.letters))[given.which]  # [B, S, H]
         start = self.ends[0].to(x.dtype).expand(len(x), 1, -1)
         length = mask.sum(1)
@@ -175,10 +176,10 @@ class BothWays(Context):
 
 
 class Mix(nn.Module):
-    """γ Σ_j softmax(s)_j h_j: how much of each layer a task wants, learnt with it.
+    """γ Σ_j softmax(s)_j h_j: a weighted sum of layers, learned with the task.
 
     Args:
-        num_layers: of h, the lowest counted.
+        num_layers: number of layers h, including the lowest.
 
     Source: Peters et al. 2018, eq. 1.
 
@@ -193,30 +194,30 @@ class Mix(nn.Module):
         self.gamma = nn.Parameter(torch.ones(()))
 
     def forward(self, layers: list[Tensor]) -> Tensor:
-        """[B, S, D] each, to one."""
+        """Layers [B, S, D] to their weighted sum."""
         share = self.scores.softmax(0)
         return self.gamma * sum(part * layer for part, layer in zip(share, layers, strict=True))
 
 
 class Twice(NamedTuple):
-    """Sentences spelt twice: with a task's own numbers, and with those of the model in context."""
+    """Sentences encoded twice: for the task's own embeddings, and for the contextual model."""
 
-    own: Any  # what the task's own front end reads; has to(device)
-    theirs: Any  # what the model reads
+    own: Any  # input of the task's own embeddings; has to(device)
+    theirs: Any  # input of the contextual model
     mask: Tensor  # [B, S] bool
 
     def to(self, device: torch.device) -> "Twice":
-        """The same on a device."""
+        """Move to a device."""
         return Twice(self.own.to(device), self.theirs.to(device), self.mask.to(device))
 
 
 class InContext(nn.Module):
-    """[words; mix of the layers of a trained model, which stays as it is].
+    """[words; weighted sum of the layers of a frozen model].
 
     Args:
-        words: the front end of the task itself, with a `size`.
-        model: trained; its parameters are frozen and it never drops anything.
-        dropout: on the mixed layers.
+        words: the task's own embeddings, with a `size`.
+        model: a trained model; it is frozen and always in evaluation mode.
+        dropout: on the weighted sum.
     """
 
     def __init__(self, words: Words | Tokens, model: Context, *, dropout: float = 0.3) -> None:
@@ -228,7 +229,7 @@ class InContext(nn.Module):
         self.size = words.size + model.width
 
     def train(self, mode: bool = True) -> "InContext":
-        """All but the frozen model."""
+        """Set the mode of everything except the frozen model."""
         super().train(mode)
         self.model.eval()
         return self

@@ -1,4 +1,4 @@
-"""GloVe: vectors whose products are the logarithms of how often two words stand together."""
+"""GloVe: vectors whose dot products approximate the logarithms of co-occurrence counts."""
 
 from typing import NamedTuple
 
@@ -10,15 +10,15 @@ from weft.nn.heads.head import Loss
 
 
 class Cells(NamedTuple):
-    """Cells of the table of counts."""
+    """Cells of the co-occurrence table."""
 
     words: Tensor  # [N] int64
     others: Tensor  # [N] int64
-    counts: Tensor  # [N] X, above zero
+    counts: Tensor  # [N] X, positive
     target_tokens: int
 
     def to(self, device: torch.device) -> "Cells":
-        """The same on a device."""
+        """Move to a device."""
         return Cells(*(part.to(device) for part in self[:3]), self.target_tokens)
 
 
@@ -59,5 +59,5 @@ class Glove(nn.Module):
         return self.inner.table.weight + self.outer.table.weight
 
     def unseen(self, word: str) -> Tensor | None:
-        """There is none."""
+        """None: there are no vectors of unseen words."""
         return None

@@ -1,6 +1,6 @@
-"""Weighted items, such as the words and word pairs of a text: each adds to the logit of every class.
+"""Weighted items, such as words and word pairs of a text, each of which adds to the logit of every class.
 
-With encoders/bag.py (sum) behind it and a head that adds nothing but a bias it is a linear classifier.
+With encoders/bag.py (sum) and a head with only a bias this is a linear classifier.
 """
 
 from typing import NamedTuple
@@ -10,26 +10,26 @@ from torch import Tensor, nn
 
 
 class Grams(NamedTuple):
-    """The items of texts and how much each counts."""
+    """The items of texts and their weights."""
 
     numbers: Tensor  # [B, S] int64
     weights: Tensor  # [B, S] presence, count or relative frequency
 
     def to(self, device: torch.device) -> "Grams":
-        """The same on a device."""
+        """Move to a device."""
         return Grams(self.numbers.to(device), self.weights.to(device))
 
 
 class GramTable(nn.Module):
-    """x_i r_ic w_ic for each item i and class c; w is learnt.
+    """x_i r_ic w_ic for each item i and class c, with learned w.
 
-    With r = 1 and w from 0 it is logistic regression. With r_ic = log p(i | c) less its mean over classes
-    and w from 1 it is naive Bayes before anything is learnt, and after that close to NB-SVM.
+    With r = 1 and initial w = 0 this is logistic regression. With r_ic = log p(i | c) minus its mean over
+    classes and initial w = 1 it is naive Bayes before training, and similar to NB-SVM afterwards.
 
     Args:
         num_items: V.
         num_classes: C.
-        naive_bayes: whether w begins at 1 and r is to come from `begin`.
+        naive_bayes: start from w = 1, with r set by `begin`.
 
     Source: Wang & Manning 2012, section 2.3, for two classes and an SVM's loss.
 
@@ -46,7 +46,7 @@ class GramTable(nn.Module):
         self.register_buffer("ratios", torch.ones(num_items, num_classes) if naive_bayes else None)
 
     def begin(self, logp: Tensor) -> None:
-        """Take log p(i | c), [V, C], as r, less its mean over classes, which no softmax sees."""
+        """Set r to log p(i | c), [V, C], minus its mean over classes, which does not affect the softmax."""
         self.get_buffer("ratios").copy_(logp - logp.mean(1, keepdim=True))
 
     def forward(self, given: Grams) -> Tensor:

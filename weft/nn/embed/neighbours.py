@@ -1,8 +1,8 @@
-"""word2vec: a word and its neighbours against words drawn by chance; skip-gram and CBOW.
+"""word2vec: skip-gram and CBOW with negative sampling.
 
-Text lies in rows, and which positions are neighbours is a band of an [L, L] matrix, so that all scores are
-products of matrices. The words drawn by chance are shared by a row, each weighing K / N for each neighbour:
-the expectation of the loss is word2vec's. Read next: subwords.py, counts.py.
+Text is arranged in rows and neighbours form a band of an [L, L] matrix, so all scores are matrix products.
+The N negative samples are shared by a row, each with weight K / N per neighbour, so the expected loss is
+word2vec's. Read next: subwords.py, counts.py.
 """
 
 from typing import Literal, NamedTuple
@@ -20,34 +20,35 @@ class Neighbourhood(NamedTuple):
     """Rows of text."""
 
     words: Tensor  # [B, L] int64
-    lines: Tensor  # [B, L] int64, neighbours stand in the same line; -1 is padding
-    reach: Tensor  # [B, L] int64, how far the neighbours of a word go
-    noise: Tensor  # [B, N] int64, words drawn by chance
+    lines: Tensor  # [B, L] int64, neighbours are in the same line; -1 is padding
+    reach: Tensor  # [B, L] int64, window size of each word
+    noise: Tensor  # [B, N] int64, negative samples
     target_tokens: int
 
     def to(self, device: torch.device) -> "Neighbourhood":
-        """The same on a device."""
+        """Move to a device."""
         return Neighbourhood(*(part.to(device) for part in self[:4]), self.target_tokens)
 
 
 class Neighbours(nn.Module):
     """Skip-gram: -log σ(u_t·v_s) over neighbours s of t;  CBOW: -log σ(ū_t·v_t), ū_t the mean of u_s;
-    and for K words n drawn by chance for each of them -log σ(-u·v_n).
+    and -log σ(-u·v_n) for K negative samples n each.
 
     Args:
-        inner: the u, which are kept as the words' vectors.
+        inner: the vectors u, which are the final word vectors.
         objective: skipgram or cbow.
         num_words: V.
         negatives: K.
 
-    Source: Mikolov et al. 2013 (Distributed representations), eq. 4. Of theirs differs: the N noise words are
+    Source: Mikolov et al. 2013 (Distributed representations), eq. 4. Unlike theirs, the N negative samples
+    are
         shared by a row of the batch, and one may be a true neighbour.
 
     Example:
         >>> model = Neighbours(WordTable(7, 4), 7)
         >>> row = torch.tensor([[3, 5, 6]])
         >>> loss = model.loss(Neighbourhood(row, row * 0, row * 0 + 1, torch.tensor([[1, 2]]), 3))
-        >>> int(loss.count), round(loss.total.item() / 4, 4)  # nothing is known: 6 log 2
+        >>> int(loss.count), round(loss.total.item() / 4, 4)  # before training: 6 log 2
         (4, 4.1589)
     """
 
@@ -88,11 +89,11 @@ class Neighbours(nn.Module):
         )
 
     def unseen(self, word: str) -> Tensor | None:
-        """[D] of a word that training never saw; None where there are no n-grams."""
+        """The vector [D] of an unseen word; None without n-grams."""
         return self.inner.unseen(word) if isinstance(self.inner, Subwords) else None
 
     def _near(self, batch: Neighbourhood) -> Tensor:
-        """[B, L, L] 1 where s is a neighbour of t."""
+        """[B, L, L] 1 if s is a neighbour of t, else 0."""
         length = batch.words.shape[1]
         at = torch.arange(length, device=batch.words.device)
         apart = (at[:, None] - at).abs()

@@ -1,4 +1,4 @@
-"""A picture becomes a row of patches (ViT); their order is that of reading."""
+"""Embed an image as a sequence of patches in reading order (ViT)."""
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +14,10 @@ class Patches(nn.Module):
         channels: features of a pixel.
         size: D.
         patch: P.
-        first: put a learned vector before the patches, where a classifier may read (BERT's CLS).
+        first: prepend a learned vector for classification (BERT's CLS).
 
     Raises:
-        ShapeError: in forward, a picture that patches do not tile.
+        ShapeError: in forward, if the patch size does not divide the image size.
 
     Source: Dosovitskiy et al. 2021, eq. 1; positions are the encoder's.
 
@@ -33,7 +33,7 @@ class Patches(nn.Module):
         self.first = nn.Parameter(0.02 * torch.randn(size)) if first else None
 
     def forward(self, picture: Tensor) -> Tensor:
-        """[B, height, width, channels] to [B, S, D], S = height width / P^2, one more with `first`."""
+        """[B, height, width, channels] to [B, S, D], S = height width / P^2, plus one with `first`."""
         height, width = picture.shape[1:3]
         if height % self.patch or width % self.patch:
             raise ShapeError(

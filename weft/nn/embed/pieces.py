@@ -1,6 +1,6 @@
-"""A word's vector in context from the states of its pieces, by an encoder that was trained on something else.
+"""Contextual word vectors from the states of the words' pieces in a pretrained encoder.
 
-Read next: contextual.py, whose `InContext` sets it beside a task's own vectors.
+Read next: contextual.py, whose `InContext` concatenates them with a task's own vectors.
 """
 
 from typing import NamedTuple
@@ -13,33 +13,32 @@ from weft.nn.encoders.encoder import Encoder
 
 
 class Pieces(NamedTuple):
-    """Sentences of S words at most, each word in pieces; R parts of sentences, marks around each.
+    """Sentences of at most S words, as R segments of pieces with special symbols around each.
 
-    A sentence that is longer than the model reads at once has several parts.
+    A sentence longer than the model's maximum is split into several segments.
     """
 
     tokens: Tensor  # [R, P] int64
     mask: Tensor  # [R, P] bool
-    which: Tensor  # [R, P] int64, the place of each piece's word in [B S]; 0 for a mark
-    share: Tensor  # [R, P] 1 / (pieces of the word); 0 for a mark and for padding
+    which: Tensor  # [R, P] int64, index of each piece's word in [B S]; 0 for special symbols
+    share: Tensor  # [R, P] 1 / (pieces of the word); 0 for special symbols and padding
 
     def to(self, device: torch.device) -> "Pieces":
-        """The same on a device."""
+        """Move to a device."""
         return Pieces(*(part.to(device) for part in self))
 
 
 class PiecesInContext(Context):
-    """h_w = mean of the encoder's states over the pieces of word w; a word without pieces has zeros.
+    """h_w = mean of the encoder's states over the pieces of word w; zeros for a word without pieces.
 
-    The layers are the pieces' own vectors and the encoder's states, or the states alone where the two differ
-    in width.
+    The layers are the piece embeddings and the encoder's states, or only the states if the widths differ.
 
     Args:
         embed: tokens to [R, P, D].
         embed_size: D.
         encoder: reads them.
 
-    Source: Devlin et al. 2019, section 5.3, who take a word's first piece; ours is the mean of all.
+    Source: Devlin et al. 2019, section 5.3; they use a word's first piece, we use the mean of all pieces.
     """
 
     def __init__(self, embed: nn.Module, embed_size: int, encoder: Encoder) -> None:

@@ -1,4 +1,4 @@
-"""Vectors of words for word2vec: a table, or the mean of the vectors of a word's letter n-grams (fastText).
+"""Word vectors for word2vec: a table, or the mean over a word's character n-grams (fastText).
 
 Read next: neighbours.py, which trains them.
 """
@@ -13,7 +13,7 @@ _START, _PRIME, _BITS = 2166136261, 16777619, 0xFFFFFFFF
 
 
 def ngrams(word: str, shortest: int, longest: int) -> list[str]:
-    """The letter n-grams of <word>, without < and > alone.
+    """The character n-grams of <word>, except < and > alone.
 
     Example:
         >>> ngrams("cat", 3, 4)
@@ -29,7 +29,7 @@ def ngrams(word: str, shortest: int, longest: int) -> list[str]:
 
 
 def bucket(gram: str, buckets: int) -> int:
-    """FNV-1a over the bytes of an n-gram, each with its sign, as fastText and gensim number them.
+    """The bucket of an n-gram: FNV-1a over its signed bytes, as in fastText and gensim.
 
     Example:
         >>> bucket("<ca", 1000) == bucket("<ca", 1000)
@@ -42,12 +42,12 @@ def bucket(gram: str, buckets: int) -> int:
 
 
 class WordTable(nn.Module):
-    """One vector a word.
+    """One vector per word.
 
     Args:
         num_words: V.
-        size: D; drawn from U(-1/2D, 1/2D), as word2vec does.
-        zero: all from 0 instead, as word2vec's output vectors.
+        size: D; initialised from U(-1/2D, 1/2D), as in word2vec.
+        zero: initialise to 0 instead, as word2vec's output vectors.
 
     Example:
         >>> WordTable(5, 3)(torch.tensor([4, 0])).shape
@@ -68,15 +68,15 @@ class WordTable(nn.Module):
 
 
 class Subwords(nn.Module):
-    """(e_w + Σ_g z_g) / (1 + G) over the G n-grams g of the word w; n-grams share `buckets` rows by a hash.
+    """(e_w + Σ_g z_g) / (1 + G) over the G n-grams g of word w; n-grams are hashed to `buckets` rows.
 
     Args:
-        words: all of them.
+        words: the vocabulary.
         size: D.
-        shortest, longest: letters of an n-gram, < and > counted.
+        shortest, longest: length of n-grams, including < and >.
         buckets: rows for n-grams.
 
-    Source: Bojanowski et al. 2017, section 3.2; the mean instead of the sum, as their program has it.
+    Source: Bojanowski et al. 2017, section 3.2; with the mean instead of the sum, as in their program.
 
     Example:
         >>> Subwords(["cat", "cats"], 3, shortest=3, longest=4, buckets=50)(torch.tensor([[1, 1]])).shape
@@ -103,7 +103,7 @@ class Subwords(nn.Module):
         return [self.num_words + bucket(gram, self.buckets) for gram in grams]
 
     def forward(self, words: Tensor) -> Tensor:
-        """[...] int64 to [..., D]; each different word is put together once."""
+        """[...] int64 to [..., D]; each distinct word is computed once."""
         different, which = words.unique(return_inverse=True)
         ends = self.get_buffer("_ends")[different]
         begins = torch.where(different > 0, self.get_buffer("_ends")[different - 1], 0)
@@ -114,6 +114,6 @@ class Subwords(nn.Module):
         return functional.embedding(which, self.bag(self.get_buffer("_rows")[taken], offsets))
 
     def unseen(self, word: str) -> Tensor:
-        """[D] of a word that is none of the table's: the mean over its n-grams; zero where it has none."""
+        """The vector [D] of an unknown word, the mean over its n-grams; zero if it has none."""
         rows = torch.tensor([self.rows(word)], device=self.bag.weight.device)
         return self.bag(rows)[0] if rows.numel() else self.bag.weight.new_zeros(self.size)

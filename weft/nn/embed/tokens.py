@@ -1,4 +1,4 @@
-"""Token numbers become vectors of unit variance."""
+"""Token embeddings of unit variance."""
 
 from torch import Tensor, nn
 
@@ -6,19 +6,19 @@ from weft.nn.kernels.dropout import Dropout
 
 
 class Tokens(nn.Module):
-    """A table of one vector a token, drawn from N(0, 1/D), times sqrt(D).
+    """A table with one vector per token, initialised from N(0, 1/D) and multiplied by sqrt(D).
 
-    The table suits an output layer that shares it (logits of variance 1 for features of variance 1), its
-    output suits a network (features of variance 1).
+    The table then suits a tied output layer (logits of variance 1 for features of variance 1), and its output
+    suits a network (features of variance 1).
     Source: Vaswani et al. 2017, section 3.4.
 
     Args:
         num_tokens: V.
         size: D.
-        dropout: share of features set to zero in training.
-        scaled: False leaves out the sqrt(D), as GPT-2, BERT and BART do.
-        unknown: the symbol as which numbers beyond the table are read, the words that a text lends to a
-            pointer; None where there are none.
+        dropout: dropout rate of the vectors.
+        scaled: False omits the sqrt(D), as in GPT-2, BERT and BART.
+        unknown: the symbol used for numbers beyond the table, which are a pointer's unknown source words;
+            None if there are none.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""Words that count by a weight of their own: idf, for bags."""
+"""Word embeddings with a fixed weight per word, such as idf, for bags of words."""
 
 import torch
 from torch import Tensor, nn
@@ -7,10 +7,10 @@ from weft.shapes import check_shape
 
 
 def idf(documents: Tensor, total: int) -> Tensor:
-    """log((1 + N) / (1 + n_w)) + 1: what a word in n_w of N documents weighs; none weighs nothing.
+    """log((1 + N) / (1 + n_w)) + 1, the weight of a word that occurs in n_w of N documents; always positive.
 
     Args:
-        documents: [V] for each word the number of documents that hold it.
+        documents: [V] number of documents that contain each word.
         total: N.
 
     Source: Sparck Jones 1972; smoothed as in scikit-learn's TfidfTransformer.
@@ -23,7 +23,7 @@ def idf(documents: Tensor, total: int) -> Tensor:
 
 
 class Weighted(nn.Module):
-    """w_t E(t) for each token t; the weights are fixed, and saved with the model.
+    """w_t E(t) for each token t; the weights are constants saved with the model.
 
     Args:
         embed: tokens [B, S] to [B, S, D].

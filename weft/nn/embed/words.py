@@ -1,4 +1,4 @@
-"""Words as vectors from a table and from their letters, for taggers.
+"""Word vectors from a table and from letters, for taggers.
 
 Read next: characters.py; tokens.py, for text without letters.
 """
@@ -14,32 +14,32 @@ from weft.randomness import for_rows, open_generator
 
 
 class Spelled(NamedTuple):
-    """Sentences for `Words`: the letters of each different word stand there once."""
+    """Sentences for `Words`, with the letters of each distinct word stored once."""
 
-    words: Tensor  # [B, S] int64 numbers in the table
+    words: Tensor  # [B, S] int64 rows of the word table
     letters: Tensor  # [N, L] int64, 0 is padding
     which: Tensor  # [B, S] int64 rows of letters
 
     def to(self, device: torch.device) -> "Spelled":
-        """The same on a device."""
+        """Move to a device."""
         return Spelled(*(part.to(device) for part in self))
 
 
 class Words(nn.Module):
     """[E(w); characters(w)] at each position.
 
-    In training a word is now and then taken for an unknown one, rare words more often, so that the vector
-    of unknown words is learnt and the letters are listened to: with probability a / (a + count).
+    In training, words are replaced by the unknown word with probability a / (a + count), so that its vector
+    is trained and the model learns to use the letters.
 
     Args:
-        num_words: V; the table is drawn from N(0, 1/D), times sqrt(D), as `Tokens` does.
-        size: D; 0 for letters alone.
-        characters: letters to a vector; None for the table alone.
+        num_words: V; the table is initialised from N(0, 1/D) and multiplied by sqrt(D), as in `Tokens`.
+        size: D; 0 to use only letters.
+        characters: maps letters to a vector; None to use only the table.
         unknown: the number of the unknown word.
-        replaced: the a above; 0 replaces none.
-        dropout: share of features set to zero in training.
+        replaced: the a above; 0 to disable.
+        dropout: dropout rate of the output.
 
-    Source: Kiperwasser & Goldberg 2016, section 4, for the replacing.
+    Source: Kiperwasser & Goldberg 2016, section 4, for the replacement.
 
     Example:
         >>> import torch
@@ -70,7 +70,7 @@ class Words(nn.Module):
         self.size = size + (characters.size if characters else 0)
 
     def learn_from(self, counts: Tensor) -> None:
-        """How often each word stands in the training data, [V]."""
+        """Set the counts [V] of words in the training data."""
         self.get_buffer("counts").copy_(counts)
 
     def forward(self, given: Spelled) -> Tensor:

@@ -1,1 +1,1 @@
-"""Encoders, one a file: a sequence becomes a Memory. Start with encoder.py (the contract)."""
+"""Encoders, one per file: from a sequence to a Memory. Start with encoder.py (the contract)."""

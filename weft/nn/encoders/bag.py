@@ -1,4 +1,4 @@
-"""A bag: which words there are, in no order."""
+"""A bag of words, which ignores word order."""
 
 from typing import Literal
 
@@ -13,13 +13,13 @@ Reduce = Literal["mean", "sum"]
 
 
 class BagEncoder(Encoder):
-    """states x_j, summary (1/S) sum_j x_j or sum_j x_j: a change of order changes nothing but the order.
+    """States x_j and the order-independent summary (1/S) sum_j x_j or sum_j x_j.
 
-    With embed/weighted.py in front the words count by weights, for example by idf.
+    With embed/weighted.py the words have weights, for example idf.
 
     Args:
         in_size: features of the input.
-        size: project to this width, W x_j; None leaves the embeddings as they are.
+        size: project to this width, W x_j; None uses the embeddings unchanged.
         reduce: "mean" or "sum".
 
     Source: Iyyer et al. 2015, eq. 1 (mean, a deep averaging network's first layer).

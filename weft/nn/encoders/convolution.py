@@ -1,4 +1,4 @@
-"""A convolutional encoder: each layer sees some neighbours more, all positions at once."""
+"""A convolutional encoder; each layer extends the context by some neighbours."""
 
 import math
 from typing import Literal
@@ -21,19 +21,19 @@ class ConvolutionEncoder(Encoder):
     """x + (a * sigmoid(b)) with [a; b] = conv(x), times sqrt(1/2), in each layer; the summary is the mean.
 
     Args:
-        in_size: features of the input; projected where they differ from the width.
+        in_size: features of the input; projected if they differ from the width.
         size: D, the width.
-        num_layers: convolutions; L of them with kernel k see L (k - 1) + 1 positions.
-        kernel: k, odd, half to each side.
+        num_layers: L; with kernel k the context is L (k - 1) + 1 positions.
+        kernel: k, odd and centred.
         positions: added to the embeddings or concatenated with them.
-        max_length: positions that are learned.
+        max_length: number of learned positions.
         dropout: on embeddings and before each convolution.
 
     Raises:
-        ConfigError: an even kernel.
+        ConfigError: the kernel is even.
 
-    Source: Gehring et al. 2017, section 3; positions are sinusoidal unless `learned` (theirs) is asked for,
-    and attention reads the states without their extra sum with the embeddings (their eq. 2).
+    Source: Gehring et al. 2017, section 3. Our default positions are sinusoidal, theirs `learned`; and
+    attention uses the states without adding the embeddings (their eq. 2).
 
     Example:
         >>> import torch

@@ -1,6 +1,6 @@
-"""Filters of several widths side by side: each finds its pattern of neighbouring words wherever it stands.
+"""Convolution filters of several widths in parallel; each detects a pattern of neighbouring words.
 
-Read next: convolution.py, gated layers above each other.
+Read next: convolution.py, stacked gated layers.
 """
 
 import torch
@@ -14,20 +14,20 @@ from weft.nn.kernels.dropout import Dropout
 
 
 class FilterEncoder(Encoder):
-    """h_j = relu(W x_{j-l..j+r} + b) for each width l + r + 1, side by side; layers above each other.
+    """h_j = relu(W x_{j-l..j+r} + b) for each width l + r + 1, concatenated, in one or more layers.
 
-    With widths 3, 4, 5, 100 features each, one layer and the pool `max` it is the network of Kim 2014.
+    With widths 3, 4, 5, 100 features each, one layer and the pool `max` this is the network of Kim 2014.
     The ends are padded with zeros, so there are as many states as inputs.
 
     Args:
         in_size: features of the input.
-        widths: positions that a filter sees.
-        features: filters of each width; the memory has this times the number of widths.
-        num_layers: convolutions above each other; each sees that much more.
+        widths: filter widths.
+        features: filters of each width; the memory's width is this times the number of widths.
+        num_layers: number of layers.
         dropout: after every layer.
 
     Raises:
-        ConfigError: no width, or one below 1.
+        ConfigError: there are no widths, or a number is below 1.
 
     Source: Kim 2014, section 2; Collobert et al. 2011, section 3.2.2.
 
@@ -62,7 +62,7 @@ class FilterEncoder(Encoder):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory; padding is read as zeros."""
+        """x [B, S, D_in], mask [B, S] to a Memory; padding counts as zeros."""
         x, mask = self.check(x, mask)
         real = mask[..., None]
         for layer in self.layers:

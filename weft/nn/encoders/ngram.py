@@ -1,4 +1,4 @@
-"""n-grams of embeddings: each position and the ones before it."""
+"""n-grams of embeddings: each position with the ones before it."""
 
 from torch import Tensor, nn
 
@@ -10,19 +10,19 @@ from weft.nn.windows import windows
 
 
 class NgramEncoder(Encoder):
-    """states [x_{t-n+1}; ..; x_t] side by side, or tanh(W of that + b); the summary is the last state.
+    """States [x_{t-n+1}; ..; x_t], or tanh(W [x_{t-n+1}; ..; x_t] + b); the summary is the last state.
 
-    Before the first position stand zeros.
+    Positions before the first are zeros.
 
     Args:
         in_size: features of the input.
         length: n.
-        size: width of tanh(W [..] + b); None leaves the embeddings side by side, n times in_size.
+        size: width of tanh(W [..] + b); None keeps the concatenated embeddings, of width n times in_size.
 
     Raises:
-        ConfigError: n below 1.
+        ConfigError: n is below 1.
 
-    Source: Bengio et al. 2003, section 2 (its x and hidden layer), here as a reader.
+    Source: Bengio et al. 2003, section 2 (its x and hidden layer), here as an encoder.
 
     Example:
         >>> import torch

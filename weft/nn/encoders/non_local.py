@@ -1,4 +1,4 @@
-"""An encoder of non-local blocks (A9), for places of a picture, frames of a clip or words."""
+"""An encoder of non-local blocks (A9), for places of an image, frames of a clip or words."""
 
 from torch import Tensor, nn
 
@@ -9,12 +9,12 @@ from weft.nn.non_local import NonLocal, Pairwise
 
 
 class NonLocalEncoder(Encoder):
-    """Blocks Z = X + W_z y(X) above each other; the summary is the mean.
+    """Stacked blocks Z = X + W_z y(X); the summary is the mean.
 
     Args:
-        in_size: features of the input; projected where they differ from the width.
+        in_size: features of the input; projected if they differ from the width.
         size: C, the width.
-        num_layers: blocks.
+        num_layers: number of blocks.
         inner, pairwise, scaled: see `NonLocal`.
 
     Source: Wang et al. 2018.

@@ -1,4 +1,4 @@
-"""A pyramid of recurrent layers: each reads its neighbours joined, so that the memory grows shorter."""
+"""A pyramid of recurrent layers, each of which merges neighbours to shorten the memory."""
 
 from collections.abc import Callable
 
@@ -13,22 +13,22 @@ from weft.nn.recurrent import Stack
 
 
 class Pyramid(Encoder):
-    """h_i^j = BiLSTM(h_{i-1}^j, [h_{2i}^{j-1}; h_{2i+1}^{j-1}]): time is halved in each layer but the first.
+    """h_i^j = BiLSTM(h_{i-1}^j, [h_{2i}^{j-1}; h_{2i+1}^{j-1}]): each layer but the first halves the length.
 
-    What a frame of speech says is little, and there are many: joined by eights, an attention finds them.
-    Where the last group is not whole, zeros stand for what is missing.
+    A frame of speech carries little information and there are many; attention works better on merged groups
+    of eight. An incomplete last group is padded with zeros.
 
     Args:
         in_size: features of the input.
         sizes: hidden size of each layer, in each direction.
-        factors: how many positions are joined before each layer; 1 joins none. One for all layers but the
-            first (which then joins none), or one for each.
+        factors: positions merged before each layer, 1 for none; one value per layer, or a single value for
+            all layers but the first, which then merges none.
         cell: the recurrence.
-        bidirectional: read from both ends.
+        bidirectional: read in both directions.
         dropout: after every layer.
 
     Raises:
-        ConfigError: factors that are not one a layer, or below 1.
+        ConfigError: the number of factors is wrong, or one is below 1.
 
     Source: Chan, Jaitly, Le & Vinyals 2016 (Listen, Attend and Spell), eq. 5.
 
@@ -87,7 +87,7 @@ class Pyramid(Encoder):
 
 
 def joined(x: Tensor, mask: Tensor, factor: int) -> tuple[Tensor, Tensor]:
-    """Neighbours side by side: x [B, S, D] to [B, ceil(S / k), k D], and the mask of the new positions.
+    """Concatenate neighbours: x [B, S, D] to [B, ceil(S / k), k D], and the mask of the new positions.
 
     Example:
         >>> import torch

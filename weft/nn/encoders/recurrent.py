@@ -1,4 +1,4 @@
-"""A recurrent encoder: a stack of cells, one or both directions."""
+"""A recurrent encoder: a stack of cells in one or both directions."""
 
 from collections.abc import Callable
 
@@ -12,15 +12,15 @@ from weft.nn.recurrent import Join, Stack
 
 
 class RecurrentEncoder(Encoder):
-    """h_t of the top layer are the memory; the final states are carried, and its summary is the last h.
+    """The memory's states are the top layer's h_t, its carry the final states, and its summary the last h.
 
     Args:
         in_size: features of the input.
         sizes: hidden size of each layer, in each direction.
         cell: the recurrence.
-        bidirectional: read from both ends.
-        join: how the directions become one; see `Stack`.
-        residual: every layer above the first adds what it read to what it gives.
+        bidirectional: read in both directions.
+        join: how to combine the directions; see `Stack`.
+        residual: layers above the first add their input to their output.
         dropout: after every layer.
 
     Example:
@@ -56,7 +56,7 @@ class RecurrentEncoder(Encoder):
         self.carry_sizes = self.stack.state_sizes
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
-        """x [B, S, D_in], mask [B, S] to a Memory; real positions may stand anywhere."""
+        """x [B, S, D_in], mask [B, S] to a Memory; padding may be anywhere."""
         mask = read_mask(mask, x, "RecurrentEncoder")
         states, finals = self.stack(x, mask=None if bool(mask.all()) else mask)
         shown = [cell.shown(final) for cell, final in zip(self._top(), finals[-1], strict=True)]

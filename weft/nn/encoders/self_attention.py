@@ -1,4 +1,4 @@
-"""A5 without parameters: the similarity of the embeddings themselves."""
+"""A5 without parameters: self-attention by the similarity of embeddings."""
 
 from collections.abc import Callable
 
@@ -12,15 +12,15 @@ from weft.nn.scores.score import Score
 
 
 class SelfAttentionEncoder(Encoder):
-    """out_i = sum_j alpha_ij x_j, alpha_i = softmax_j(score(x_i, x_j)): each word becomes those like it.
+    """out_i = sum_j alpha_ij x_j, alpha_i = softmax_j(score(x_i, x_j)): each word averages similar words.
 
-    With dot, scaled or cosine there is nothing to learn but the embeddings. The summary is the mean.
+    With dot, scaled or cosine the embeddings are the only parameters. The summary is the mean.
 
     Args:
         in_size: features of the input, and of the result.
         score: compares two embeddings.
-        num_layers: how often this is done.
-        residual: add the input, so that a word keeps its own meaning.
+        num_layers: number of applications.
+        residual: add the input, to keep the word's own embedding.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class SelfAttentionEncoder(Encoder):
         self.layers = nn.ModuleList(Attention(score(in_size, in_size), in_size) for _ in range(num_layers))
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
-        """x [B, S, D], mask [B, S] to a Memory; a probe sees the weights as `attention`."""
+        """x [B, S, D], mask [B, S] to a Memory; the weights are recorded as `attention`."""
         x, mask = self.check(x, mask)
         for layer in self.layers:
             y = layer(x, layer.prepare(Memory(x, mask, x[:, 0])))

@@ -1,4 +1,4 @@
-"""Convolutions that shorten a sequence, then a Transformer: for speech, whose frames are many and alike."""
+"""Convolutions that shorten a sequence, then a Transformer; for speech, which has many similar frames."""
 
 from torch import Tensor, nn
 
@@ -10,23 +10,23 @@ from weft.nn.positions import Positions
 
 
 class StridedTransformer(Encoder):
-    """x <- relu(conv(x)) with kernel 3 and stride 2, as often as asked, then the blocks of a Transformer.
+    """x <- relu(conv(x)) with kernel 3 and stride 2, repeated, then the blocks of a Transformer.
 
     Args:
-        in_size: features of the input; projected where they differ from the width.
+        in_size: features of the input; projected if they differ from the width.
         size: D, the width.
-        num_convolutions: each halves the number of positions.
-        num_layers: blocks.
-        num_heads: heads of each attention.
+        num_convolutions: number of convolutions; each halves the length.
+        num_layers: number of blocks.
+        num_heads: attention heads.
         inner: features of the feed-forward networks; 4 D by default.
-        positions: as of TransformerEncoder.
-        max_length: positions that are learned.
+        positions: as in TransformerEncoder.
+        max_length: number of learned positions.
         dropout: on embeddings and sublayers.
 
     Raises:
-        ConfigError: a negative number of convolutions.
+        ConfigError: num_convolutions is negative.
 
-    Source: the front end of Dong, Xu & Xu 2018 (Speech-Transformer), section 3.3, in one dimension (time).
+    Source: the front end of Dong, Xu & Xu 2018 (Speech-Transformer), section 3.3, over time only.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""A Transformer encoder: every position looks at every other."""
+"""A Transformer encoder."""
 
 from torch import Tensor, nn
 
@@ -12,23 +12,23 @@ from weft.recompute import recomputed
 
 
 class TransformerEncoder(Encoder):
-    """Embeddings plus positions, then blocks; the summary is the mean.
+    """Embeddings with positions, then Transformer blocks; the summary is the mean.
 
     Args:
-        in_size: features of the input; projected where they differ from the width.
+        in_size: features of the input; projected if they differ from the width.
         size: D, the width.
-        num_layers: blocks.
-        num_heads: heads of each attention.
+        num_layers: number of blocks.
+        num_heads: attention heads.
         inner: features of the feed-forward networks; 4 D by default.
         norm: before or after each sublayer.
         norm_kind: "layer" or "rms".
         norm_epsilon: of the norms.
         activation: of the feed-forward networks.
-        bias: whether products and LayerNorms add one.
+        bias: whether linear layers and LayerNorms have biases.
         positions: "sinusoidal" or "learned", added to the embeddings; "concatenated" with them; "rotary",
-            "alibi" or "relative" within the attention; or "none".
-        position_base: n of sinusoidal and rotary positions.
-        max_length: positions that are learned.
+            "alibi" or "relative" inside attention; or "none".
+        position_base: base of sinusoidal and rotary positions.
+        max_length: number of learned positions.
         entry_norm: normalise the embeddings before the first block.
         dropout: on embeddings and sublayers.
         attention_dropout: on attention weights.

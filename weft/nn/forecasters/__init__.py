@@ -1,1 +1,1 @@
-"""Forecasters, one a file: a past becomes features of each future step. Start with forecaster.py."""
+"""Forecasters, one per file: from a past to features of each future step. Start with forecaster.py."""

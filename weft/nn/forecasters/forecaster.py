@@ -1,6 +1,6 @@
-"""The contract of a forecaster: the past of a series becomes features of each step of its future.
+"""The contract of a forecaster, which turns the past of a series into features of each future step.
 
-Read next: linear.py, the plainest; segments.py; recurrent.py, which writes one step after the other.
+Read next: linear.py, the simplest; segments.py; recurrent.py, which forecasts step by step.
 """
 
 from abc import ABC, abstractmethod
@@ -10,26 +10,26 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 Say = Callable[[Tensor], Tensor]
-"""Features [B, 1, D] of a step to its value [B, 1]: what a head calls its best."""
+"""Maps features [B, 1, D] of a step to its value [B, 1], the head's best prediction."""
 
 
 class Past(NamedTuple):
-    """What is known when a forecast begins."""
+    """The inputs of a forecast."""
 
     values: Tensor  # [B, L]
     known: Tensor  # [B, L + H, G] covariates of past and future
     which: Tensor  # [B] int64, the number of the series
-    seen: Tensor  # [B, L, C] other channels, whose future is not known
+    seen: Tensor  # [B, L, C] other channels, with unknown future
 
 
 class Forecaster(nn.Module, ABC):
-    """Reads L values, says something of H more.
+    """Reads L values and predicts H more.
 
     Args:
         lookback: L.
         horizon: H.
         known_size: G.
-        num_series: how many series there are, for those who tell them apart.
+        num_series: number of series, for forecasters with parameters per series.
         seen_size: C.
 
     Attributes:
@@ -46,7 +46,7 @@ class Forecaster(nn.Module, ABC):
 
         Args:
             past: see Past.
-            say: turns features into a value, for those who feed their own values back.
-            future: [B, H] true values, fed back in training (teacher forcing); None to feed one's own.
-            true: [B, H] bool, where of `future` the true value is fed; all of it where None.
+            say: maps features to a value, for forecasters that feed back their own values.
+            future: [B, H] true values for teacher forcing; None to feed back own values.
+            true: [B, H] bool, where to feed values of `future`; None for everywhere.
         """

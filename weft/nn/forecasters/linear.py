@@ -1,4 +1,4 @@
-"""Every step of the future as a weighted sum of the past; with a trend apart, DLinear."""
+"""Each future step as a weighted sum of the past; with a separate trend this is DLinear."""
 
 import torch
 from torch import Tensor
@@ -9,9 +9,9 @@ from weft.nn.kernels.linear import Linear
 
 
 class LinearForecaster(Forecaster):
-    """y_{t+k} = w_k x + b_k; with `trend`, the moving average and the rest have weights of their own.
+    """y_{t+k} = w_k x + b_k; with `trend`, the moving average and the remainder have separate weights.
 
-    Other channels join the sum with weights of their own.
+    Other channels are added with their own weights.
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.

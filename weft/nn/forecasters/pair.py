@@ -1,4 +1,4 @@
-"""Any encoder reads the past, any decoder writes the future, with attention between them."""
+"""Encoder-decoder forecasting: any encoder reads the past, any decoder predicts the future."""
 
 from collections.abc import Callable
 
@@ -14,15 +14,15 @@ from weft.nn.forecasters.stepwise import write
 
 
 class PairForecaster(Forecaster):
-    """The encoder-decoder of translation on numbers: the decoder starts on the last observation.
+    """The encoder-decoder of translation, on numbers; the decoder starts from the last observation.
 
-    Other channels are read by the encoder alone.
+    Other channels are inputs of the encoder only.
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.
-        encoder, decoder: parts of their rooms.
+        encoder, decoder: any encoder and decoder.
 
-    Source: Bahdanau et al. 2014; Salinas et al. 2020 for values fed back.
+    Source: Bahdanau et al. 2014; Salinas et al. 2020 for feeding back values.
     """
 
     def __init__(

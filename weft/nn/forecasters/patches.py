@@ -1,4 +1,4 @@
-"""Patches of the past as the words of an encoder, all of the future from all of its outputs (PatchTST)."""
+"""PatchTST: an encoder over patches of the past, with one linear layer to the whole future."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from weft.nn.kernels.linear import Linear
 
 
 class PatchForecaster(Forecaster):
-    """Overlapping patches, an encoder over them, and one product from all its states to the future.
+    """Overlapping patches, an encoder over them, and one linear layer from all its states to the future.
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.
@@ -22,12 +22,12 @@ class PatchForecaster(Forecaster):
         patch: steps of a patch.
         stride: steps from one patch to the next; the last value is repeated to fill the last patch.
         size: D, features of each step.
-        dropout: before the last product.
+        dropout: before the last linear layer.
 
     Raises:
-        ConfigError: a patch longer than the past.
+        ConfigError: the patch is longer than the past, or the stride longer than the patch.
 
-    Source: Nie et al. 2023. Covariates of the future are added through a product of their own.
+    Source: Nie et al. 2023. Future covariates are added through another linear layer.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One recurrent stack from the past into the future: each step reads the value before it (C1 to C10)."""
+"""A recurrent forecaster in which each step reads the previous value (C1 to C10)."""
 
 from collections.abc import Callable
 
@@ -14,12 +14,12 @@ from weft.nn.recurrent import Stack
 
 
 class RecurrentForecaster(Forecaster):
-    """h_t = cell([x_{t-1}; covariates of t], h_{t-1}), over the past and on into the future.
+    """h_t = cell([x_{t-1}; covariates of t], h_{t-1}), over the past and then the future.
 
     In training the true values are fed (one call over all steps), in use the forecaster's own. With
-    `cell: stepwise` nothing but the value before comes back: Jordan's network (C2), true outputs fed; with
-    elman it is C1, with jordan the cell's own hidden outputs come back as well. Other channels are read one
-    step late as the value is; further ahead nobody knows them, and they are 0.
+    `cell: stepwise` only the previous value is fed back, as in Jordan's network (C2) with teacher forcing;
+    with elman it is C1; with jordan the cell's hidden outputs are fed back too. Other channels are read one
+    step late, like the value, and are 0 where unknown.
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.
@@ -50,9 +50,9 @@ class RecurrentForecaster(Forecaster):
     ) -> Tensor:
         """See Forecaster.forward."""
         lookback = past.values.shape[1]
-        late = pad(past.seen, (0, 0, 1, self.horizon - 1))  # [B, L + H, C] the channels of the time before
+        late = pad(past.seen, (0, 0, 1, self.horizon - 1))  # [B, L + H, C] channels at the previous time
         past = past._replace(known=torch.cat([past.known, late], -1))
-        # The input at a time is the value before it and the covariates of the time itself.
+        # The input at each time is the previous value and the current covariates.
         x = torch.cat([past.values[:, :-1, None], past.known[:, 1:lookback]], -1)
         _, finals = self.stack(x)
         state = tuple(layer[0] for layer in finals)

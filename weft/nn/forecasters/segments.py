@@ -1,4 +1,4 @@
-"""A recurrent network over segments instead of points, every segment of the future at once (SegRNN)."""
+"""SegRNN: a recurrent network over segments of the past, which predicts all future segments in parallel."""
 
 import math
 from collections.abc import Callable
@@ -14,26 +14,27 @@ from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
 from weft.tree import fan
 
-LONGEST = 48  # steps of a segment that nobody chose
+LONGEST = 48  # maximum default segment length, in steps
 
 
 class SegmentForecaster(Forecaster):
-    """The past in segments of w values, each projected to a vector; a cell reads them; then from its last
-    state one step a future segment, whose input is the segment's number and the series' own vector.
+    """A cell reads segments of w past values, each projected to a vector. From its last state, one step per
+    future segment follows, whose input is the segment's number and the series' vector.
 
     Args:
         lookback, horizon, known_size, num_series, seen_size: see Forecaster.
-        segment: w; must divide lookback and horizon. 0 takes the longest that does, LONGEST at most.
+        segment: w; must divide lookback and horizon. 0 for the longest such w up to LONGEST.
         hidden: size of the cell.
         cell: the recurrence.
         size: D, features of each step.
         dropout: before the last projection.
 
     Raises:
-        ConfigError: a segment that does not divide lookback and horizon.
+        ConfigError: the segment does not divide lookback and horizon.
 
-    Source: Lin et al. 2023, SegRNN, with parallel multi-step forecasting. Known covariates, which the paper
-    does not have, join the input of both segments, other channels that of the past ones.
+    Source: Lin et al. 2023, SegRNN, with parallel multi-step forecasting. Known covariates, which are not
+        in
+    the paper, are inputs of past and future segments, other channels of past segments only.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class SegmentForecaster(Forecaster):
         if self.of_known is not None:
             ahead = past.known[:, lookback:].reshape(rows, steps, -1)
             inputs = inputs + self.of_known(ahead)
-        # Every future segment is a row: one step of the cell from the same state.
+        # Treat each future segment as a row: one step of the cell from the same state.
         spread = fan(state, steps)
         y, _ = self.cell.step(inputs.reshape(rows * steps, -1), spread)
         h: Tensor = self.write(y)

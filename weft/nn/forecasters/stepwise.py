@@ -1,4 +1,4 @@
-"""What forecasters that write step by step share: the true values fed, their own, or some of each."""
+"""Common code of step-by-step forecasters: feed back true values, own values, or a mixture."""
 
 from collections.abc import Callable
 
@@ -9,21 +9,21 @@ from weft.nn.forecasters.forecaster import Past, Say
 from weft.tree import State
 
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
-"""Inputs [B, T, 1 + G] and a state to features [B, T, D] and the next state."""
+"""Maps inputs [B, T, 1 + G] and a state to features [B, T, D] and the next state."""
 
 
 def write(
     step: Step, state: State, past: Past, say: Say, future: Tensor | None, true: Tensor | None
 ) -> Tensor:
-    """Features of the H future steps; each reads the value before it and the covariates of its own time.
+    """Features of the H future steps; each step reads the previous value and the current covariates.
 
     Args:
-        step: of the network.
-        state: after the past, but for its last value.
+        step: runs the network.
+        state: after the past without its last value.
         past, say, future, true: see Forecaster.forward.
     """
     ahead = past.known[:, past.values.shape[1] :]  # [B, H, G]
-    value = past.values[:, -1:]  # [B, 1]: a real-valued writer starts on the last observation (D1)
+    value = past.values[:, -1:]  # [B, 1]: forecasts start from the last observation (D1)
     if future is not None and true is None:
         before = torch.cat([value, future[:, :-1]], 1)
         return step(torch.cat([before[..., None], ahead], -1), state)[0]

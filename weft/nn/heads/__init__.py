@@ -1,1 +1,1 @@
-"""Heads, one a file: features become a prediction and a loss. Start with head.py (the contract)."""
+"""Heads, one per file: from features to a prediction and a loss. Start with head.py (the contract)."""

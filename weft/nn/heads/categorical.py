@@ -1,4 +1,4 @@
-"""One of V symbols: softmax, cross-entropy, label smoothing, weights shared with an embedding."""
+"""Classification over V symbols: softmax, cross-entropy, label smoothing, tied weights."""
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +15,9 @@ class Categorical(Head):
     Args:
         in_size: D, features of h.
         num_classes: V.
-        smoothing: share of the target's probability that is spread over all symbols in training.
-        tied: an embedding table [V, E] that serves as W (Press & Wolf 2017); h is projected to E first
-            where the sizes differ.
+        smoothing: label smoothing in training: this share of the target's probability goes to all symbols.
+        tied: an embedding table [V, E] to use as W (Press & Wolf 2017); h is projected to E if the sizes
+            differ.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Categorical(Head):
         return log_probabilities(self, h, self.weight, self.bias)
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
-        """Smoothed in training, plain in evaluation; padding is left out before the product."""
+        """Cross-entropy, smoothed in training only; padding is removed before the matrix product."""
         smoothing = self.smoothing if self.training else 0.0
         total, _ = cross_entropy(self.project(h[mask]), self.weight, self.bias, target[mask], smoothing)
         return Loss(total, mask.sum())

@@ -1,6 +1,6 @@
-"""A linear-chain conditional random field: tags are scored together with their neighbours.
+"""A linear-chain conditional random field, which scores tags jointly with their neighbours.
 
-Read next: categorical.py, which scores each position by itself.
+Read next: categorical.py, which scores each position separately.
 """
 
 import torch
@@ -11,11 +11,11 @@ from weft.nn.kernels.linear import Linear
 
 
 class Crf(Head):
-    """p(y | x) = exp(s(x, y)) / sum_y' exp(s(x, y')), the sum being over all C^T sequences of tags.
+    """p(y | x) = exp(s(x, y)) / sum_y' exp(s(x, y')), summed over all C^T tag sequences.
 
     s(x, y) = b_{y_1} + sum_t P_{t, y_t} + sum_t A_{y_t, y_t+1} + e_{y_T} with P = W h + c; b and e are the
-    transitions from the start and to the end. The sum is computed by the forward recursion, the best
-    sequence by Viterbi's.
+    transitions from the start and to the end. The sum is computed by the forward algorithm, the best sequence
+    by the Viterbi algorithm.
 
     Args:
         in_size: D, features of h.
@@ -38,13 +38,13 @@ class Crf(Head):
         self.end = nn.Parameter(torch.zeros(num_classes))
 
     def forward(self, h: Tensor) -> Tensor:
-        """Log-probabilities of each tag at each position, [.., T, C], where every position is real."""
+        """Log-probabilities of each tag at each position, [.., T, C], without padding."""
         flat = h.reshape(-1, *h.shape[-2:])
         mask = torch.ones(flat.shape[:2], dtype=torch.bool, device=h.device)
         return self.marginals(flat, mask).reshape(*h.shape[:-1], -1)
 
     def marginals(self, h: Tensor, mask: Tensor) -> Tensor:
-        """log p(y_t = c | x), [B, T, C]: the forward recursion times the backward one."""
+        """log p(y_t = c | x), [B, T, C], by the forward-backward algorithm."""
         scores = self._emissions(h)
         forward = self._forward(scores, mask)
         steps = scores.shape[1]
@@ -57,7 +57,7 @@ class Crf(Head):
         return both.log_softmax(-1)
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
-        """-log p(target | x), summed over the rows; counted in tags."""
+        """-log p(target | x), summed over rows; the count is the number of tags."""
         scores = self._emissions(h)
         forward = self._forward(scores, mask)
         lengths = mask.sum(1)
@@ -72,19 +72,19 @@ class Crf(Head):
         return Loss(cost.sum(), mask.sum())
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:
-        """The most probable sequence of tags, [B, T], by Viterbi's recursion; 0 at padding."""
+        """The most probable tag sequence, [B, T], by the Viterbi algorithm; 0 at padding."""
         scores = self._emissions(h)
         value = self.begin.to(scores.dtype) + scores[:, 0]
         stay = torch.arange(scores.shape[2], device=h.device).expand_as(value)
-        came = []
+        origins = []
         for t in range(1, scores.shape[1]):
             ahead, origin = (value[:, :, None] + self.transitions.to(scores.dtype)).max(1)
             real = mask[:, t, None]
             value = torch.where(real, ahead + scores[:, t], value)
-            came.append(torch.where(real, origin, stay))
+            origins.append(torch.where(real, origin, stay))
         tag = (value + self.end.to(value.dtype)).argmax(-1)
         path = [tag]
-        for origin in reversed(came):
+        for origin in reversed(origins):
             tag = origin.gather(1, tag[:, None])[:, 0]
             path.append(tag)
         return torch.stack(path[::-1], 1).masked_fill(~mask, 0)
@@ -94,7 +94,7 @@ class Crf(Head):
         return scores.to(torch.promote_types(scores.dtype, torch.float32))
 
     def _forward(self, scores: Tensor, mask: Tensor) -> Tensor:
-        """log of the summed scores of all beginnings that end in each tag, [B, T, C]; held at padding."""
+        """log-sum of the scores of all prefixes that end in each tag, [B, T, C]; constant at padding."""
         alpha = [self.begin.to(scores.dtype) + scores[:, 0]]
         for t in range(1, scores.shape[1]):
             ahead = self._onward(alpha[-1][:, :, None], to=False) + scores[:, t]

@@ -1,6 +1,6 @@
-"""The contract of a head: features become a prediction, and a target makes a loss.
+"""The contract of a head: it turns features into a prediction and computes the loss of targets.
 
-Read next: categorical.py, classes; normal.py, numbers.
+Read next: categorical.py for classes; normal.py for numbers.
 """
 
 from abc import ABC, abstractmethod
@@ -13,36 +13,36 @@ from weft.nn.kernels.linear import Linear
 
 
 class Loss(NamedTuple):
-    """A sum and what it was summed over; the training loop divides once, over everything it gathered."""
+    """A sum and a count; the training loop divides once, over all parts of a batch."""
 
     total: Tensor  # [] nats
-    count: Tensor  # type: ignore[assignment]  # [] real targets; shadows tuple.count
+    count: Tensor  # type: ignore[assignment]  # [] number of targets without padding; shadows tuple.count
 
     @property
     def mean(self) -> Tensor:
-        """Nats a real target; zero where there is none."""
+        """Mean nats per target; zero without targets."""
         return self.total / self.count.clamp(min=1)
 
 
 class Head(nn.Module, ABC):
-    """The last layer.
+    """The last layer of a model.
 
     Args:
-        in_size: D, features of what it reads.
+        in_size: D, features of the input.
 
     Attributes:
-        copies: whether it reads what a decoder that copies gives, a tree of [B, T, ..] for h (pointer.py).
+        copies: whether its input h is a copying decoder's tree of [B, T, ..] (pointer.py).
     """
 
     copies: ClassVar[bool] = False
 
     @abstractmethod
     def forward(self, h: Any) -> Any:
-        """h [..., D] to the prediction: log-probabilities [..., V] of a categorical head."""
+        """Features h [..., D] to the prediction, for a categorical head log-probabilities [..., V]."""
 
     @abstractmethod
     def loss(self, h: Any, target: Tensor, mask: Tensor) -> Loss:
-        """h [B, T, D] against target [B, T] where mask [B, T] is True."""
+        """Loss of targets [B, T] given h [B, T, D], where mask [B, T] is True."""
 
     @abstractmethod
     def best(self, h: Any, mask: Tensor) -> Tensor:
@@ -50,34 +50,34 @@ class Head(nn.Module, ABC):
 
 
 class RealHead(Head):
-    """One number at each position; best is its mean or median.
+    """Predicts a number at each position; `best` is its mean or median.
 
     Args:
-        in_size: D, features of what it reads.
+        in_size: D, features of the input.
 
     Attributes:
-        has_quantiles: whether it says how sure it is.
+        has_quantiles: whether it predicts quantiles.
     """
 
     has_quantiles: ClassVar[bool] = True
     weight: Linear
 
     def begin_standard(self) -> None:
-        """Begin with 0, or with the standard normal distribution, whatever h is."""
+        """Initialise so that the prediction is 0 or standard normal for every h."""
         with torch.no_grad():
             self.weight.weight.zero_()
 
     @abstractmethod
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
-        """The values that are exceeded with probability 1 - level.
+        """The quantiles at the given levels.
 
         Args:
             h: [B, T, D].
             levels: [Q], each between 0 and 1.
 
         Returns:
-            [B, T, Q], rising with the levels.
+            [B, T, Q], increasing with the levels.
 
         Raises:
-            ConfigError: this head says nothing of how sure it is.
+            ConfigError: this head has no quantiles.
         """

@@ -1,4 +1,4 @@
-"""A Gaussian at each position: mean and standard deviation."""
+"""A Gaussian at each position, by mean and standard deviation."""
 
 import math
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Normal(RealHead):
 
     Args:
         in_size: D, features of h.
-        least: the smallest standard deviation, so that a constant series does not end in a division by zero.
+        least: minimum standard deviation, which prevents division by zero on constant series.
 
     Source: Nix & Weigend 1994; softplus as in DeepAR (Salinas et al. 2020).
     """

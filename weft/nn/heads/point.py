@@ -1,4 +1,4 @@
-"""One number without a word of how sure it is: squared, absolute or Huber error."""
+"""A point forecast without uncertainty: squared, absolute or Huber error."""
 
 from typing import ClassVar, Literal
 
@@ -19,7 +19,8 @@ class Point(RealHead):
 
     Args:
         in_size: D, features of h.
-        error: squared (its best is the mean), absolute (the median), or huber: squared up to 1, then linear.
+        error: squared (which predicts the mean), absolute (the median), or huber (squared up to 1, then
+            linear).
 
     Example:
         >>> import torch
@@ -48,7 +49,7 @@ class Point(RealHead):
         return y
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
-        """The error summed over real positions, in the square (or the unit) of the target."""
+        """The error summed over positions without padding, in squared units of the target or in its units."""
         y = self(h[mask])
         y = y.to(torch.promote_types(y.dtype, torch.float32))
         want = target[mask].to(y.dtype)
@@ -65,7 +66,7 @@ class Point(RealHead):
         return self(h)  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
-        """See RealHead.quantiles; there are none."""
+        """Raises an error: there are no quantiles."""
         raise ConfigError(
             "a point forecast has no quantiles; train with the head normal, student or quantile"
         )

@@ -1,4 +1,4 @@
-"""M14, a head that copies: what the vocabulary says, mixed with the words of the source.
+"""M14: a head that can copy, mixing the vocabulary's distribution with the source words.
 
 Read next: ../decoders/pointer.py; ../../tasks/shared/writing/reading.py, which numbers unknown words.
 """
@@ -17,15 +17,15 @@ from weft.probe import record, watching
 class Pointer(Head):
     """p(w) = p_gen p_vocab(w) + (1 - p_gen) sum_{i: w_i = w} a_i over V + S symbols.
 
-    The first V are the vocabulary's, the others the words that a source of S positions lends; where a source
-    lends fewer, the rest have probability 0. The cost of a target w is -log p(w) and, in training, what the
-    decoder says of looking at the same place again (coverage).
+    The first V symbols are the vocabulary's, the others the unknown words of a source with S positions;
+    unused ones have probability 0. The loss of a target w is -log p(w), plus the decoder's coverage loss in
+    training.
 
     Args:
         in_size: D, features of h.
         num_classes: V.
-        smoothing: share ε of the cost that is the mean of -log p_vocab over the vocabulary, in training; the
-            paper has none.
+        smoothing: in training, share ε of the loss for the mean of -log p_vocab over the vocabulary; not
+            in the paper.
         tied: see Categorical.
 
     Source: See, Liu & Manning 2017, eq. 9, 10 and 13.
@@ -42,43 +42,43 @@ class Pointer(Head):
         self.num_classes = num_classes
 
     def forward(self, h: Pointed) -> Tensor:
-        """Log-probabilities [.., V + S] in at least float32; -inf for symbols that nobody lends."""
-        said, tokens = self.words(h.h), self._tokens(h)
+        """Log-probabilities [.., V + S] in at least float32; -inf for unused symbols."""
+        logp, tokens = self.words(h.h), self._tokens(h)
         size, places = self.num_classes, h.weights.shape[-1]
-        copied = torch.zeros(*said.shape[:-1], size + places, dtype=said.dtype, device=said.device)
-        copied = copied.scatter_add(-1, tokens.expand(h.weights.shape), h.weights.to(said.dtype))
-        gate = h.gate.to(said.dtype)
+        copied = torch.zeros(*logp.shape[:-1], size + places, dtype=logp.dtype, device=logp.device)
+        copied = copied.scatter_add(-1, tokens.expand(h.weights.shape), h.weights.to(logp.dtype))
+        gate = h.gate.to(logp.dtype)
         if watching():
-            record("copied", copied * torch.sigmoid(-gate))  # of each symbol's probability
-        from_words = F.pad(said + F.logsigmoid(gate), (0, places), value=-float("inf"))
+            record("copied", copied * torch.sigmoid(-gate))  # the copied part of each symbol's probability
+        from_words = F.pad(logp + F.logsigmoid(gate), (0, places), value=-float("inf"))
         return torch.logaddexp(from_words, copied.log() + F.logsigmoid(-gate))
 
     def loss(self, h: Pointed, target: Tensor, mask: Tensor) -> Loss:
-        """See Head.loss; the cost of looking again, and smoothing, in training alone."""
+        """See Head.loss; coverage loss and smoothing apply in training only."""
         features, gate, wanted = h.h[mask], h.gate[mask][:, 0], target[mask]
         logits = linear(self.words.project(features), self.words.weight, self.words.bias)
         wide = torch.promote_types(logits.dtype, torch.float32)
-        said = logits.log_softmax(-1, dtype=wide)  # [M, V]
+        logp = logits.log_softmax(-1, dtype=wide)  # [M, V]
         known = wanted < self.num_classes
-        own = said.gather(1, wanted.masked_fill(~known, 0)[:, None])[:, 0]
-        own = own.masked_fill(~known, torch.finfo(wide).min)  # no -inf: its gradient would be no number
+        own = logp.gather(1, wanted.masked_fill(~known, 0)[:, None])[:, 0]
+        own = own.masked_fill(~known, torch.finfo(wide).min)  # not -inf, whose gradient would be NaN
         same = self._tokens(h) == target[..., None]  # [B, T, S]
         copied = (h.weights.to(wide) * same)[mask].sum(1).clamp_min(torch.finfo(wide).tiny)
         gate = gate.to(wide)
         cost = -torch.logaddexp(own + F.logsigmoid(gate), copied.log() + F.logsigmoid(-gate)).sum()
         if self.training:
-            cost = (1 - self.smoothing) * cost - self.smoothing * said.mean(1).sum()
+            cost = (1 - self.smoothing) * cost - self.smoothing * logp.mean(1).sum()
             if h.again is not None:
                 cost = cost + h.again[mask].to(wide).sum()
         return Loss(cost, mask.sum())
 
     def best(self, h: Pointed, mask: Tensor) -> Tensor:
-        """The most probable symbol at each position; V and more are copyable words."""
+        """The most probable symbol at each position; V and above are copied words."""
         return self.forward(h).argmax(-1)
 
     @staticmethod
     def _tokens(h: Pointed) -> Tensor:
-        """The source's symbols for each row, broadcastable to the weights: [N, S] or [N, 1, S]."""
+        """The source symbols of each row, broadcastable to the weights: [N, S] or [N, 1, S]."""
         tokens = h.source.tokens
         assert tokens is not None, "a pointer that copies needs to know what was read"
         times = len(h.weights) // len(tokens)

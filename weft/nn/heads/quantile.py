@@ -1,4 +1,4 @@
-"""Several quantiles at each position, without a distribution."""
+"""Quantile regression: several quantiles at each position, without assuming a distribution."""
 
 import math
 from itertools import pairwise
@@ -20,18 +20,18 @@ Single = Literal["median", "mean"]
 
 
 class Quantile(RealHead):
-    """q_1 = w_1 h + b_1 and q_k = q_{k-1} + softplus(w_k h + b_k), so that quantiles never cross.
+    """q_1 = w_1 h + b_1 and q_k = q_{k-1} + softplus(w_k h + b_k), so quantiles never cross.
 
-    The biases begin with the quantiles of the standard normal distribution, so that a new head is as wide as
-    scaled series are and its median lies at 0.
+    The biases are initialised to the quantiles of the standard normal distribution, which matches scaled
+    series.
 
     Args:
         in_size: D, features of h.
-        levels: rising, each between 0 and 1; 0.5 must be among them.
-        best: the single number: the median, or a mean of its own, learnt by its squared error beside them.
+        levels: increasing, between 0 and 1, including 0.5.
+        best: the point forecast: the median, or a separate mean trained with squared error.
 
     Raises:
-        ConfigError: levels that do not rise, or without 0.5; another word for the single number.
+        ConfigError: the levels are not increasing or lack 0.5, or `best` is unknown.
 
     Source: Koenker & Bassett 1978; Wen et al. 2017 (MQ-RNN).
     """
@@ -53,11 +53,11 @@ class Quantile(RealHead):
             self.weight.bias.copy_(torch.tensor([begin[0], *between, *mean]))
 
     def forward(self, h: Tensor) -> Tensor:
-        """[.., D] to [.., Q] rising, in at least float32."""
+        """[.., D] to increasing quantiles [.., Q], in at least float32."""
         return self._both(h)[0]
 
     def _both(self, h: Tensor) -> tuple[Tensor, Tensor]:
-        """Quantiles [.., Q], and the single number [..]."""
+        """Quantiles [.., Q] and the point forecast [..]."""
         all_ = self.weight(h)
         all_ = all_.to(torch.promote_types(all_.dtype, torch.float32))
         count = len(self.levels)
@@ -65,9 +65,9 @@ class Quantile(RealHead):
         return q, all_[..., count] if self.single == "mean" else q[..., self.levels.index(0.5)]
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
-        """Pinball loss, 2 Σ_k max(τ_k e_k, (τ_k - 1) e_k) / Q with e = y - q: |e| for the median alone.
+        """Pinball loss, 2 Σ_k max(τ_k e_k, (τ_k - 1) e_k) / Q with e = y - q: |e| for the median only.
 
-        With a mean of its own its squared error is added.
+        With a separate mean, its squared error is added.
         """
         q, single = self._both(h[mask])
         levels = torch.tensor(self.levels, dtype=q.dtype, device=q.device)
@@ -82,10 +82,10 @@ class Quantile(RealHead):
         return self._both(h)[1]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
-        """See RealHead.quantiles; between those that were learnt a straight line, outside none.
+        """See RealHead.quantiles; interpolates linearly between the trained levels.
 
         Raises:
-            ConfigError: a level outside those that were learnt.
+            ConfigError: a level is outside the trained range.
         """
         q, known = self(h), torch.tensor(self.levels, dtype=torch.float64)
         wanted = levels.double().cpu()

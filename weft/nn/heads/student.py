@@ -10,7 +10,7 @@ from torch.nn import functional
 from weft.nn.heads.head import Loss, RealHead
 from weft.nn.kernels.linear import Linear
 
-STEPS = 60  # halvings of the interval that a quantile lies in
+STEPS = 60  # bisection steps for a quantile
 
 
 class Tailed(NamedTuple):
@@ -22,11 +22,11 @@ class Tailed(NamedTuple):
 
 
 class Student(RealHead):
-    """y = μ + σ t_ν with ν = 2 + softplus(·), so that the variance is finite.
+    """y = μ + σ t_ν with ν = 2 + softplus(·), so the variance is finite.
 
     Args:
         in_size: D, features of h.
-        least: the smallest scale.
+        least: minimum scale.
 
     Source: DeepAR (Salinas et al. 2020).
     """
@@ -40,7 +40,7 @@ class Student(RealHead):
         """See RealHead.begin_standard."""
         super().begin_standard()
         with torch.no_grad():
-            # ν = 30 is all but Gaussian; softplus(28) is 28
+            # ν = 30 is nearly Gaussian; softplus(28) is 28
             self.weight.bias.copy_(torch.tensor([0.0, math.log(math.expm1(1 - self.least)), 28.0]))
 
     def forward(self, h: Tensor) -> Tailed:
@@ -64,7 +64,7 @@ class Student(RealHead):
         return self(h).mean  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
-        """See RealHead.quantiles; by halving an interval, as torch has no inverse of the distribution."""
+        """See RealHead.quantiles; uses bisection, because torch has no inverse distribution function."""
         freedom, mean, scale = (part[..., None] for part in self(h))
         levels = levels.to(mean.dtype).expand(*mean.shape[:-1], len(levels))
         high = torch.full_like(levels, 1e6)
@@ -77,7 +77,7 @@ class Student(RealHead):
 
 
 def _cumulative(t: Tensor, freedom: Tensor) -> Tensor:
-    """P(t_ν <= t), by the substitution t = √ν tan θ and Simpson's rule over θ."""
+    """P(t_ν <= t), with the substitution t = √ν tan θ and Simpson's rule over θ."""
     count = 200
     angle = torch.atan(t / freedom.sqrt())  # [.., Q]
     grid = torch.linspace(0, 1, count + 1, dtype=t.dtype, device=t.device)

@@ -1,4 +1,4 @@
-"""A categorical head with a layer before it, as masked language models have."""
+"""A categorical head with an extra layer, as in masked language models."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ from weft.nn.kernels.linear import Linear
 
 
 class Transformed(Head):
-    """p = softmax(E LayerNorm(gelu(W h + b)) + c), E the embedding table where it is tied.
+    """p = softmax(E LayerNorm(gelu(W h + b)) + c), where E is the embedding table if tied.
 
     Args:
         in_size: D, features of h.
@@ -39,7 +39,7 @@ class Transformed(Head):
         return self.symbols(self._transformed(h))
 
     def loss(self, h: Tensor, target: Tensor, mask: Tensor) -> Loss:
-        """See Categorical.loss; padding is left out before the layer."""
+        """See Categorical.loss; padding is removed before the layer."""
         return self.symbols.loss(self._transformed(h[mask]), target[mask], mask[mask])
 
     def best(self, h: Tensor, mask: Tensor) -> Tensor:

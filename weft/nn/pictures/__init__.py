@@ -1,1 +1,1 @@
-"""Front ends that turn pictures, clips or given regions into a row of places; start with front.py."""
+"""Front ends that turn images, clips or regions into a sequence of places; start with front.py."""

@@ -1,4 +1,4 @@
-"""A small convolution net for pictures and clips, with or without non-local blocks (A9)."""
+"""A small convolutional network for images and clips, optionally with non-local blocks (A9)."""
 
 import math
 from functools import partial
@@ -12,27 +12,28 @@ from weft.nn.pictures.front import Front
 
 
 class ConvolutionFront(Front):
-    """Stages relu(norm(W * x + b)), most halving height and width; after some of them a non-local block.
+    """Stages relu(norm(W * x + b)), most of which halve height and width, with optional non-local blocks.
 
-    W is 3 x 3 pixels, of a clip 3 x 3 x 3 with the frames. The norm is over each picture's features and
-    places (one group), so that a picture's answer does not depend on the batch it is in.
+    W is 3 x 3 pixels, or 3 x 3 x 3 for clips. The norm is over each image's features and places (one group),
+    so the result for an image does not depend on its batch.
 
     Args:
         shape: see Front.
         sizes: features of each stage; the last is D.
-        strides: of each stage, 2 to halve height and width or 1 to keep them; null halves in all. A place
-            sees 3, 7, 15, .. pixels after stages that halve: shapes larger than that need one more.
-        coordinates: two more channels say where a pixel is, from -1 to 1 (Liu et al. 2018): convolutions
-            alone do not know.
-        non_local: stages, from 1 on, that a non-local block follows.
+        strides: of each stage, 2 to halve height and width or 1 to keep them; null halves in all stages.
+            After 1, 2, 3, .. halving stages a place sees 3, 7, 15, .. pixels; larger objects need more
+            stages.
+        coordinates: add two channels with the pixel's coordinates from -1 to 1 (Liu et al. 2018), because
+            convolutions do not know positions.
+        non_local: stages, counted from 1, followed by a non-local block.
         pairwise: f of the blocks; see `NonLocal`.
 
     Raises:
-        ConfigError: a stage that is not there; strides that are not 1 or 2, or not as many as stages.
-        ShapeError: neither a picture nor a clip, or one that is too small to be halved so often.
+        ConfigError: there is no such stage; or strides are not 1 or 2, or not one per stage.
+        ShapeError: the input is not an image or a clip, or too small for so many halvings.
 
-    Source: Wang et al. 2018 for the blocks, whose W_z starts at zero: with and without them a new net
-        computes the same.
+    Source: Wang et al. 2018 for the blocks, whose W_z starts at zero, so that they do not change a new
+    network.
 
     Example:
         >>> import torch
@@ -98,10 +99,10 @@ class ConvolutionFront(Front):
 
 
 def _convolved(stage: nn.Module, x: Tensor) -> Tensor:
-    """A stage, in float32 where x is a clip under autocast on a CPU.
+    """Run a stage, in float32 for clips under autocast on a CPU.
 
-    oneDNN's bfloat16 gradient of a 3D convolution's weights reads memory that nobody wrote where a clip has
-    few frames (seen with torch 2.13 on AVX512_BF16: 2 frames, 5 to 16 channels, values up to 1e30).
+    oneDNN's bfloat16 gradient of a 3D convolution's weights reads uninitialised memory if a clip has few
+    frames (seen with torch 2.13 on AVX512_BF16: 2 frames, 5 to 16 channels, values up to 1e30).
     """
     if x.dim() == 5 and x.device.type == "cpu" and torch.is_autocast_enabled("cpu"):
         with torch.autocast("cpu", enabled=False):

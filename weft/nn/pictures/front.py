@@ -1,6 +1,6 @@
-"""The contract of a picture's front end: pixels become a row of places, as words become a row of vectors.
+"""The contract of an image front end, which turns pixels into a sequence of vectors, one per place.
 
-Any encoder, pool and decoder then reads them. Read next: convolution.py, patches.py, regions.py.
+Any encoder, pool and decoder can then be used. Read next: convolution.py, patches.py, regions.py.
 """
 
 import math
@@ -13,12 +13,12 @@ class Front(nn.Module, ABC):
     """[B, *shape] to [B, S, D].
 
     Args:
-        shape: of one picture [height, width, channels], clip [time, height, width, channels] or row of
-            regions [S, features].
+            shape: of one image [height, width, channels], clip [time, height, width, channels] or sequence of
+                regions [S, features].
 
     Attributes:
         size: D.
-        grid: how the places lie, such as (height, width); S is their number.
+        grid: arrangement of the places, such as (height, width); S is their number.
     """
 
     size: int
@@ -31,4 +31,4 @@ class Front(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, picture: Tensor) -> Tensor:
-        """[B, *shape], pixels from -1 to 1, to [B, S, D], places in the order of reading."""
+        """[B, *shape], pixels from -1 to 1, to [B, S, D], places in reading order."""

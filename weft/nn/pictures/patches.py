@@ -1,4 +1,4 @@
-"""Pictures as rows of patches (ViT); each patch's position is the encoder's matter."""
+"""Images as sequences of patches (ViT); the encoder adds positions."""
 
 from torch import Tensor
 
@@ -8,15 +8,15 @@ from weft.nn.pictures.front import Front
 
 
 class PatchFront(Front):
-    """W p + b for each patch of a picture, or of each frame of a clip.
+    """W p + b for each patch of an image, or of each frame of a clip.
 
     Args:
         shape: see Front.
         size: D.
-        patch: pixels of a side.
+        patch: side length in pixels.
 
     Raises:
-        ShapeError: neither a picture nor a clip, or patches that do not tile it.
+        ShapeError: the input is not an image or a clip, or the patch size does not divide its size.
 
     Source: Dosovitskiy et al. 2021, eq. 1.
 

@@ -1,4 +1,4 @@
-"""Regions whose features another network has found, as a user has them in .npy files."""
+"""Regions with precomputed features from another network, read from .npy files."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from weft.nn.pictures.front import Front
 
 
 class RegionFront(Front):
-    """W x + b for each region; of a grid of features each place is one.
+    """W x + b for each region; in a grid of features each place is a region.
 
     Args:
         shape: [S, features], or [height, width, features].

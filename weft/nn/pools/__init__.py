@@ -1,1 +1,1 @@
-"""Pools, one a file: a Memory becomes one vector a row. Start with pool.py (the contract)."""
+"""Pools, one per file: from a Memory to one vector per row. Start with pool.py (the contract)."""

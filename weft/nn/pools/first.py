@@ -7,7 +7,7 @@ from weft.nn.pools.pool import Pool
 
 
 class First(Pool):
-    """h_1 of each row: what stands before the words or patches where a front end puts something there.
+    """h_1 of each row, for front ends that prepend a learned vector.
 
     Source: Devlin et al. 2019, its [CLS].
 

@@ -8,7 +8,7 @@ from weft.nn.pools.pool import Pool
 
 
 class Last(Pool):
-    """h_S of each row. Of two directions the second has read one word there: `summary` has read all.
+    """h_S of each row. With two directions, the backward one has read only one word; prefer `summary`.
 
     Example:
         >>> import torch

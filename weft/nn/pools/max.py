@@ -1,4 +1,4 @@
-"""The greatest value of each feature."""
+"""The maximum of each feature."""
 
 import torch
 from torch import Tensor

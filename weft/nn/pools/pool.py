@@ -1,6 +1,6 @@
-"""The contract of a pool: what an encoder remembers becomes one vector for the whole sequence.
+"""The contract of a pool, which turns an encoder's memory into one vector for the whole sequence.
 
-A pool made from `encoder.size` serves any encoder; a classifier reads what it gives.
+A pool built with `encoder.size` works with any encoder; a classifier uses its output.
 Read next: mean.py (the simplest), queries.py (learned); ../encoders/encoder.py for the Memory.
 """
 
@@ -12,13 +12,13 @@ from weft.nn.encoders.encoder import Memory
 
 
 class Pool(nn.Module, ABC):
-    """Makes [B, size] of a Memory; padding has no part in it.
+    """Turns a Memory into [B, size], ignoring padding.
 
     Args:
         memory_size: D of the memory.
 
     Attributes:
-        size: features of the result; D unless a pool says otherwise.
+        size: features of the result; D by default.
     """
 
     def __init__(self, memory_size: int) -> None:

@@ -1,4 +1,4 @@
-"""A4, pooling with learned queries: each asks the sequence one question."""
+"""A4: attention pooling with learned queries."""
 
 from collections.abc import Callable
 
@@ -16,16 +16,16 @@ from weft.nn.scores.score import Score
 class Queries(Pool):
     """out_i = sum_j alpha_ij v_j, alpha_i = softmax_j(score(q_i, k_j)), for m learned queries q_i.
 
-    The m results stand beside each other, so `size` is m times the width of a value.
+    The m results are concatenated, so `size` is m times the width of a value.
 
     Args:
         num_queries: m.
         score: compares a query with a state.
         key_size, value_size, shared, weights: as in `Attention`.
-        query_size: features of a query; those of a key by default.
+        query_size: features of a query; by default those of a key.
 
     Raises:
-        ConfigError: no query.
+        ConfigError: num_queries is below 1.
 
     Source: Lin et al. 2017 (m = r hops); Yang et al. 2016, eq. 5-7 (m = 1, its u_w).
 
@@ -65,6 +65,6 @@ class Queries(Pool):
         self.size = num_queries * self.attention.size
 
     def forward(self, memory: Memory) -> Tensor:
-        """A memory to [B, m D]; a probe sees the weights [B, m, S] as `attention`."""
+        """A memory to [B, m D]; the weights [B, m, S] are recorded as `attention`."""
         queries = self.queries.expand(len(memory.states), -1, -1)
         return self.attention(queries, self.attention.prepare(memory)).flatten(1)

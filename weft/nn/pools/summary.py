@@ -1,4 +1,4 @@
-"""The encoder's own idea of the whole."""
+"""The encoder's summary of the sequence."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from weft.nn.pools.pool import Pool
 
 
 class Summary(Pool):
-    """memory.summary: the final state of a recurrent encoder (of both directions), the mean of another.
+    """memory.summary: the final state of a recurrent encoder (in both directions), or the mean for others.
 
     Example:
         >>> import torch

@@ -1,1 +1,1 @@
-"""Attention scores, one a file. Start with score.py (the contract), then dot.py (the simplest)."""
+"""Attention scores, one per file. Start with score.py (the contract), then dot.py (the simplest)."""

@@ -1,4 +1,4 @@
-"""A1, a small network between query and key."""
+"""A1: additive attention, a small network of query and key."""
 
 from torch import Tensor
 
@@ -8,12 +8,12 @@ from weft.nn.scores.score import Score
 
 
 class Additive(Score):
-    """score(q, k) = w^T tanh(W [q; k]); the sizes may differ.
+    """score(q, k) = w^T tanh(W [q; k]); query and key may differ in size.
 
     Args:
-        inner: A, features between the layers; the query's size by default.
+        inner: A, hidden features; the query's size by default.
 
-    W [q; k] is computed as W_q q + W_k k, the second once a source.
+        W [q; k] is computed as W_q q + W_k k, the latter once per source.
     Source: Bahdanau, Cho & Bengio 2014, appendix A.1.2 (v_a^T tanh(W_a s + U_a h)).
     """
 

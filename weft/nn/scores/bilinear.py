@@ -1,4 +1,4 @@
-"""A1, a bilinear form between query and key."""
+"""A1: a bilinear form of query and key."""
 
 from torch import Tensor
 
@@ -7,7 +7,7 @@ from weft.nn.scores.score import Score
 
 
 class Bilinear(Score):
-    """score(q, k) = q^T W k; the sizes may differ.
+    """score(q, k) = q^T W k; query and key may differ in size.
 
     Source: Luong, Pham & Manning 2015, eq. 8 ("general").
     """

@@ -1,4 +1,4 @@
-"""A1, the cosine of the angle between query and key."""
+"""A1: the cosine of the angle between query and key."""
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -8,15 +8,15 @@ from weft.nn.scores.score import Score
 
 
 class Cosine(Score):
-    """score(q, k) = q^T k / (|q| |k|), between -1 and 1; times `scale`.
+    """score(q, k) = scale · q^T k / (|q| |k|).
 
     Args:
-        scale: what the cosine is multiplied with; at 1 (the plain form) softmax stays nearly uniform.
+        scale: factor of the cosine; with 1 (the plain cosine) the softmax is nearly uniform.
 
     Raises:
         ShapeError: query and key differ in size.
 
-    Source: Graves, Wayne & Danihelka 2014, eq. 6; `scale` is its key strength beta, held fixed.
+    Source: Graves, Wayne & Danihelka 2014, eq. 6; `scale` is their key strength beta, as a constant.
     """
 
     def __init__(self, query_size: int, key_size: int, *, scale: float = 1.0) -> None:
@@ -25,7 +25,7 @@ class Cosine(Score):
         self.scale = scale
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """Keys of length one, [B, S, Q]."""
+        """Keys of unit length, [B, S, Q]."""
         return F.normalize(keys, dim=-1)
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A1, the dot product."""
+"""A1: the dot product."""
 
 from torch import Tensor
 
@@ -25,10 +25,10 @@ class Dot(Score):
 
 
 def need_equal(name: str, query_size: int, key_size: int) -> None:
-    """Refuse a product of a query and a key of different sizes.
+    """Check that query and key have the same size.
 
     Raises:
-        ShapeError: with both sizes and what to do.
+        ShapeError: names both sizes and what to do.
     """
     if query_size != key_size:
         raise ShapeError(

@@ -1,4 +1,4 @@
-"""A1, the scaled dot product."""
+"""A1: the scaled dot product."""
 
 import math
 

@@ -1,6 +1,6 @@
-"""The contract of an attention score: how well a query fits a key.
+"""The contract of an attention score, which measures how well a query matches a key.
 
-Read next: dot.py and its neighbours; ../attention.py, which turns scores into a weighted sum.
+Read next: dot.py and the other scores; ../attention.py, which turns scores into a weighted sum.
 """
 
 from abc import ABC, abstractmethod
@@ -22,9 +22,9 @@ class Score(nn.Module, ABC):
         self.key_size = key_size
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """What can be done once a source: [B, S, D] to [B, S, A]. The keys themselves by default."""
+        """The part computed once per source: [B, S, D] to [B, S, A]. By default the keys themselves."""
         return keys
 
     @abstractmethod
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
-        """Energies [B, T, S] of queries [B, T, Q] against prepared keys [B, S, A]; higher fits better."""
+        """Energies [B, T, S] of queries [B, T, Q] and prepared keys [B, S, A]; higher is a better match."""

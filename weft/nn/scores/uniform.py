@@ -1,4 +1,4 @@
-"""A0, no score at all: every position weighs the same."""
+"""A0: a constant score, so all positions have the same weight."""
 
 from torch import Tensor
 
@@ -6,7 +6,7 @@ from weft.nn.scores.score import Score
 
 
 class Uniform(Score):
-    """score(q, k) = 0, so that attention is the mean of all states: c = (1/S) sum_j h_j."""
+    """score(q, k) = 0, so attention is the mean of all states: c = (1/S) sum_j h_j."""
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, D] to zeros [B, T, S]."""

@@ -22,7 +22,7 @@ from weft.nn.kernels import choice
 from weft.nn.kernels.cells import bptt, compiled, steps
 from weft.nn.kernels.cells import on_gpu as triton
 from weft.nn.kernels.ways import Way, able, pick
-from weft.nn.padding import looked_at
+from weft.nn.padding import inspectable
 
 PIECE = 2e8  # multiplications of what is measured, some milliseconds
 STEPS = (16, 64)  # at least, so that work done once per call (packing weights) does not decide; at most
@@ -162,7 +162,7 @@ def _worth_measuring(can: Collection[str], given: Given) -> list[str]:
     if "native" in can:
         wanted = ["native", "tiles"] if _mostly_padding(given.mask) else ["native", "operation", "tiles"]
         return [name for name in wanted if name in can]
-    if not looked_at(given.x):
+    if not inspectable(given.x):
         return ["operation" if "operation" in can else "steps"]
     if "operation" in can:  # cuDNN's is always faster, and so is torch's under autocast
         compared = device == "cpu" and not torch.is_autocast_enabled("cpu") and "bptt" in can
