@@ -8,7 +8,7 @@ The code that owns a file declares its contents as a `Form`, next to the code th
 
 and reads it with `load`. Unknown keys are skipped, so that runs of newer versions still open; keys with a
 default may be missing, so that runs of older versions do too.
-Read next: run.py.
+Read next: run/form.py.
 """
 
 import json

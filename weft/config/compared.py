@@ -1,4 +1,4 @@
-"""Compare two recipes, setting by setting. Read next: ../run.py."""
+"""Compare two recipes, setting by setting. Read next: ../run/begun.py."""
 
 from typing import Any
 

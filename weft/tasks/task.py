@@ -23,7 +23,7 @@ Progress = Callable[[str, float, float | None], None]
 
 
 class Other(Protocol):
-    """Another run, opened (run.py)."""
+    """Another run, opened (weft.run)."""
 
     @property
     def ready(self) -> "Ready":
@@ -48,7 +48,7 @@ class Task(ABC):
         note: how the validation scores are computed, a sentence for the model card.
         streams: whether the state after a training batch is the state before the next one; the model then has
             `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
-        trained: gives another run, which this one stands on; weft/run.py sets it.
+        trained: gives another run, which this one stands on; weft/run sets it.
         untrained: the same from its recipe and vocabularies alone, with a model newly made.
         keeps: patterns of the files that `prepare` leaves in a run; another run that begins with its weights
             (`training.start`) takes them over; a recipe changed before the first checkpoint makes them anew.

@@ -12,7 +12,7 @@ from weft.text.vocabulary import Vocabulary
 
 
 class Member(Protocol):
-    """An opened run (run.py)."""
+    """An opened run (weft.run)."""
 
     @property
     def path(self) -> Path:

@@ -1,0 +1,131 @@
+"""A run begun, or resumed: its directory, and what of the recipe may no longer change.
+
+Read next: ../train/loop.py, which trains it.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from weft import files
+from weft.config import Table, dump, read_recipe
+from weft.config.compared import at, difference
+from weft.errors import CheckpointError, ConfigError
+from weft.run import form
+from weft.run.checked import Begun
+from weft.run.opened import check
+from weft.tasks.task import Task
+from weft.train import claim, devices, weights
+from weft.train.checkpoints import Checkpoints
+
+FREE = ("training", "decoding")
+"""Sections that may change when a run is resumed; data and model may not."""
+
+KEPT = (("seed",), ("optimiser", "use"))
+"""What of `training` may not change all the same: the checkpoints depend on it."""
+
+WHERE = ("data", "folder")
+"""Where the data lies may change: a project moves. Resuming sees whether as much of it is there."""
+
+
+def begin(path: Path, recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
+    """Make the run directory, or see that the recipe is the one it was begun with.
+
+    A run that has no checkpoint yet takes a changed recipe and begins again, so that a mistake that shows
+    only when the data is read can be corrected in place.
+
+    Raises:
+        ConfigError: data or model differ from those of the run, or the device is not there.
+        DataError: data files are missing.
+        CheckpointError: it is of another format, or cannot be written, or another process trains it.
+    """
+    begun = check(recipe, plugins=plugins)
+    devices.choose(begun.settings.device)
+    try:
+        begun.task.check_ready()
+    except ConfigError as error:
+        section, _, sentence = str(error).partition(": ")
+        if section not in recipe:
+            raise
+        raise recipe.section(section).refuse(sentence) from error
+    try:
+        if path.is_dir() and not (path / "recipe.yaml").exists() and any(map(_foreign, path.iterdir())):
+            raise ConfigError(f"{path}: is not empty and no run directory; choose another one with --run")
+        claim.alone(path)
+        with claim.claim(path):
+            if (path / "recipe.yaml").exists():
+                form.check(path)
+                _check_same(path, begun, _begun_with(path, plugins))
+            else:
+                form.write(path)
+            if begun.settings.start is not None and not Checkpoints(path, print).updates():
+                _start_from(begun.settings.start, path, begun.task)
+            files.replace(path / "recipe.yaml", dump(begun.plain).encode())
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be written ({error.strerror or error}); choose another directory with --run"
+        ) from error
+    return begun
+
+
+def _start_from(old: Path, path: Path, task: Task) -> None:
+    """Give a new run the weights of another one, and what the task keeps there, such as vocabularies.
+
+    Raises:
+        CheckpointError: that is no run directory, or not yet trained.
+    """
+    model = old / "model.safetensors"
+    if not (old / "recipe.yaml").is_file() or not model.is_file():
+        raise CheckpointError(
+            f"training.start: expected a trained run, got {old}; train it first, or leave start out"
+        )
+    claim.alone(old)
+    for kept in _kept(old, task):
+        files.replace(path / kept.name, kept.read_bytes())
+    files.replace(path / weights.START, model.read_bytes())
+
+
+def _kept(path: Path, task: Task) -> list[Path]:
+    """The files of a run that its task made ready."""
+    return [found for pattern in task.keeps for found in path.glob(pattern)]
+
+
+def _foreign(path: Path) -> bool:
+    """Whether this in a directory without a recipe.yaml is another's; run.json alone was written first."""
+    return not path.name.startswith(".") and path.name != "run.json"
+
+
+def _begun_with(path: Path, plugins: Collection[str]) -> dict[str, Any]:
+    """The recipe of a run; a setting that was added in a later version of Weft has its default."""
+    recipe = read_recipe(path / "recipe.yaml")
+    try:
+        return check(recipe, plugins=plugins).plain
+    except ConfigError:  # a setting that is gone, or damaged by hand
+        return recipe.plain()  # type: ignore[no-any-return]
+
+
+def _check_same(path: Path, begun: Begun, old: dict[str, Any]) -> None:
+    """See that a recipe fits the run; one that has no checkpoint yet fits any."""
+    plain = begun.plain
+    if isinstance(old.get(WHERE[0]), dict) and Checkpoints(path, print).updates():
+        old[WHERE[0]][WHERE[1]] = at(plain, WHERE)
+    if at(old, ("training", "start")) and not Checkpoints(path, print).updates():
+        for taken_over in [path / weights.START, *_kept(path, begun.task)]:
+            taken_over.unlink(missing_ok=True)
+    fixed = [((section,), "a run keeps its data and its model") for section in plain if section not in FREE]
+    fixed += [(("training", *keys), "a run keeps its seed and its optimiser") for keys in KEPT]
+    for keys, reason in fixed:
+        changed = difference(at(old, keys), at(plain, keys), ".".join(keys))
+        if changed and Checkpoints(path, print).updates():
+            raise ConfigError(
+                f"{path}: this run was begun with {changed}; {reason}, "
+                "so train the new recipe with another --run"
+            )
+        if changed and (path / weights.START).exists():
+            if keys == ("model",):
+                raise ConfigError(
+                    f"{path}: this run was imported with {changed}; train another model with another --run"
+                )
+        elif changed:
+            for made in _kept(path, begun.task):
+                made.unlink()

@@ -1,0 +1,72 @@
+"""A recipe made into objects, so that every mistake in it shows before any work starts.
+
+Read next: ../config/build.py, which makes each section; opened.py.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from weft.config import Table, build, named, resolved
+from weft.errors import ConfigError
+from weft.tasks.task import Task
+from weft.train.settings import Settings
+
+
+class Begun(NamedTuple):
+    """A recipe that was checked, made into objects."""
+
+    task: Task
+    settings: Settings
+    plain: dict[str, Any]  # the recipe with every default
+
+
+def checked(recipe: Table, plugins: Collection[str]) -> Begun:
+    """Make the objects that a recipe describes, so that every mistake in it shows before any work starts.
+
+    Raises:
+        ConfigError: a mistake in the recipe, or a plugin that is nowhere to be found.
+    """
+    _find(plugins)
+    name = recipe.value.get("task")
+    if name is None or not isinstance(name.value, str):
+        raise recipe.refuse("a recipe begins with the task, for example task: translate")
+    kind: Any = named(name, Task, plugins=plugins)
+    recipe.check_keys(["task", *kind.sections, "training"])
+    parts: dict[str, Any] = {}
+    plain: dict[str, Any] = {"task": name.value}
+    for section, target in {**kind.sections, "training": Settings}.items():
+        table = recipe.section(section, optional=True)
+        parts[section] = build(table, target, plugins=plugins)
+        plain[section] = resolved(table, target, plugins=plugins)
+    settings = parts.pop("training")
+    if "loss" not in kind.better and "metric" not in (recipe.section("training", optional=True).value or {}):
+        settings = replace(settings, metric=next(iter(kind.better)))
+        plain["training"]["metric"] = settings.metric
+    if settings.metrics and not kind.evaluation.compares:
+        wrong = recipe.section("training").value["metrics"]
+        raise wrong.refuse(f"the task {name.value} compares no texts with references; leave it out")
+    better = settings.better(kind.better)
+    if settings.metric not in better:
+        metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
+        raise metric.refuse(f"expected one of {', '.join(better)}, got {settings.metric!r}")
+    return Begun(kind(**parts), settings, plain)
+
+
+def _find(plugins: Collection[str]) -> None:
+    """See that the user's packages are there; the working directory is looked at last."""
+    for name in plugins:
+        if "" not in sys.path and str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))
+        try:
+            found = importlib.util.find_spec(name.partition(".")[0])
+        except (ImportError, ValueError):
+            found = None
+        if found is None:
+            raise ConfigError(
+                f"--plugin {name}: no package of that name can be imported; "
+                "install it, or start weft in the directory that holds it"
+            )

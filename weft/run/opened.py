@@ -1,0 +1,104 @@
+"""A trained run opened for use. Read next: begun.py; ../tasks/ready.py."""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from torch import nn
+
+from weft.config import Table, read_recipe
+from weft.errors import CheckpointError
+from weft.run import form
+from weft.run.checked import Begun, checked
+from weft.tasks.predictor import Predictor
+from weft.train import blueprint, claim, devices, weights
+
+
+class Opened(NamedTuple):
+    """A trained model and what it needs."""
+
+    task: Any  # a Task
+    ready: Any  # a Ready
+    model: nn.Module
+    path: Path
+    recipe: Table
+    name: str  # of the task, as recipes call it
+
+
+def check(recipe: Table, *, plugins: Collection[str] = ()) -> Begun:
+    """Make the objects that a recipe describes; its task can open other runs.
+
+    Raises:
+        ConfigError: a mistake in the recipe, or a plugin that cannot be found.
+    """
+    begun = checked(recipe, plugins)
+    begun.task.trained = lambda run: open_run(run, device="cpu", plugins=plugins)
+    begun.task.untrained = lambda run: _untrained(run, plugins)
+    return begun
+
+
+def open_run(
+    path: str | Path, *, device: str = "auto", plugins: Collection[str] = (), changes: Sequence[str] = ()
+) -> Opened:
+    """The best model of a run, in evaluation mode.
+
+    Args:
+        path: the run directory.
+        device: cpu, cuda or auto.
+        plugins: packages whose parts the recipe may name.
+        changes: section.key=value of the recipe, to use the run in another way than it says.
+
+    Raises:
+        ConfigError: a change that does not fit.
+        CheckpointError: it is no run directory, of another format, not yet trained, or damaged.
+    """
+    path = Path(path)
+    try:
+        is_run, is_trained = (path / "recipe.yaml").is_file(), (path / "model.safetensors").is_file()
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: cannot be read ({error.strerror or error}); check its permissions"
+        ) from error
+    if not is_run:
+        raise CheckpointError(f"{path}: not a run directory (it has no recipe.yaml); train one first")
+    claim.alone(path)
+    form.check(path)
+    recipe = read_recipe(path / "recipe.yaml", changes)
+    begun = check(recipe, plugins=plugins)
+    if not is_trained:
+        raise CheckpointError(
+            f"{path}: has no model.safetensors yet; let `weft train` reach a first validation"
+        )
+    ready = begun.task.open(path)
+    stored, place = weights.load(path / "model.safetensors"), str(path / "model.safetensors")
+    model = blueprint.build_for(ready.model, stored, place)
+    weights.restore(model, stored, place)
+    model = model.to(devices.choose(device)).eval().requires_grad_(False)
+    return Opened(begun.task, ready, model, path, recipe, str(recipe.value["task"].value))
+
+
+def _untrained(path: Path, plugins: Collection[str]) -> Opened:
+    """A run whose weights are not there: recipe and vocabularies alone, and a new model."""
+    if not (path / "recipe.yaml").is_file():
+        raise CheckpointError(f"{path}: is missing or damaged; train the run anew")
+    form.check(path)
+    recipe = read_recipe(path / "recipe.yaml")
+    task = check(recipe, plugins=plugins).task
+    ready = task.open(path)
+    return Opened(
+        task, ready, blueprint.build(ready.model).eval(), path, recipe, str(recipe.value["task"].value)
+    )
+
+
+def load(path: str | Path, *, device: str = "auto", plugins: Collection[str] = ()) -> Predictor[Any]:
+    """A trained run, ready for use from Python.
+
+    Args:
+        path, device, plugins: see open_run.
+
+    Example:
+        translator = weft.load("runs/en-es")
+        translator.predict("Click the button.")
+    """
+    opened = open_run(path, device=device, plugins=plugins)
+    return opened.ready.predictor(opened.model)
