@@ -78,6 +78,20 @@ def test_the_words_that_decided_are_coloured(run: Path, tmp_path: Path) -> None:
     assert "dull" in svg and "attention, mean of 2 queries" in svg
 
 
+def test_the_pictures_of_a_table_have_the_numbers_of_its_rows(run: Path, tmp_path: Path) -> None:
+    table = tmp_path / "new.tsv"
+    table.write_text("text\tlabel\na film\tgood\nit was dull\tbad\n")
+    answer = weft("predict", run, table, "--plot", tmp_path / "plots")
+    assert answer.code == 0, answer.err
+    assert answer.lines[0] == "text\tlabel\tpredicted" and len(answer.lines) == 3
+    assert sorted(path.name for path in (tmp_path / "plots").glob("*.png")) == ["1.png", "2.png"]
+
+
+def test_a_table_without_rows_keeps_its_header(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("text,predicted\n")
+    assert weft("predict", run, tmp_path / "new.csv").lines == ["text,predicted,predicted_"]
+
+
 BAG = "model.bag.ngrams=2", "model.bag.naive_bayes=true"
 
 

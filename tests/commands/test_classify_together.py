@@ -11,7 +11,9 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from weft.tasks.classify.predictor import Classifier, Decided
+from weft.tasks.classify.looked import Decided
+from weft.tasks.classify.predictor import Classifier
+from weft.tasks.shared.labels.data import LabelData
 
 SHORT = ("training.max_updates=6", "training.validate_every=6")
 
@@ -87,7 +89,7 @@ def test_an_ensemble_pairs_classes_by_their_names(run: Path) -> None:
     )
     (alone,), (both,) = (
         own.classify(["odd"]),
-        Classifier(own.model, own.reader, others=[other]).classify(["odd"]),
+        Classifier(own.model, own.reader, LabelData(corpus="x"), others=[other]).classify(["odd"]),
     )
     number = own.reader.classes.index(names[0])
     assert both.probs[number] == pytest.approx((alone.probs[number] + 1) / 2)

@@ -29,24 +29,20 @@ from weft.tasks.predictor import Place
 TEXTS = ("classify", "tag", "memory", "summarise", "masked", "embeddings", "elmo", "draw")
 PREDICTED = (*TEXTS, "forecast", "images", "caption", "speech")
 
-NEAREST = 10
-GAPS = 5
 LARGEST = 1e30
 """Numbers of a series are smaller."""
-
-WORDS = 200
-"""Of a sentence whose vectors are sent."""
 
 
 def predicting(run: Served, limits: Limits, edits: Edits = NOTHING) -> Work:
     """Inputs of a task that answers each at once, as JSON."""
-    answer = _answered if not hasattr(run.opened.ready, "answers") else _ANSWERS[run.kind]
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         if stopped():
             raise Left
         with _refusing():
-            return answer(run, items, limits, edits)
+            if hasattr(run.opened.ready, "answers"):
+                return _ANSWERS[run.kind](run, items, limits, edits)
+            return list(_answered(run, items, stopped, edits))
 
     return work
 
@@ -104,30 +100,22 @@ def _refusing() -> Iterator[None]:
         raise Refusal(400, str(error)) from error
 
 
-def _answered(run: Served, items: list[Any], limits: Limits, edits: Edits) -> list[Any]:
+def _answered(run: Served, items: list[Any], stopped: Stopped, edits: Edits) -> Iterator[Any]:
+    """The answers as JSON, until nobody waits for them."""
     options = {"scores": True} if "scores" in run.opened.task.options.get("predict", ()) else {}
     predictor = run.opened.ready.predictor(without(run, edits), options)
     if predictor.reads == "picture":
         for item in items:
             check_pixels(item)
     inputs = [predictor.parse(item, Place("inputs")) for item in items]
-    return [answer.json() for answer in predictor.answers(inputs)]
+    for answer in predictor.answers(inputs):
+        yield answer.json()
+        if stopped():
+            raise Left
 
 
 def _at_work(run: Served, edits: Edits) -> Any:
     return run.opened.ready.predictor(without(run, edits))
-
-
-def _classes(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
-    classifier = _at_work(run, edits)
-    return [
-        {
-            "label": found.label,
-            "prob": found.prob,
-            "probs": dict(zip(classifier.reader.classes, found.probs.tolist(), strict=True)),
-        }
-        for found in classifier.classify(texts)
-    ]
 
 
 def _summaries(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
@@ -135,46 +123,6 @@ def _summaries(run: Served, texts: list[str], limits: Limits, edits: Edits) -> l
     model: Any = without(run, edits)
     found = translator(run, "", decoding, model=model).translate(texts)
     return [{"text": best[0].text, "score": best[0].score} for best in found]
-
-
-def _gaps(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
-    filler = _at_work(run, edits)
-    answers = []
-    for text in texts:
-        found = filler.fill(text, GAPS)
-        gaps = [[{"piece": piece, "prob": prob} for piece, prob in gap] for gap in found.gaps]
-        answers.append({"text": found.text, "gaps": gaps})
-    return answers
-
-
-def _near(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
-    vectors = _at_work(run, edits)
-    answers = []
-    for text in texts:
-        words = text.split()
-        if len(words) not in (1, 3):
-            raise Refusal(
-                400, f"inputs: expected one word, or three such as man king woman, got {len(words)}"
-            )
-        near = vectors.nearest(words[0], NEAREST) if len(words) == 1 else vectors.analogy(*words, NEAREST)
-        answers.append([{"word": one.word, "cosine": one.similarity} for one in near])
-    return answers
-
-
-def _in_context(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
-    """One word in two sentences: cosines a layer; a sentence alone: the top layer's vectors."""
-    comparer = _at_work(run, edits)
-    answers: list[Any] = []
-    for text in texts:
-        cells = text.split("\t")
-        if len(cells) == 3:
-            answers.append({"word": cells[0], "cosines": comparer.compare(*cells)})
-            continue
-        found = comparer.vectors(text)
-        if len(found.words) > WORDS:
-            raise Refusal(400, f"inputs: expected at most {WORDS} words, got {len(found.words)}")
-        answers.append({"words": found.words, "vectors": np.round(found.layers[-1], 5).tolist()})
-    return answers
 
 
 def _drawn(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
@@ -232,19 +180,9 @@ def _row(row: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _each(run: Served, items: Sequence[Any], limits: Limits, edits: Edits) -> list[Any]:
-    predictor = _at_work(run, edits)
-    return [predictor.predict(item) for item in items]
-
-
 _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
-    "classify": _classes,
     "forecast": _forecasts,
-    "memory": _each,
     "summarise": _summaries,
-    "masked": _gaps,
-    "embeddings": _near,
-    "elmo": _in_context,
     "draw": _drawn,
     "caption": _captions,
     "speech": _heard,

@@ -18,7 +18,9 @@ from weft.tasks.memory.data import Fresh, MemoryData
 from weft.tasks.memory.evaluation import evaluate
 from weft.tasks.memory.model import MemoryModel
 from weft.tasks.memory.predictor import Rememberer
+from weft.tasks.memory.ready import MemoryReady, MemoryTraining
 from weft.tasks.memory.task import MemoryTask
+from weft.tasks.predictor import answered
 
 
 def small(problem: str, **changes: Any) -> MemoryTask:
@@ -53,7 +55,8 @@ def test_epochs_have_new_examples_each_seen_once() -> None:
 
 def test_splits_share_no_example_and_training_lengths_vary_where_asked() -> None:
     task = small("adding", length=29, shortest=5)
-    lengths = {task.collate(np.arange(at, at + 2)).source.shape[1] for at in range(0, 200, 2)}
+    training = MemoryTraining(task.data)
+    lengths = {training.collate(np.arange(at, at + 2)).source.shape[1] for at in range(0, 200, 2)}
     assert min(lengths) >= 5 and max(lengths) <= 29 and len(lengths) > 10
     valid, test = (task.data.batch(split, np.arange(3)) for split in ("valid", "test"))
     assert valid.source.shape == (3, 29, 2) and not torch.equal(valid.source, test.source)
@@ -61,8 +64,8 @@ def test_splits_share_no_example_and_training_lengths_vary_where_asked() -> None
 
 @pytest.mark.parametrize("problem", ["adding", "copying"])
 def test_rows_are_the_same_in_a_part_of_their_batch(problem: str) -> None:
-    task = small(problem, shortest=2)
-    whole, part = task.collate(np.arange(8, 13)), task.collate(np.arange(8, 10))
+    training = MemoryTraining(small(problem, shortest=2).data)
+    whole, part = training.collate(np.arange(8, 13)), training.collate(np.arange(8, 10))
     assert torch.equal(whole.source[:2], part.source) and torch.equal(whole.target[:2], part.target)
 
 
@@ -117,18 +120,18 @@ def test_lines_are_answered_and_wrong_ones_refused_in_a_sentence() -> None:
 
 
 def test_a_file_s_wrong_line_is_named() -> None:
-    task = small("copying")
-    model = task.model().eval()
-    answers = task.answers(model, io.BytesIO(b"abc\nabx\n"), {})
-    assert len(next(answers).text) == 3
+    ready = MemoryReady(small("copying"))
+    predictor = ready.predictor(ready.model().eval())
+    answers = answered(predictor, predictor.inputs(io.BytesIO(b"abc\nabx\n")))
+    assert len(next(answers).text()) == 3
     answer = next(answers)
-    assert not answer.text and "standard input:2: expected 3 letters from a to h" in answer.wrong
+    assert not answer.text() and "standard input:2: expected 3 letters from a to h" in answer.wrong
 
 
 def test_files_cannot_be_evaluated() -> None:
-    task = small("adding")
+    ready = MemoryReady(small("adding"))
     with pytest.raises(ConfigError, match=r"--data x\.tsv: memory problems are generated"):
-        task.evaluate(task.model(), data=Path("x.tsv"))
+        ready.evaluate(ready.model(), data=Path("x.tsv"))
 
 
 @pytest.mark.parametrize(
@@ -155,5 +158,5 @@ def test_every_part_that_reads_can_remember() -> None:
         task = MemoryTask(data=MemoryData(problem=problem, length=5, symbols=3), model=attention)
         task.check_ready()
         assert task.rehearse().total.isfinite()
-        found = task.validate(task.model().eval())
+        found = MemoryTraining(task.data).validate(MemoryReady(task).model().eval())
         assert set(found.scores) == {"loss", "accuracy"} and len(found.samples) == 3

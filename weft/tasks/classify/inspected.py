@@ -17,19 +17,19 @@ from weft.tasks.shared.inspected.inspected import (
 )
 
 if TYPE_CHECKING:
-    from weft.tasks.classify.task import Classify
+    from weft.tasks.classify.ready import ClassifyReady
 
 
 def inspected(
-    task: "Classify", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "ClassifyReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
-    Of classifiers, recurrent or bags.
+    The classifier may read tokens in order or a bag.
     """
     text = checked(examples.middle() if text is None else text)
-    classifier = task.predictor(model)
-    reader, model = classifier.reader, model
+    classifier = ready.predictor(model)
+    reader = classifier.reader
     rows = reader.encode([text])
     looked = classifier.look(text)
     decided = looked.decided
@@ -55,7 +55,7 @@ def inspected(
         names = reader.vocabulary.pieces(range(len(reader.vocabulary)))
         beside = None
         if own is not None:
-            valid = sentences(lambda: (one.text for one in task.data.texts("valid")))
+            valid = sentences(lambda: (one.text for one in ready.task.data.texts("valid")))
             beside = around(valid, context)
         vectors = Vectors(names, table, rows[0], pieces, None if own is None else own[1], beside)
     return Inspected(

@@ -1,50 +1,34 @@
-"""A trained classifier at work: texts in, a class and its probability out, in order; and where it looked.
+"""A trained classifier: texts in, a class for each and its probability out, in order.
 
-Read next: ../../tasks/classify/answer_figure.py, which draws where it looked.
+Read next: answers.py, what it answers; looked.py, how much each word weighed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
 
+from weft.data.labelled import MARK, kind_of
 from weft.errors import ConfigError
 from weft.models import Predictor
-from weft.probe import probe
-from weft.tasks.classify.items import Items
+from weft.tasks import predictor
+from weft.tasks.classify.answers import Asked, Classified, Header, Row, Unclassified
+from weft.tasks.classify.looked import Decided, Looked, look
 from weft.tasks.classify.reader import Reader
+from weft.tasks.each import Failure
+from weft.tasks.predictor import Answer, Given, Place, Raw
+from weft.tasks.shared.labels.data import LabelData
 from weft.tasks.shared.like_length import groups
-from weft.text.vocabulary import EOS, SOS, Word
 
 WINDOW = 2048  # texts that are sorted by length together
 TOKENS = 8192  # of a batch, padding counted
 
 
-class Decided(NamedTuple):
-    """What a text is."""
-
-    label: str
-    probs: np.ndarray  # [C] in the order of the classes
-
-    @property
-    def prob(self) -> float:
-        """Of the label."""
-        return float(self.probs.max())
-
-
-class Looked(NamedTuple):
-    """How much each word of a text weighed."""
-
-    words: list[str]
-    weights: np.ndarray  # [words] of the sum 1
-    decided: Decided
-    shown: str  # which weights these are
-
-
 def order(classes: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Where each class that is wanted stands among others.
+    """The place of each wanted class among others.
 
     Raises:
         ConfigError: these are not the same classes.
@@ -57,32 +41,83 @@ def order(classes: Sequence[str], wanted: Sequence[str]) -> list[int]:
     return [list(classes).index(name) for name in wanted]
 
 
-class Classifier:
+class Classifier(predictor.Predictor[Asked]):
     """Classifies texts with a model and its reader.
 
     Args:
         model: in evaluation mode, on its device.
         reader: the model's.
+        data: the recipe's section, which says how a table is read.
         others: classifiers that decide along, by the mean of all probabilities; each reads texts its own
             way, the classes are the same (in any order).
+        scores: whether the text of an answer says all probabilities.
 
     Raises:
         ConfigError: other classes.
     """
 
-    def __init__(self, model: Predictor, reader: Reader, *, others: Sequence["Classifier"] = ()) -> None:
+    window = WINDOW
+
+    def __init__(
+        self,
+        model: Predictor,
+        reader: Reader,
+        data: LabelData,
+        *,
+        others: Sequence["Classifier"] = (),
+        scores: bool = False,
+    ) -> None:
         self.model = model
         self.reader = reader
+        self._data = data
         self._others = [(other, order(other.reader.classes, reader.classes)) for other in others]
+        self._scores = scores
 
-    def predict(self, text: str) -> str:
+    def parse(self, raw: Raw, place: Place) -> Asked:
+        """A text; the `__label__x` that may begin a line of a file is left out."""
+        text = str(raw)
+        marked = place.line > 0 and text.startswith(MARK)
+        return Asked(text.partition(" ")[2] if marked else text)
+
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Asked]]:
+        """The lines of a file, or the header (where there is one) and the rows of a table."""
+        if not isinstance(source, Path) or kind_of(source) == "lines":
+            yield from super().inputs(source)
+            return
+        table = self._data.read(source, label=self._data.text)
+        if table.headed:
+            yield Given(Place(str(source), 1), Asked("", Row(table, table.names, 0)))
+        for number, one in enumerate(table, 1):
+            row = Row(table, list(one.cells.values()), number) if table.headed else None
+            yield Given(Place(str(source), one.number), Asked(one.text, row))
+
+    def answers(self, inputs: Sequence[Asked]) -> Iterator[Answer]:
+        decided = self.classify([one.text for one in inputs if not _is_header(one)])
+        for one in inputs:
+            if one.row is not None and _is_header(one):
+                yield Header(one.row, self.reader.classes if self._scores else ())
+            else:
+                classes = self.reader.classes
+                yield Classified(one, next(decided), classes, scores=self._scores, look=self.look)
+
+    def unanswered(self, given: Given[Asked], why: Failure) -> Answer:
+        if isinstance(given.value, Asked) and given.value.row is not None:
+            empty = 1 + len(self.reader.classes) * self._scores
+            return Unclassified(given.place.why(why), given.value.row, empty)
+        return super().unanswered(given, why)
+
+    def check_figures(self, *, alignments: bool) -> None:
+        if alignments:
+            super().check_figures(alignments=alignments)
+
+    def predict(self, raw: str) -> str:
         """The class of one text."""
-        if not isinstance(text, str):
-            raise TypeError(f"expected one text, got {type(text).__name__}; for many use classify(texts)")
-        return next(self.classify([text])).label
+        if not isinstance(raw, str):
+            raise TypeError(f"expected one text, got {type(raw).__name__}; for many use classify(texts)")
+        return next(self.classify([raw])).label
 
     def classify(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[Decided]:
-        """Each text's class, in order.
+        """The class of each text, in order.
 
         Args:
             texts: read `window` at a time.
@@ -99,6 +134,10 @@ class Classifier:
                 probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
             yield from map(self._decided, probs / (1 + len(self._others)))
 
+    def look(self, text: str) -> Looked:
+        """How much each word of a text weighed in the decision; see looked.py."""
+        return look(self.model, self.reader, text)
+
     def _window(self, read: Sequence[str]) -> list[Decided]:
         rows = self.reader.encode(read)
         results: dict[int, Decided] = {}
@@ -106,38 +145,6 @@ class Classifier:
             decided = self._batch([rows[n] for n in group], [read[n] for n in group])
             results.update(zip(group, decided, strict=True))
         return [results[number] for number in range(len(read))]
-
-    def look(self, text: str) -> Looked:
-        """How much each word weighed in the decision.
-
-        Of a pool with learned queries, their attention (the mean of the queries); of any other model the
-        share |dL/dx_j . x_j| of each position j, L being the log-probability of the class, x its embedding.
-        """
-        rows = self.reader.encode([text])
-        device = next(self.model.parameters()).device
-        source, mask = self.reader.source(rows, [text])
-        with torch.enable_grad(), probe() as seen:
-            x = self.model.embed(source.to(device)).detach().requires_grad_()
-            memory = self.model.encoder(x, mask.to(device))
-            assert self.model.pool is not None
-            logp = self.model.head(self.model.pool(memory)[:, None])[0, 0]
-            (slope,) = torch.autograd.grad(logp.max(), x)
-        probs = logp.detach().exp().float().cpu().numpy()
-        decided = self._decided(probs)
-        looked = [each for each in seen["attention"] if each.shape[2] == mask.shape[1]]
-        if looked:
-            weights, shown = looked[-1][0].mean(0), f"attention, mean of {looked[-1].shape[1]} queries"
-        else:
-            weights, shown = (slope * x)[0].sum(-1).abs(), "gradient times embedding"
-        positions = weights.detach().float().cpu().numpy().astype(np.float64)
-        found = self.reader.vocabulary.words(rows[0], text)
-        if self.reader.items is not None:
-            positions = _of_tokens(
-                self.reader.items, self.reader.counted(rows[0], text), rows[0], found, positions
-            )
-        words = [word.text for word in found]
-        sums = np.array([positions[word.positions].sum() for word in found])
-        return Looked(words, sums / max(float(sums.sum()), 1e-12), decided, shown)
 
     def _batch(self, rows: list[list[int]], texts: list[str]) -> list[Decided]:
         device = next(self.model.parameters()).device
@@ -150,27 +157,5 @@ class Classifier:
         return Decided(self.reader.classes[int(probs.argmax())], probs)
 
 
-def _of_tokens(
-    items: Items,
-    counted: Mapping[int, int],
-    tokens: Sequence[int],
-    words: Sequence[Word],
-    weights: np.ndarray,
-) -> np.ndarray:
-    """The weight of each item of a bag given to the tokens it is made of, in equal parts.
-
-    A run of letters gives its weight to the tokens of the words that hold it.
-    """
-    share = np.zeros(max(1, len(tokens)))
-    weight = {number: each / counted[number] for number, each in zip(counted, weights, strict=False)}
-    padded = [SOS, *tokens, EOS] if items.bag.edges else list(tokens)
-    first = int(items.bag.edges)  # place of the first token
-    for size in range(1, items.bag.ngrams + 1):
-        for at in range(len(padded) - size + 1):
-            number = items.number(tuple(padded[at : at + size]))
-            begin, end = max(0, at - first), min(len(tokens), at + size - first)
-            share[begin:end] += weight.get(number, 0.0) / max(1, end - begin)
-    for word in words:
-        whole = sum(weight.get(number, 0.0) for number in items.of_word(word.text))
-        share[word.positions] += whole / len(word.positions)
-    return share
+def _is_header(asked: Asked) -> bool:
+    return asked.row is not None and asked.row.number == 0

@@ -1,4 +1,4 @@
-"""A sentence, or several a line each, under ELMo: what each word is without its sentence, and within."""
+"""Sentences under ELMo, a line each: the vectors of each word without its sentence, and in it."""
 
 import math
 from collections.abc import Mapping
@@ -14,21 +14,21 @@ from weft.tasks.shared.inspected.context import around, sentences
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, Vectors, checked, choices_of
 
 if TYPE_CHECKING:
-    from weft.tasks.elmo.task import ElmoTask
+    from weft.tasks.elmo.ready import ElmoReady
 
 FREQUENT = 5000
-"""Words of the training text that are looked among for neighbours."""
+"""Words of the training text among which neighbours are searched."""
 
 
 def inspected(
-    task: "ElmoTask", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "ElmoReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
     One word in two sentences, a line each: two points in context, one without.
     """
     text = checked(examples.middle() if text is None else text)
-    comparer = task.predictor(model)
+    comparer = ready.predictor(model)
     lines = [line for line in text.splitlines() if line.strip()]
     found = [comparer.vectors(line) for line in lines]
     words = [word for one in found for word in one.words]
@@ -48,7 +48,7 @@ def inspected(
             *_static(comparer, words),
             words,
             np.concatenate([one.layers[-1] for one in found]),
-            around(sentences(lambda: task.data.open("valid")), lambda line: _within(comparer, line)),
+            around(sentences(lambda: ready.task.data.open("valid")), lambda line: _within(comparer, line)),
         ),
     )
 

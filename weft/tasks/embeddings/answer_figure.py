@@ -1,27 +1,19 @@
-"""A map of each word and what is nearest to it."""
+"""The picture of an answer: a map of some words and of those nearest to them."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from weft.figures.answers import Look
-from weft.figures.picture import save
 from weft.figures.wordmap import word_map
-from weft.tasks.embeddings.predictor import WordVectors
 
 
-class EmbeddingsLook(Look):
-    """A picture a line."""
+def figure(asked: Sequence[str], near: Sequence[str], vectors: np.ndarray) -> Figure:
+    """A map in which the words that were asked about are marked.
 
-    predictor: WordVectors
-
-    def see(self, look: Any) -> None:
-        """Draw one answer."""
-        if self.plot is None or self.drawn >= self.limit:
-            return
-        self.drawn += 1
-        asked, words = look
-        vectors = np.stack([self.predictor.vector(word) for word in words])
-        figure = word_map(words, vectors, title=f"what is near {' '.join(words[:asked])}", marked=asked)
-        for suffix in ("png", "svg"):
-            save(figure, self.plot / f"{self.drawn}.{suffix}")
+    Args:
+        asked: N words.
+        near: M words.
+        vectors: [N + M, D]
+    """
+    return word_map([*asked, *near], vectors, title=f"what is near {' '.join(asked)}", marked=len(asked))

@@ -1,26 +1,25 @@
-"""Words and what is near them, in a table of word vectors."""
+"""Words and their neighbours in a table of word vectors."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from weft.errors import DataError
+from weft.tasks.embeddings.predictor import NEAREST
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, Vectors, checked
 
 if TYPE_CHECKING:
-    from weft.tasks.embeddings.task import Embeddings
-
-NEAREST = 10
+    from weft.tasks.embeddings.ready import EmbeddingsReady
 
 
 def inspected(
-    task: "Embeddings", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "EmbeddingsReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
-    The text is words, spaces between them; those without a vector are left out, and named.
+    The text is words with spaces between them; the answer names those without a vector.
     """
     text = checked(examples.middle() if text is None else text)
-    vectors = task.predictor(model)
+    vectors = ready.predictor(model)
     asked = text.split()
     known = [word for word in asked if word in vectors]
     if not known:

@@ -1,10 +1,11 @@
-"""Word vectors at work: the vector of a word, what is near it, what it is to another as two others are.
+"""Trained word vectors: the vector of a word, the words near it, and analogies.
 
 Read next: evaluation.py, which scores them; ../../data/vectors.py, the files.
 """
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -13,8 +14,15 @@ from weft.data.vectors import write_vectors
 from weft.errors import DataError
 from weft.nn.embed.counts import Glove
 from weft.nn.embed.neighbours import Neighbours
+from weft.tasks import predictor
 from weft.tasks.embeddings.corpus import WordList
 from weft.tasks.embeddings.data import WordsData
+from weft.tasks.predictor import Answer, Json, Place, Raw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NEAREST = 10
 
 
 class Near(NamedTuple):
@@ -24,13 +32,51 @@ class Near(NamedTuple):
     similarity: float
 
 
-class WordVectors:
+class Neighbourhood(Answer):
+    """The words nearest to a word, or to what an analogy asks for.
+
+    Args:
+        vectors: of all words.
+        words: one; or three, a b c.
+        near: the nearest words, the nearest one first.
+        scores: whether `text` says the cosines.
+    """
+
+    def __init__(
+        self, vectors: "WordVectors", words: Sequence[str], near: Sequence[Near], *, scores: bool
+    ) -> None:
+        self._vectors = vectors
+        self._words = words
+        self._near = near
+        self._scores = scores
+
+    def text(self) -> str:
+        """The words that were asked about, a tab, and those near them."""
+        near = [f"{one.word}:{one.similarity:.4f}" if self._scores else one.word for one in self._near]
+        return "\t".join([" ".join(self._words), " ".join(near)])
+
+    def json(self) -> Json:
+        """The near words with their cosines."""
+        return [{"word": one.word, "cosine": one.similarity} for one in self._near]
+
+    def figure(self) -> "Figure":
+        """A map of all these words."""
+        from weft.tasks.embeddings.answer_figure import figure  # imports matplotlib
+
+        near = [one.word for one in self._near]
+        rows = np.stack([self._vectors.vector(word) for word in [*self._words, *near]])
+        return figure(self._words, near, rows)
+
+
+class WordVectors(predictor.Predictor[list[str]]):
     """Words and their vectors.
 
     Args:
         model: trained.
         words: of the vectors.
         data: how words are spelt.
+        count: number of near words in an answer.
+        scores: whether the text of an answer says the cosines.
 
     Attributes:
         matrix: [V, D] float32, the most frequent word first.
@@ -42,8 +88,18 @@ class WordVectors:
         vectors.save("words.txt")
     """
 
-    def __init__(self, model: Neighbours | Glove, words: WordList, data: WordsData) -> None:
+    def __init__(
+        self,
+        model: Neighbours | Glove,
+        words: WordList,
+        data: WordsData,
+        *,
+        count: int = NEAREST,
+        scores: bool = False,
+    ) -> None:
         self.model, self.list, self.data = model, words, data
+        self._count = count
+        self._scores = scores
         with torch.no_grad():
             self.matrix: np.ndarray = model.vectors().float().cpu().numpy()
         self._unit = unit(self.matrix)
@@ -56,8 +112,32 @@ class WordVectors:
     def __contains__(self, word: str) -> bool:
         return self.data.word(word) in self.list.number
 
+    def parse(self, raw: Raw, place: Place) -> list[str]:
+        """One word, or three: a b c."""
+        words = str(raw).split()
+        if len(words) not in (1, 3):
+            raise place.refuse(f"expected one word, or three (man king woman), got {len(words)}")
+        for word in words:
+            try:
+                self.vector(word)
+            except DataError as error:
+                raise place.refuse(str(error)) from None
+        return words
+
+    def answers(self, inputs: Sequence[list[str]]) -> Iterator[Answer]:
+        for words in inputs:
+            if len(words) == 1:
+                near = self.nearest(words[0], self._count)
+            else:
+                near = self.analogy(words[0], words[1], words[2], self._count)
+            yield Neighbourhood(self, words, near, scores=self._scores)
+
+    def check_figures(self, *, alignments: bool) -> None:
+        if alignments:
+            super().check_figures(alignments=alignments)
+
     def vector(self, word: str) -> np.ndarray:
-        """[D] of a word; from its letters, where training never saw it and the model has n-grams.
+        """[D] of a word; of a word that training never saw, from its letters if the model has n-grams.
 
         Raises:
             DataError: the word has none.
@@ -75,8 +155,8 @@ class WordVectors:
         found: np.ndarray = unseen.float().cpu().numpy()
         return found
 
-    def nearest(self, word: str, count: int = 10) -> list[Near]:
-        """The words whose vectors point most nearly the same way, the word itself left out.
+    def nearest(self, word: str, count: int = NEAREST) -> list[Near]:
+        """The words whose vectors have the largest cosine to that of a word, the word itself left out.
 
         Raises:
             DataError: the word has no vector.
@@ -84,7 +164,7 @@ class WordVectors:
         return self.near(self.vector(word), count, without=[word])
 
     def analogy(self, a: str, b: str, c: str, count: int = 1) -> list[Near]:
-        """d, so that a is to b as c is to d: nearest to b - a + c of unit vectors, the three left out.
+        """The words d nearest to b - a + c of unit vectors (a is to b as c is to d), the three left out.
 
         Source: Mikolov, Yih & Zweig 2013, eq. 1 (3CosAdd).
         """
@@ -106,9 +186,9 @@ class WordVectors:
         best = np.argsort(-scores, kind="stable")[:count]
         return [Near(self.words[place], float(scores[place])) for place in best]
 
-    def predict(self, word: str, count: int = 10) -> list[tuple[str, float]]:
-        """The nearest words with their cosines."""
-        return [tuple(near) for near in self.nearest(word.strip(), count)]  # type: ignore[misc]
+    def predict(self, raw: str, count: int = NEAREST) -> list[tuple[str, float]]:
+        """The words nearest to a word, with their cosines."""
+        return [(near.word, near.similarity) for near in self.nearest(raw.strip(), count)]
 
     def save(self, path: str | Path) -> None:
         """Write the vectors: .bin (word2vec binary), .glove (GloVe text), anything else word2vec text."""

@@ -1,4 +1,4 @@
-"""A text under a masked language model: its gaps filled, or each token said from all others."""
+"""A text under a masked language model: its gaps filled, or each token predicted from all others."""
 
 import math
 from collections.abc import Mapping
@@ -24,24 +24,24 @@ from weft.tasks.shared.inspected.written import Called
 from weft.text.vocabulary import EOS, SOS
 
 if TYPE_CHECKING:
-    from weft.tasks.masked.task import MaskedTask
+    from weft.tasks.masked.ready import MaskedReady
 
 ROWS = 32
 
 
 def inspected(
-    task: "MaskedTask", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "MaskedReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
     With [MASK] in the text, what belongs there; without, each token is hidden in turn.
     """
     text = checked(examples.middle() if text is None else text)
-    filler = task.predictor(model)
+    filler = ready.predictor(model)
     vocabulary, size = filler.vocabulary, len(filler.vocabulary)
     device = next(filler.model.parameters()).device
-    tokens = _tokens(filler, text)
-    most = task.data.length
+    tokens = filler.tokens(text)
+    most = ready.task.data.length
     if len(tokens) > most + 2:
         raise DataError(
             f"the text has {len(tokens) - 2} tokens, the model was trained on {most} at a time; give less"
@@ -73,16 +73,8 @@ def inspected(
         batch=Hidden(source, mask, target, chosen, int(chosen.sum())),
         choices=choices,
         chosen_what=what,
-        vectors=_vectors(task, filler, tokens, pieces),
+        vectors=_vectors(ready, filler, tokens, pieces),
     )
-
-
-def _tokens(filler: Filler, text: str) -> list[int]:
-    """<sos>, the pieces and the masks, <eos>."""
-    tokens = [SOS]
-    for number, part in enumerate(text.split(MASK)):
-        tokens += [len(filler.vocabulary)] * (number > 0) + filler.vocabulary.encode(part)
-    return [*tokens, EOS]
 
 
 def _piece(filler: Filler, token: int) -> str:
@@ -95,7 +87,7 @@ def _logp(filler: Filler, source: torch.Tensor) -> torch.Tensor:
 
 
 def _in_turn(filler: Filler, source: torch.Tensor) -> list[Choice]:
-    """What each token had for a chance where it alone is hidden."""
+    """The probability of each token where it alone is hidden."""
     size, count = len(filler.vocabulary), source.shape[1] - 2
     rows = source.expand(count, -1).clone()
     places = torch.arange(1, count + 1)
@@ -110,10 +102,10 @@ def _in_turn(filler: Filler, source: torch.Tensor) -> list[Choice]:
     return choices_of(logp, source[0, 1:-1].tolist(), Called(filler.vocabulary))
 
 
-def _vectors(task: "MaskedTask", filler: Filler, tokens: list[int], pieces: list[str]) -> Vectors | None:
+def _vectors(ready: "MaskedReady", filler: Filler, tokens: list[int], pieces: list[str]) -> Vectors | None:
     predictor, vocabulary = filler.model.predictor, filler.vocabulary
     device = next(filler.model.parameters()).device
-    most = task.data.length
+    most = ready.task.data.length
     table = table_of(predictor.embed, len(vocabulary) + 1)
     if table is None or len(tokens) < 3:
         return None
@@ -134,5 +126,5 @@ def _vectors(task: "MaskedTask", filler: Filler, tokens: list[int], pieces: list
         tokens[1:-1],
         pieces[1:-1],
         states(tokens),
-        around(sentences(lambda: task.data.open("valid")), context),
+        around(sentences(lambda: ready.task.data.open("valid")), context),
     )

@@ -1,4 +1,4 @@
-"""A sequence to be remembered; without a text the first test example of the run's problem."""
+"""A sequence to remember; without a text, the first test example of the run's problem."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,20 +11,20 @@ from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked, 
 from weft.tasks.shared.labels.batch import LabelBatch
 
 if TYPE_CHECKING:
-    from weft.tasks.memory.task import MemoryTask
+    from weft.tasks.memory.ready import MemoryReady
 
 MOST = 300
 """Positions that are shown."""
 
 
 def inspected(
-    task: "MemoryTask", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "MemoryReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
     Of the adding and the copying problem.
     """
-    rememberer = task.predictor(model)
+    rememberer = ready.predictor(model)
     data, model = rememberer.data, rememberer.model
     device = next(model.parameters()).device
     adding = data.problem == "adding"

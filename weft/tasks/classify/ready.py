@@ -1,0 +1,189 @@
+"""Classification, made ready: the vocabulary and the classes of the run, and the texts while it is trained.
+
+Read next: predictor.py; evaluation.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.labelled import Labelled
+from weft.errors import ConfigError, DataError, within
+from weft.metrics.f1 import by_class
+from weft.models import Predictor
+from weft.tasks import ready
+from weft.tasks.classify.evaluation import LabelEvaluation, evaluate
+from weft.tasks.classify.predictor import Classifier, order
+from weft.tasks.classify.reader import Reader
+from weft.tasks.classify.start import begin
+from weft.tasks.ready import Split
+from weft.tasks.shared.context.standing import Standing
+from weft.tasks.shared.labels.batch import LabelBatch
+from weft.tasks.shared.labels.data import LabelData
+from weft.tasks.validation import Sample, Validation, samples_of
+
+if TYPE_CHECKING:
+    from weft.tasks.classify.task import Classify
+
+
+class Texts(NamedTuple):
+    """Texts and their classes."""
+
+    texts: list[str]
+    labels: list[str]
+
+    @classmethod
+    def of(cls, labelled: Sequence[Labelled]) -> "Texts":
+        """The columns of these rows."""
+        return cls([one.text for one in labelled], [one.label for one in labelled])
+
+
+class ClassifyTraining(ready.Training):
+    """The texts of a training.
+
+    Args:
+        data: the recipe's section.
+        reader: numbers of tokens and classes.
+        train, valid: labelled texts.
+    """
+
+    def __init__(self, data: LabelData, reader: Reader, train: Texts, valid: Texts) -> None:
+        self.train = train
+        self.rows = reader.encode(train.texts)
+        self._data = data
+        self._reader = reader
+        self._valid = valid
+
+    def plan(self, seed: int) -> Batches:
+        """Batches of texts of similar length."""
+        lengths = np.array([[max(1, len(row))] * 2 for row in self.rows])
+        rows = self._data.batch_rows or None
+        return Batches(lengths, max_tokens=self._data.batch_tokens, max_rows=rows, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> LabelBatch:
+        chosen = [int(number) for number in numbers]
+        classes = [self._reader.number(self.train.labels[n]) for n in chosen]
+        texts = [self.train.texts[n] for n in chosen]
+        return self._reader.batch([self.rows[n] for n in chosen], classes, texts)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss, accuracy and mean F1."""
+        assert isinstance(model, Predictor)
+        texts, labels = self._valid
+        decided = list(Classifier(model, self._reader, self._data).classify(texts))
+        outputs = [one.label for one in decided]
+        numbers = [self._reader.number(label) for label in labels]
+        # a class that training never saw has no probability and no part in the loss
+        probs = [float(one.probs[n]) for one, n in zip(decided, numbers, strict=True) if n >= 0]
+        rows = by_class(outputs, labels)
+        scores = {
+            "loss": float(-np.log(np.maximum(probs, 1e-30)).mean()) if probs else float("nan"),
+            "accuracy": sum(a == b for a, b in zip(outputs, labels, strict=True)) / len(labels),
+            "f1": sum(row.f1 for row in rows) / len(rows),
+        }
+        return Validation(scores, [Sample(texts[n], labels[n], outputs[n]) for n in samples_of(len(texts))])
+
+
+class ClassifyReady(ready.Ready):
+    """The vocabulary and the classes of a run.
+
+    Args:
+        task: the recipe.
+        reader: numbers of tokens and classes.
+        standing: gives words in context by the frozen model of another run; None for none.
+        training: the texts; None for use alone.
+    """
+
+    task: "Classify"
+    training: ClassifyTraining | None
+
+    def __init__(
+        self,
+        task: "Classify",
+        reader: Reader,
+        *,
+        standing: Standing | None = None,
+        training: ClassifyTraining | None = None,
+    ) -> None:
+        self.task = task
+        self.reader = reader
+        self.training = training
+        self._standing = standing
+
+    def model(self) -> Predictor:
+        """A new model; where training begins, with the given vectors or as naive Bayes."""
+        context = self._standing.model() if self._standing else None
+        model = self.task.parts.build(self.reader.num_items, len(self.reader.classes), context)
+        if self.training is not None:
+            with torch.no_grad():
+                begin(model, self.task.parts, self.reader, self.training.rows, *self.training.train)
+        return model
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Classifier:
+        """The trained model: `predict(text)` answers with a class.
+
+        Args:
+            model: in evaluation mode.
+            options: `scores`; `ensemble`, opened runs that decide along; each reads texts its own way.
+
+        Raises:
+            ConfigError: a member is another kind of run, or has other classes; or it is to be drawn.
+        """
+        assert isinstance(model, Predictor)
+        members = options.get("ensemble", ())
+        if members and options.get("plot"):
+            raise ConfigError("--plot: draws where one model looked; leave out --plot or --ensemble")
+        others = [self._joined(member) for member in members]
+        scores = bool(options.get("scores"))
+        return Classifier(model, self.reader, self.task.data, others=others, scores=scores)
+
+    def _joined(self, member: Any) -> Classifier:
+        if not isinstance(member.ready, ClassifyReady):
+            raise ConfigError(f"--ensemble {member.path}: is no run of the task classify; leave it out")
+        other = member.ready.predictor(member.model)
+        with within(f"--ensemble {member.path}"):
+            order(other.reader.classes, self.reader.classes)
+        return other  # type: ignore[no-any-return]
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> LabelEvaluation:
+        """Scores on a split or another file, with the baselines where the training texts are still there.
+
+        Raises:
+            ConfigError: a member of an ensemble learnt from texts of the split.
+        """
+        source = self.task.data
+        found = list(source.texts(split) if data is None else source.at(data))
+        if not found:
+            raise DataError(f"{data}: expected at least one text, got none")
+        train = None
+        with suppress(DataError):
+            train = Texts.of(list(source.texts("train")))
+        title = source.describe(split) if data is None else data.name
+        members = options.get("ensemble", ())
+        for member in members if data is None else ():
+            if isinstance(member.ready, ClassifyReady):
+                self._check_unseen(member, split)
+        title += f", {1 + len(members)} runs together" if members else ""
+        classifier = self.predictor(model, {"ensemble": members})
+        return evaluate(classifier, *Texts.of(found), title=title, train=train)
+
+    def _check_unseen(self, member: Any, split: Split) -> None:
+        """Refuse a member of an ensemble whose training texts may hold those of the split."""
+        if member.task.data.parts(split) != self.task.data.parts(split):
+            raise ConfigError(
+                f"--ensemble {member.path}: was trained on other folds, or holds other texts out, so it may "
+                "have learnt from those tested here; name a run with the same section data"
+            )

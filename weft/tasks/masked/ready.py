@@ -1,0 +1,171 @@
+"""A masked language model, made ready: the vocabulary of the run, and the text while it is trained.
+
+Read next: predictor.py; evaluation.py.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.plain import PlainText, no_words
+from weft.errors import ConfigError
+from weft.nn.embed.pieces import PiecesInContext
+from weft.tasks import ready
+from weft.tasks.masked.evaluation import evaluate, score
+from weft.tasks.masked.model import Hidden, Masked, hide, words_in_pieces
+from weft.tasks.masked.predictor import MASK, Filler
+from weft.tasks.ready import Contextual, Split
+from weft.tasks.shared.context.evaluation import ContextEvaluation
+from weft.tasks.shared.running_text import ProseData
+from weft.tasks.validation import Sample, Validation, samples_of
+from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from weft.tasks.masked.task import MaskedTask
+
+
+class Again:
+    """Batches whose numbers say in which epoch they are.
+
+    Args:
+        batches: of the lines.
+        count: number of lines.
+    """
+
+    def __init__(self, batches: Batches, count: int) -> None:
+        self.batches, self.count = batches, count
+
+    def epoch(self, number: int) -> list[np.ndarray]:
+        """Line + epoch x lines."""
+        return [np.asarray(some) + number * self.count for some in self.batches.epoch(number)]
+
+
+class MaskedTraining(ready.Training):
+    """The text of a training.
+
+    Args:
+        data: the recipe's section.
+        share: of the tokens, hidden in training.
+        vocabulary: the pieces.
+        train, valid: lines as tokens.
+    """
+
+    def __init__(
+        self,
+        data: ProseData,
+        share: float,
+        vocabulary: Vocabulary,
+        train: list[list[int]],
+        valid: list[list[int]],
+    ) -> None:
+        self._data = data
+        self._share = share
+        self._vocabulary = vocabulary
+        self._train = train
+        self._valid = valid
+        self._seed = 1  # of what is hidden; that of the plan
+
+    def plan(self, seed: int) -> Again:
+        """Lines of similar length; other tokens are hidden in every epoch."""
+        self._seed = seed
+        lengths = np.array([[len(line)] * 2 for line in self._train])
+        most = self._data.rows * self._data.length
+        return Again(Batches(lengths, max_tokens=most, max_rows=None, seed=seed), len(self._train))
+
+    def collate(self, numbers: np.ndarray) -> Hidden:
+        """Training lines by number; a number beyond their count is a line in a later epoch."""
+        lines = [self._train[int(number) % len(self._train)] for number in numbers]
+        seed = [self._seed, int(numbers[0])]
+        return hide(lines, len(self._vocabulary), share=self._share, seed=seed)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Nats and accuracy of what is hidden, and a few gaps."""
+        assert isinstance(model, Masked)
+        vocabulary = self._vocabulary
+        found = score(model, self._valid, len(vocabulary))
+        filler = Filler(model, vocabulary)
+        samples = []
+        for line in (self._valid[number] for number in samples_of(len(self._valid))):
+            middle = len(line) // 2
+            before, after = vocabulary.decode(line[:middle]), vocabulary.decode(line[middle + 1 :])
+            gap = f"{before} {MASK} {after}".strip()
+            samples.append(Sample(gap, vocabulary.decode(line), filler.predict(gap)))
+        return Validation({"loss": found.nats, "accuracy": found.right}, samples)
+
+
+class MaskedReady(ready.Ready):
+    """The vocabulary of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: the pieces.
+        training: the text; None for use alone.
+    """
+
+    task: "MaskedTask"
+
+    def __init__(
+        self, task: "MaskedTask", vocabulary: Vocabulary, *, training: MaskedTraining | None = None
+    ) -> None:
+        self.task = task
+        self.vocabulary = vocabulary
+        self.training = training
+
+    def model(self) -> Masked:
+        """A new model for this vocabulary."""
+        return self.task.parts.build(len(self.vocabulary))
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Filler:
+        """The trained model: `predict("the [MASK] of a file")`, `fill(text, 5)`.
+
+        Args:
+            model: in evaluation mode.
+            options: `nbest`, the number of pieces of each gap, and `scores`.
+
+        Raises:
+            ConfigError: no piece is asked for.
+        """
+        assert isinstance(model, Masked)
+        count = options.get("nbest", 1)
+        if count < 1:
+            raise ConfigError(f"--nbest: expected at least 1, got {count}")
+        return Filler(model, self.vocabulary, count=count, scores=bool(options.get("scores")))
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ContextEvaluation:
+        """Perplexity and accuracy of 15 % of the tokens, beside the frequencies of this very text."""
+        assert isinstance(model, Masked)
+        source = self.task.data
+        lines = read(self.vocabulary, source.open(split) if data is None else PlainText(data), source.length)
+        title = source.describe(split) if data is None else data.name
+        unit = source.vocabulary.kind
+        return evaluate(model, self.vocabulary, lines, title=title, unit=unit, length=source.length)
+
+    def contextual(self, model: nn.Module) -> Contextual:
+        assert isinstance(model, Masked)
+        embed, encoder = model.predictor.embed, model.predictor.encoder
+        reads = partial(words_in_pieces, self.vocabulary, length=self.task.data.length)
+        return Contextual(reads, PiecesInContext(embed, self.task.parts.size, encoder))
+
+
+def read(vocabulary: Vocabulary, source: PlainText, length: int) -> list[list[int]]:
+    """The lines of a text as tokens, at most `length` each; empty lines are left out.
+
+    Raises:
+        DataError: there is no word in it.
+    """
+    rows = [row for row in vocabulary.encode_batch(list(source)) if row]
+    if not rows:
+        raise no_words(source.path)
+    return [row[at : at + length] for row in rows for at in range(0, len(row), length)]
