@@ -241,9 +241,9 @@ def test_data_check_finds_everything_at_once(tmp_path: Path) -> None:
         "train.txt:4: 'no label' has no label",
         "train.txt:5: expected one label, got two",
         "train.txt: the class 'b' has 2 texts",
-        "dev.txt:1: the label 'c' never stands in train.txt",
+        "dev.txt:1: the label 'c' does not occur in train.txt",
         "dev.txt:1: the same text as train.txt:1, there labelled 'a', here 'c'",
-        "dev.txt: no text is 'b'",
+        "dev.txt: no text has the class 'b'",
     ):
         assert sentence in shown
     (tmp_path / "fine.tsv").write_text(

@@ -99,7 +99,7 @@ def test_a_tagger_stands_on_it_and_keeps_it_when_it_is_gone(run: Path, tmp_path:
     ("change", "sentence"),
     [
         ("data.batches=stream", "set batches: lines"),
-        ("data.vocabulary.kind=bpe", "ELMo predicts whole words"),
+        ("data.vocabulary.kind=bpe", "predicts whole words"),
         ("model.size=0", "size: expected at least 1"),
     ],
 )

@@ -113,7 +113,7 @@ def test_data_check_knows_conllu_and_finds_everything_at_once(tmp_path: Path) ->
     shown = answer.out.replace(f"{tmp_path}/", "")
     for sentence in (
         "expected 10",
-        "the upos 'STOP' never stands in train.conllu",
+        "the upos 'STOP' does not occur in train.conllu",
         "expected word 1, got word 7",
     ):
         assert sentence in shown

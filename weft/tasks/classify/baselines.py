@@ -12,7 +12,7 @@ from weft.metrics.naive_bayes import NaiveBayes, grams
 from weft.text.vocabulary import Vocabulary
 
 CHOSEN_ON = 2000
-"""Training texts that choose a tokenisation; each is left out of the counts that judge it."""
+"""Number of training texts that choose a tokenisation; each is left out of the counts that judge it."""
 
 
 def baselines(
@@ -20,8 +20,8 @@ def baselines(
 ) -> dict[str, list[str]]:
     """The answer of each baseline for each text.
 
-    Naive Bayes reads the tokens of the model's own vocabulary, words, or words between spaces: whichever is
-    right more often on training texts that are left out of its counts.
+    Naive Bayes reads the tokens of the model's own vocabulary, words, or words between spaces: whichever
+    is right most often on training texts that are left out of its counts.
 
     Args:
         vocabulary: the model's.
@@ -47,7 +47,7 @@ def baselines(
 
 
 def _ways(own: Vocabulary, texts: Sequence[str]) -> dict[str, Vocabulary]:
-    """Vocabularies by how they cut a text, all with the model's letter case."""
+    """Vocabularies by the way they cut a text, all with the letter case of the model."""
     found = {own.kind: own}
     for kind in ("word", "space"):
         whole = Vocabulary.train(texts, kind=kind, size=None, form=own.form, lowercase=own.lowercase)
@@ -57,7 +57,7 @@ def _ways(own: Vocabulary, texts: Sequence[str]) -> dict[str, Vocabulary]:
 
 
 def _left_out(bayes: NaiveBayes, bags: Sequence[Sequence[object]], labels: Sequence[str]) -> float:
-    """Share of the training texts, or of some of them, that are right when left out."""
+    """The share of training texts (or of a sample of them) that are right when left out of the counts."""
     count = min(CHOSEN_ON, len(bags))
     chosen = np.random.default_rng(1).permutation(len(bags))[:count]
     return sum(bayes.left_out(bags[n], labels[n]) == labels[n] for n in chosen) / count

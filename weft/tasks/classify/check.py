@@ -1,6 +1,6 @@
-"""Everything that is wrong with labelled texts, at once, each with its place.
+"""Everything that is wrong with labelled texts, each finding with its place.
 
-Read next: ../../data/labelled.py, whose forms are checked.
+Read next: ../../data/labelled.py, whose formats are checked.
 """
 
 from collections import Counter
@@ -38,11 +38,11 @@ class _Found:
 
 
 def check_labels(files: Sequence[Path], **form: Any) -> Report:
-    """Look at `__label__x text` lines, .tsv or .csv with a column of labels and one of texts.
+    """Check `__label__x text` lines, or .tsv and .csv tables with a column of labels and one of texts.
 
     Args:
-        files: to look at; one named train is what the others are held against, else the first.
-        form: what LabelledText is told, such as the names of the columns.
+        files: to check; the others are compared with the one named train, or else with the first one.
+        form: arguments of LabelledText, such as the names of the columns.
     """
     found, lines = _Found(), {}
     known: dict[str, int] = {}
@@ -52,7 +52,7 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
         counts: Counter[str] = Counter()
         try:
             texts = LabelledText(path, named=OPTIONS, **form)
-        except DataError as error:  # of the first line, without which no other can be read
+        except DataError as error:  # in the first line, and no other line can be read without it
             wrong = placed(str(path), error)
             found.add(wrong._replace(kind="columns") if wrong.line else wrong)
             continue
@@ -65,7 +65,7 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
             number, said, read, _ = one
             counts[said] += 1
             if path != first and known and said not in known:
-                what = f"the label {said!r} never stands in {first}; no classifier can learn it"
+                what = f"the label {said!r} does not occur in {first}, so no classifier can learn it"
                 found.add(Finding(str(path), number, "label", what))
             if not read.strip():
                 found.add(Finding(str(path), number, "nothing", "the text is empty; remove the line"))
@@ -79,20 +79,22 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
                     Finding(str(path), number, kind, f"the same text as {before}{other}: {read[:50]!r}")
                 )
             if "\ufffd" in read:
-                what = "U+FFFD, a character that an earlier conversion lost; correct or remove the line"
+                what = "U+FFFD, the mark of a character lost in a conversion; correct or remove the line"
                 found.add(Finding(str(path), number, "damaged", what))
         lines[str(path)] = rows
         if path == first:
             known = dict(counts)
             if len(counts) == 1:
-                what = f"every text is {next(iter(counts))!r}; classification needs two classes or more"
+                what = f"expected two classes or more, got only {next(iter(counts))!r}"
                 found.add(Finding(str(path), 0, "single", what))
         for said, count in counts.items():
             if path == first and count < FEW and len(counts) > 1:
-                what = f"the class {said!r} has {count} text{'s' if count > 1 else ''}; give more, or drop it"
+                what = (
+                    f"the class {said!r} has {count} text{'s' * (count > 1)}; add more, or remove it"
+                )
                 found.add(Finding(str(path), 0, "label", what))
         for said in sorted(set(known) - set(counts)):
-            what = f"no text is {said!r}, as some of {first} are; that class is not scored here"
+            what = f"no text has the class {said!r}, which {first} has; it is not scored here"
             found.add(Finding(str(path), 0, "label", what))
     found.findings.sort(key=lambda one: (one.file, one.line))
     return Report(found.findings, found.counts, lines, WORDS, "texts")

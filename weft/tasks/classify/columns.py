@@ -1,4 +1,4 @@
-"""Which columns of a table hold texts and labels: as a user names them, the rest by what is in them."""
+"""Which columns of a table hold texts and labels: those a user names, or a guess from their contents."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from weft.data.labelled import kind_of
 
 
 def columns(path: Path, text: str | None, label: str | None, encoding: str = "utf-8") -> tuple[str, str, str]:
-    """The columns of a table with the texts and the labels, and a sentence where they are a guess.
+    """The columns with the texts and the labels, and a sentence to print where they are a guess.
 
     Args:
         path: of the table, or of lines.
-        text, label: what the user says.
+        text, label: the names that the user gives; None to guess.
         encoding: of the file.
 
     Raises:

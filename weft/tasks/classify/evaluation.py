@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LabelEvaluation(Evaluation):
-    """Classified texts and all that is known of them."""
+    """The scores of a classifier."""
 
     title: str
     outputs: list[str]
@@ -35,7 +35,7 @@ class LabelEvaluation(Evaluation):
     labels: list[str]
     matrix: np.ndarray  # [C, C] reference by answer
     calibration: Calibration
-    unseen: list[str]  # classes of this text that training never saw
+    unseen: list[str]  # classes of these texts that training never saw
     seconds: float
     shows: ClassVar[str] = "confusion matrix"
 
@@ -48,10 +48,10 @@ class LabelEvaluation(Evaluation):
         """Classes never seen, calibration, speed, each class, confusions."""
         lines = []
         if self.unseen:
-            lines.append(f"  classes that training never saw, always wrong: {', '.join(self.unseen)}")
+            lines.append(f"  classes that training never saw (always wrong): {', '.join(self.unseen)}")
         sure = self.calibration
         lines.append(
-            f"  says {sure.confidence:.3f} on average, is right {self.accuracy.value:.3f}; "
+            f"  mean confidence {sure.confidence:.3f}, accuracy {self.accuracy.value:.3f}; "
             f"calibration error {sure.error:.4f} (10 bins)"
         )
         lines.append(f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} texts/s, {self.seconds:.1f} s")
@@ -74,7 +74,7 @@ class LabelEvaluation(Evaluation):
         }
 
     def figure(self, name: str) -> "Figure":
-        """Which class is taken for which, as a heat map with counts."""
+        """Which class is taken for which: a heat map with counts."""
         from weft.figures.confusion import confusion_map
 
         title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
@@ -92,8 +92,8 @@ def evaluate(
     """Classify and score.
 
     Args:
-        classifier: at work.
-        texts, labels: what is what.
+        classifier: with a trained model.
+        texts, labels: and their true classes.
         title: which data.
         train: training texts and labels, for the baselines.
     """

@@ -1,19 +1,27 @@
-"""What `weft init classify` writes: a recipe for a user's texts, with the reasons as comments."""
+"""`weft init classify` writes a recipe for a user's texts, with reasons as comments."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from weft.errors import DataError
 from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
 from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
 
 if TYPE_CHECKING:
-    from weft.data.labelled import Labels
+    from weft.data.labelled import LabelledText, Labels
 
 FEW = 1000
 """Texts below which a linear model of words and pairs is the safer choice."""
+
+NETWORK = """  # also: bag, ngram, self_attention, transformer, convolution; cell lstm, elman, ...
+  encoder: {use: recurrent, cell: gru, sizes: [100], bidirectional: true, dropout: 0.3}
+  pool: {use: queries, num_queries: 4, score: additive}   # also: last, mean, max, summary
+  embedding: {size: 128, dropout: 0.4}
+  dropout: 0.4"""
+LINEAR = """  # words and pairs of words, whatever their order; with more texts try an encoder and a pool
+  bag: {ngrams: 2, weight: presence, naive_bayes: false}"""
 
 FORM = (
     Option("text", "Column of a table that holds the text. Default: guessed, and printed."),
@@ -27,11 +35,11 @@ FORM = (
     ),
     Option("encoding", "Encoding of the files, such as latin-1.", default="utf-8"),
 )
-"""How the files are to be read."""
+"""Options that say how the files are read."""
 
 
 class Classify(Init):
-    """Labelled texts, in lines or in a table."""
+    """Reads labelled texts, lines or a table."""
 
     about: ClassVar[str] = "A classifier for texts."
     examples: ClassVar = (
@@ -60,6 +68,29 @@ class Classify(Init):
         return Written(written, [(*self.check(train), *said)])
 
 
+class _Counted(NamedTuple):
+    """The texts of a training file."""
+
+    classes: Counter[str]
+    words: int
+    longest: int  # words of the longest text
+
+    @property
+    def few(self) -> bool:
+        """Whether a linear model is the safer choice."""
+        return self.classes.total() < FEW
+
+    def about(self) -> str:
+        """Two lines of the recipe's header."""
+        total, names = self.classes.total(), self.classes.most_common(6)
+        shown = ", ".join(f"{name} {count:,}" for name, count in names)
+        shown += ", ..." if len(self.classes) > 6 else ""
+        return (
+            f"# {len(self.classes)} classes, {total:,} training texts of {self.words / total:.0f} words on "
+            f"average (longest\n# {self.longest:,}): {shown}."
+        )
+
+
 def recipe(
     train: Path,
     valid: Path | None,
@@ -80,23 +111,54 @@ def recipe(
         DataError: files are missing or damaged, or hold one class only.
     """
     from weft.data.labelled import OPTIONS, LabelledText, kind_of  # loads torch
-    from weft.tasks.shared.labels.splits import held_out  # loads torch
 
-    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
+    counted = _count(
+        LabelledText(train, text=text, label=label, labels=labels, encoding=encoding, named=OPTIONS)
+    )
+    form = f"\n  text: {quoted(text)}\n  label: {quoted(label)}" if kind_of(train) != "lines" else ""
+    form += f"\n  labels: {labels}" if labels != "marked" else ""
+    form += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
+    size, metric = ("null", "loss") if counted.few else ("20000", "accuracy")
+    optimiser = "lr: 0.01, weight_decay: 0.0" if counted.few else "lr: 0.002, weight_decay: 0.01"
+    return f"""{counted.about()} Written by `weft init`; every line may be changed.
+#   weft train THIS-FILE
+task: classify
+data:
+  train: {quoted(train)}{form}
+{_splits(train, valid, test, counted.classes.total())}
+  # folds: 10                         cross-validation instead of test: fold 0 to 9, a run each
+  # fold: 0
+  vocabulary: {{kind: word, size: {size}, lowercase: true}}   # also space, character, bpe, unigram
+  max_length: 400                   # tokens that are read of a text
+model:
+{LINEAR if counted.few else NETWORK}
+training:
+  optimiser: {{use: adamw, {optimiser}}}
+  max_epochs: 8
+  metric: {metric}                      # what chooses the best checkpoint; also f1
+  seed: 1
+"""
+
+
+def _count(texts: "LabelledText") -> _Counted:
     counts: Counter[str] = Counter()
     words = longest = 0
-    for one in LabelledText(train, text=text, label=label, labels=labels, encoding=encoding, named=OPTIONS):
+    for one in texts:
         counts[one.label] += 1
         length = len(one.text.split())
         words, longest = words + length, max(longest, length)
     if len(counts) < 2:
-        raise DataError(f"expected at least 2 classes, got {len(counts)}; see weft data check", path=train)
-    total = counts.total()
-    shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
-    shown += ", ..." if len(counts) > 6 else ""
-    form = f"\n  text: {quoted(text)}\n  label: {quoted(label)}" if kind_of(train) != "lines" else ""
-    form += f"\n  labels: {labels}" if labels != "marked" else ""
-    form += f"\n  encoding: {encoding}" if encoding != "utf-8" else ""
+        raise DataError(
+            f"expected at least 2 classes, got {len(counts)}; see weft data check", path=texts.path
+        )
+    return _Counted(counts, words, longest)
+
+
+def _splits(train: Path, valid: Path | None, test: Path | None, total: int) -> str:
+    """The lines of the recipe that name validation and test texts."""
+    from weft.tasks.shared.labels.splits import held_out  # loads torch
+
+    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:
@@ -105,34 +167,4 @@ def recipe(
         chosen = f"""  hold_out: {every:<2}                      # {kept:,} texts choose the checkpoint
   split_seed: 1                     # shuffled first, every class in proportion"""
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
-    network = """  # also: bag, ngram, self_attention, transformer, convolution; cell lstm, elman, ...
-  encoder: {use: recurrent, cell: gru, sizes: [100], bidirectional: true, dropout: 0.3}
-  pool: {use: queries, num_queries: 4, score: additive}   # also: last, mean, max, summary
-  embedding: {size: 128, dropout: 0.4}
-  dropout: 0.4"""
-    linear = """  # words and pairs of words, whatever their order; with more texts try an encoder and a pool
-  bag: {ngrams: 2, weight: presence, naive_bayes: false}"""
-    few = total < FEW
-    size, metric = ("null", "loss") if few else ("20000", "accuracy")
-    optimiser = "lr: 0.01, weight_decay: 0.0" if few else "lr: 0.002, weight_decay: 0.01"
-    mean = words / total
-    return f"""# {len(counts)} classes, {total:,} training texts of {mean:.0f} words on average (longest
-# {longest:,}): {shown}. Written by `weft init`; every line may be changed.
-#   weft train THIS-FILE
-task: classify
-data:
-  train: {quoted(train)}{form}
-{chosen}
-{tested}
-  # folds: 10                         cross-validation instead of test: fold 0 to 9, a run each
-  # fold: 0
-  vocabulary: {{kind: word, size: {size}, lowercase: true}}   # also space, character, bpe, unigram
-  max_length: 400                   # tokens that are read of a text
-model:
-{linear if few else network}
-training:
-  optimiser: {{use: adamw, {optimiser}}}
-  max_epochs: 8
-  metric: {metric}                      # what chooses the best checkpoint; also f1
-  seed: 1
-"""
+    return f"{chosen}\n{tested}"

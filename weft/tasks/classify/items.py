@@ -1,4 +1,4 @@
-"""The items of a bag: runs of words and runs of letters; which are known, and how much each counts in a text.
+"""The items of a bag: n-grams of words and of letters, which of them are known, and how they are weighted.
 
 Read next: reader.py, which makes batches of them; ../../nn/embed/grams.py, the model that reads them.
 """
@@ -16,19 +16,19 @@ from weft.tasks.classify.model import Bag
 from weft.text.vocabulary import EOS, SOS
 
 Item = tuple[Hashable, ...]
-"""Numbers of neighbouring tokens, or letters alone: ("<qu",) is how a word may begin."""
+"""Numbers of neighbouring tokens, or a letter n-gram: ("<qu",) begins a word."""
 
-_CACHE = 200_000  # words whose letters are remembered: text repeats itself
+_CACHE = 200_000  # words whose letter n-grams are cached: text repeats itself
 
 
 class Items:
-    """What a bag knows.
+    """The known items of a bag.
 
     Args:
-        bag: which items there are and how they are counted.
-        kept: the known ones, words before letters; the first has number 1, 0 is padding.
-        documents: of each, how many training texts hold it.
-        total: training texts.
+        bag: which items there are, and their weights.
+        kept: the known items, word n-grams before letter n-grams; numbered from 1, 0 is padding.
+        documents: the number of training texts that contain each item.
+        total: number of training texts.
     """
 
     def __init__(self, bag: Bag, kept: Sequence[Item], documents: Sequence[int] = (), total: int = 0) -> None:
@@ -38,17 +38,17 @@ class Items:
         self.total = total
         self._number = {item: number for number, item in enumerate(self.kept, 1)}
         spelled = (number for item, number in self._number.items() if isinstance(item[0], str))
-        self._letters = min(spelled, default=len(self.kept) + 1)  # words stand before them
+        self._letters = min(spelled, default=len(self.kept) + 1)  # the first letter n-gram
         self._of_word: dict[str, list[int]] = {}
         rarity = idf(torch.tensor([0, *self.documents]), total)
         self._rarity = rarity.double().numpy()
 
     @classmethod
     def learn(cls, bag: Bag, rows: Iterable[Sequence[int]], words: Iterable[Sequence[str]]) -> "Items":
-        """The most frequent items of training texts; of equally frequent ones those seen first.
+        """The most frequent items of the training texts; among equally frequent ones, those seen first.
 
         Args:
-            bag: how many runs of words and of letters are kept, each by themselves.
+            bag: how many word n-grams and how many letter n-grams are kept.
             rows: the tokens of each text.
             words: the words between spaces of each text.
         """
@@ -66,11 +66,11 @@ class Items:
         return cls(bag, [item for item, _ in kept], [count for _, count in kept], total)
 
     def number(self, item: Item) -> int:
-        """Of an item; 0 of one that is not known."""
+        """The number of an item; 0 if it is unknown."""
         return self._number.get(item, 0)
 
     def counted(self, tokens: Sequence[int], words: Sequence[str]) -> Counter[int]:
-        """How often each known item stands in a text, given its tokens and its words between spaces."""
+        """The count of each known item in a text, given its tokens and its words between spaces."""
         known = self._number
         found = Counter(known[item] for item in _runs(tokens, self.bag) if item in known)
         if self.bag.letters is not None:
@@ -79,7 +79,7 @@ class Items:
         return found
 
     def of_word(self, word: str) -> list[int]:
-        """The known runs of letters of a word, with repetitions; none where the bag has none."""
+        """The known letter n-grams of a word, with repetitions; none where the bag has no letters."""
         numbers = self._of_word.get(word)
         if numbers is None:
             spelled = () if self.bag.letters is None else _spelled(word, self.bag)
@@ -90,14 +90,14 @@ class Items:
         return numbers
 
     def weighed(self, counts: Counter[int]) -> np.ndarray:
-        """How much each item of a text counts, in the order of `counts`, float32.
+        """The weight of each item of a text, in the order of `counts`, float32.
 
         presence: 1; count: n_i; frequency: n_i / sum_j n_j; tfidf: (1 + ln n_i) idf_i, divided by the length
-        of the text's vector of words, or of letters; idf_i = ln((1 + N) / (1 + N_i)) + 1 with N_i of N
-        training texts holding i.
+        of the text's vector of word n-grams, or of letter n-grams. idf_i = ln((1 + N) / (1 + N_i)) + 1, where
+        N_i of N training texts contain i.
 
-        Source: Salton & Buckley 1988 for tfidf, with scikit-learn's smoothing. There are many more letters
-        than words in a text: with one length for both the words would hardly count.
+        Source: Salton & Buckley 1988 for tfidf, with scikit-learn's smoothing. A text has many more letter
+        n-grams than word n-grams: with one length for both, the words would hardly count.
         """
         values = np.array(list(counts.values()), dtype=np.float64)
         if self.bag.weight == "presence":
@@ -113,7 +113,7 @@ class Items:
 
 
 def _runs(tokens: Sequence[int], bag: Bag) -> list[Item]:
-    """Of tokens; with edges SOS stands before them and EOS behind, and no run is one of these alone."""
+    """N-grams of tokens; with edges also those with SOS before and EOS after them, but neither alone."""
     if not bag.edges:
         return grams(tokens, bag.ngrams)
     return [item for item in grams([SOS, *tokens, EOS], bag.ngrams) if item not in ((SOS,), (EOS,))]

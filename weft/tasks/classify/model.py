@@ -33,11 +33,11 @@ class Embedding:
     Args:
         size: features of a token's vector.
         dropout: share of features set to zero in training.
-        vectors: a text file of word2vec or GloVe that the table begins with, of this size; its words join
-            the vocabulary, so that texts may hold words that training never saw.
-        fixed: leave the table as it begins; few texts spoil vectors learnt from many.
-        contextual: a run of the task elmo or masked, whose vectors of words in context stand beside; it stays
-            as it is.
+        vectors: a text file of word2vec or GloVe vectors of this size that the table begins with; its words
+            join the vocabulary, so texts may have words that training never saw.
+        fixed: do not train the table; few texts spoil vectors learnt from many.
+        contextual: a run of the task elmo or masked, whose vectors of words in context are appended; it is
+            not trained further.
     """
 
     size: int = 128
@@ -56,19 +56,19 @@ class Embedding:
 
 @dataclass(frozen=True, kw_only=True)
 class Bag:
-    """A linear model of the words, word n-grams and letter n-grams that a text holds, whatever their order.
+    """A linear model of the words, word n-grams and letter n-grams of a text, whatever their order.
 
     Args:
         ngrams: the longest n-grams of words; 1 for words alone.
-        edges: the begin and the end of a text stand in n-grams too, so that "what" as the first word is an
+        edges: n-grams include the beginning and the end of a text, so that "what" as the first word is an
             item of its own.
-        size: the most frequent ones that are kept; 0 for all.
-        letters: also the runs of so many letters within a word between spaces, the shortest and the longest,
-            its begin and its end counting as a letter each (so "cat" has "<ca"); null for none.
-        letters_size: the most frequent of these that are kept; 0 for all.
-        min_count: texts that must hold one.
+        size: number of word n-grams, the most frequent ones; 0 for all.
+        letters: the shortest and the longest letter n-grams of words between spaces; the beginning and the
+            end of a word count as a letter each ("cat" has "<ca"); null for none.
+        letters_size: number of letter n-grams, the most frequent ones; 0 for all.
+        min_count: number of texts that an item must occur in.
         weight: presence (1), count, frequency (the share of the text's items), or tfidf: (1 + log count)
-            times the item's rarity, a text's words and its letters each a vector of length 1.
+            times the item's rarity; the words and the letters of a text are a vector of length 1 each.
         naive_bayes: begin as naive Bayes and scale by its log-ratios (Wang & Manning 2012), instead of
             plain logistic regression from zero.
         alpha: added to the counts of naive Bayes.
@@ -90,7 +90,7 @@ class Bag:
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.letters is not None and not 2 <= self.letters[0] <= self.letters[1]:
             raise ConfigError(
-                "letters: expected the shortest (at least 2) and the longest run of letters, such as [2, 5], "
+                "letters: expected the shortest (at least 2) and the longest letter n-gram, such as [2, 5], "
                 f"got {list(self.letters)}"
             )
         if not self.alpha > 0:
@@ -99,15 +99,15 @@ class Bag:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelModel:
-    """What reads a text and says its class.
+    """The model that reads a text and gives its class.
 
     Args:
         encoder: a part of nn/encoders.
-        pool: a part of nn/pools: the states of a text as one vector.
+        pool: a part of nn/pools; it makes one vector of the states of a text.
         embedding: of tokens.
-        dropout: share of the pool's features set to zero in training.
+        dropout: share of the pool's features that is set to zero in training.
         smoothing: share of each class's probability spread over all of them in training.
-        bag: a linear model instead; encoder, pool and embedding are not looked at then.
+        bag: a linear model instead; encoder, pool and embedding are ignored then.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
@@ -129,7 +129,7 @@ class LabelModel:
         """A new model.
 
         Args:
-            num_items: tokens of the vocabulary, or items of the bag.
+            num_items: number of tokens, or of items of the bag.
             num_classes: C.
             contextual: a trained model of words in context.
         """

@@ -1,4 +1,4 @@
-"""Texts become what a classifier reads: tokens, or the items of a bag; classes become numbers.
+"""Texts as a classifier reads them: tokens, or the items of a bag; and classes as numbers.
 
 Read next: items.py, what a bag counts; predictor.py, which uses it.
 """
@@ -25,7 +25,7 @@ from weft.text.vocabulary import Vocabulary
 
 
 class SavedReader(jsonfile.Form):
-    """A tokenizer.classes.json: an item is a run of tokens, or of letters."""
+    """A tokenizer.classes.json: an item is an n-gram of tokens, or of letters."""
 
     classes: Annotated[list[str], jsonfile.Meta(min_length=1)]
     items: list[list[int | str]] = jsonfile.field(default_factory=list)
@@ -39,8 +39,8 @@ class Reader:
     Args:
         vocabulary: of tokens.
         classes: in the order of their numbers.
-        items: what a bag knows; None for a model that reads tokens in order.
-        max_length: tokens that are read of a text, and words whose letters are.
+        items: of a bag; None for a model that reads tokens in order.
+        max_length: number of tokens that are read of a text, and of words whose letters are read.
 
     Attributes:
         context: spells sentences for a model of words in context, if there is one.
@@ -71,7 +71,7 @@ class Reader:
         bag: Bag | None,
         max_length: int,
     ) -> "Reader":
-        """Which classes there are, and which items; of equally frequent ones those seen first."""
+        """Learn the classes and the items; among equally frequent items, those seen first."""
         reader = cls(vocabulary, sorted(set(labels)), items=None, max_length=max_length)
         if bag is not None:
             reader.items = Items.learn(bag, reader.encode(texts), map(reader.split, texts))
@@ -92,17 +92,17 @@ class Reader:
         return words_of(text, form=form, lowercase=lowercase)[: self.max_length]
 
     def number(self, label: str) -> int:
-        """Of a class; -1 of one that training never saw."""
+        """The number of a class; -1 for one that training never saw."""
         return self._class.get(label, -1)
 
     def counted(self, tokens: Sequence[int], text: str) -> Counter[int]:
-        """How often each known item of the bag stands in a text, given its tokens too."""
+        """The count of each known item of the bag in a text, whose tokens are given too."""
         assert self.items is not None
         words = self.split(text) if self.items.bag.letters is not None else ()
         return self.items.counted(tokens, words)
 
     def source(self, rows: Sequence[Sequence[int]], texts: Sequence[str]) -> tuple[Any, Tensor]:
-        """Tokens of texts, and these texts, to what the model reads, and its mask."""
+        """The tokens of texts, and the texts themselves, as the model reads them, and their mask."""
         if self.items is None:
             tokens, mask = pad(rows)
             if self.context is None:
@@ -119,12 +119,12 @@ class Reader:
     def batch(
         self, rows: Sequence[Sequence[int]], classes: Sequence[int], texts: Sequence[str]
     ) -> LabelBatch:
-        """Tokens of texts, the numbers of their classes, and these texts."""
+        """A batch of the tokens of texts, the numbers of their classes, and the texts themselves."""
         source, mask = self.source(rows, texts)
         return LabelBatch(source, mask, torch.tensor(classes, dtype=torch.int64), len(rows))
 
     def save(self, run: Path) -> None:
-        """Keep classes and items in the run; the vocabulary is kept beside them."""
+        """Write classes and items into the run, beside the vocabulary."""
         plain: dict[str, Any] = {"classes": self.classes, "items": []}
         if self.items is not None:
             plain["items"] = self.items.kept
@@ -146,9 +146,9 @@ class Reader:
         if bag is not None:
             counts, rare = saved.documents, bag.weight == "tfidf"
             if rare and (saved.texts is None or len(counts) != len(saved.items)):
-                raise CheckpointError(f"{path}: its documents do not count its items; {remedy}")
+                raise CheckpointError(f"{path}: expected a number of documents for each item; {remedy}")
             if any(not item or len({type(part) for part in item}) > 1 for item in saved.items):
-                raise CheckpointError(f"{path}: an item of it is neither tokens nor letters; {remedy}")
+                raise CheckpointError(f"{path}: expected items of tokens or letters, got another; {remedy}")
             items = Items(
                 bag, [tuple(item) for item in saved.items], counts if rare else (), saved.texts or 0
             )

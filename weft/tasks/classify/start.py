@@ -1,6 +1,6 @@
-"""Where the training of a classifier begins: with given vectors, as naive Bayes, or as it was drawn.
+"""The first weights of a classifier: given vectors, naive Bayes, or random numbers.
 
-Read next: task.py; ../../metrics/naive_bayes.py.
+Read next: ready.py; ../../metrics/naive_bayes.py.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ def begin(
 
     Args:
         model: as `parts` built it.
-        parts: whether there is a bag, and from which vectors.
+        parts: says whether there is a bag, and which vectors are given.
         reader: of the run.
         rows: the training texts, encoded.
-        texts, labels: the same as they are written, and their classes.
+        texts, labels: the same texts as they are written, and their classes.
     """
     table = model.embed.words if isinstance(model.embed, InContext) else model.embed
     bag, vectors = parts.bag, parts.embedding.vectors

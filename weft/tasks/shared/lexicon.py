@@ -1,6 +1,6 @@
-"""Words, letters and tags as numbers, and back; kept in a run as JSON.
+"""Words, letters and tags as numbers, and back; saved in a run as JSON.
 
-Read next: ../../nn/embed/words.py, which reads what `spell` makes.
+Read next: ../../nn/embed/words.py, which reads the result of `spell`.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from weft.nn.embed.words import Spelled
 
 PAD, UNKNOWN = 0, 1
 LETTERS = 30
-"""Of a word; a longer one shows its first and its last 15."""
+"""Maximum number of letters of a word; of a longer one the first and the last 15 are read."""
 
 
 class SavedLexicon(jsonfile.Form):
@@ -34,13 +34,13 @@ class SavedLexicon(jsonfile.Form):
 
 
 class Lexicon:
-    """What a tagger knows by name.
+    """The words, letters and tags that a model knows.
 
     Args:
-        words: numbered from 2; counts: how often each stands in the training data.
+        words: numbered from 2; counts: of each in the training data.
         letters: numbered from 2.
         tags: numbered from 0.
-        lowercase: words are looked up in small letters.
+        lowercase: whether words are looked up in lower case.
 
     Attributes:
         context: spells sentences for a model of words in context, if there is one.
@@ -72,13 +72,13 @@ class Lexicon:
     def learn(
         cls, sentences: Iterable[Sentence], *, lowercase: bool, min_count: int, more: Iterable[str] = ()
     ) -> "Lexicon":
-        """Count what stands in the training data.
+        """Count words, letters and tags of the training data.
 
         Args:
             sentences: with tags.
-            lowercase: look words up in small letters.
-            min_count: of a word.
-            more: words that vectors are given for.
+            lowercase: look words up in lower case.
+            min_count: rarer words are left out.
+            more: words that have given vectors.
         """
         words: Counter[str] = Counter()
         letters: Counter[str] = Counter()
@@ -103,11 +103,11 @@ class Lexicon:
         return len(self.letters) + 2
 
     def knows(self, form: str) -> bool:
-        """Whether a word stands in the training data."""
+        """Whether a word occurs in the training data."""
         return (form.lower() if self.lowercase else form) in self._seen
 
     def spell(self, sentences: Sequence[Sequence[str]]) -> tuple[Spelled, Tensor]:
-        """Sentences [B] of words, each with at least one, for the front end, and their mask [B, S]."""
+        """Sentences [B] of one or more words as the embedding reads them, and their mask [B, S]."""
         longest = max(map(len, sentences))
         different: dict[str, int] = {}
         which = np.zeros((len(sentences), longest), dtype=np.int64)
@@ -127,22 +127,22 @@ class Lexicon:
         return Spelled(*tensors), torch.from_numpy(mask)
 
     def read(self, sentences: Sequence[Sequence[str]]) -> tuple[Spelled | Twice, Tensor]:
-        """As `spell`, and with the numbers of `context` beside, if there is one."""
+        """As `spell`; together with the input of `context`, if there is one."""
         spelled, mask = self.spell(sentences)
         if self.context is None:
             return spelled, mask
         return Twice(spelled, self.context(sentences), mask), mask
 
     def encode(self, tags: Sequence[str]) -> list[int]:
-        """Numbers of tags; one that training never saw is -1."""
+        """Numbers of tags; -1 for one that training never saw."""
         return [self._tag.get(tag, -1) for tag in tags]
 
     def word_counts(self) -> Tensor:
-        """[num_words] how often each word stands in the training data; padding is never replaced."""
+        """[num_words] the count of each word in the training data; padding counts as frequent."""
         return torch.tensor([1e9, 1e9, *self.counts])
 
     def save(self, path: Path) -> None:
-        """Write it as JSON, whole or not at all."""
+        """Write it as JSON, atomically."""
         saved = SavedLexicon(
             words=self.words,
             counts=self.counts,

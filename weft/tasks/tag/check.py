@@ -1,6 +1,6 @@
-"""Everything that is wrong with tagged text, at once, each with its place.
+"""Everything that is wrong with tagged text, each finding with its place.
 
-Read next: ../../data/conllu.py, whose form is checked.
+Read next: ../../data/conllu.py, whose format is checked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,10 +25,10 @@ WORDS = COMMON | {
 
 
 def check_tags(files: Sequence[Path]) -> Report:
-    """Look at CoNLL-U or word TAB tag files; those named train come first, the others are held against them.
+    """Check CoNLL-U or word TAB tag files.
 
     Args:
-        files: to look at.
+        files: to check; the others are compared with the one named train, or else with the first one.
     """
     findings: list[Finding] = []
     counts: dict[str, int] = {}
@@ -51,7 +51,7 @@ def check_tags(files: Sequence[Path]) -> Report:
             for first, held in _blocks(read_lines(path)):
                 number = first + len(held) - 1
                 wide = wide or any(len(line.split("\t")) > 2 for line in held)
-                for finding in _look(str(path), first, held, wide, seen, sentences):
+                for finding in _findings(str(path), first, held, wide, seen, sentences):
                     add(finding)
         except DataError as error:
             add(placed(str(path), error, "bytes"))
@@ -62,8 +62,8 @@ def check_tags(files: Sequence[Path]) -> Report:
         for column, tags in seen.items():
             for tag, line in tags.items():
                 if known.get(column) and tag not in known[column]:
-                    what = f"the {column} {tag!r} never stands in {first_file}"
-                    add(Finding(str(path), line, "label", f"{what}; a tagger cannot learn it"))
+                    what = f"the {column} {tag!r} does not occur in {first_file}"
+                    add(Finding(str(path), line, "label", f"{what}, so no tagger can learn it"))
     findings.sort(key=lambda found: (found.file, found.line))
     return Report(findings, counts, lines, WORDS)
 
@@ -81,7 +81,7 @@ def _blocks(lines: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
         yield number - len(held) + 1, held
 
 
-def _look(
+def _findings(
     name: str,
     first: int,
     held: list[str],
@@ -111,7 +111,7 @@ def _look(
                 name, number, "tag", f"the word {cells[1]!r} has no upos; tag it, or leave the sentence out"
             )
         if "\ufffd" in line:
-            yield Finding(name, number, "damaged", "U+FFFD, a character that an earlier conversion lost")
+            yield Finding(name, number, "damaged", "U+FFFD, the mark of a character lost in a conversion")
     if wide and not words:
         yield Finding(name, first, "nothing", "a sentence without a word; remove it")
     text = " ".join(words)

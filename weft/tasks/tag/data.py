@@ -1,6 +1,6 @@
 """A recipe's section `data` for tagging: which files, which column, which batches.
 
-Read next: ../../data/conllu.py, which reads them; ../shared/lexicon.py, which makes numbers of them.
+Read next: ../../data/conllu.py, which reads them; ../shared/lexicon.py, which turns words into numbers.
 """
 
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ from weft.tasks.task import Split
 
 @dataclass(frozen=True, kw_only=True)
 class TagData:
-    """Where tagged sentences come from: CoNLL-U, or lines word TAB tag with an empty line after a sentence.
+    """Where tagged sentences are: CoNLL-U, or word TAB tag lines with an empty line after each sentence.
 
     Args:
         train, valid, test: files, also compressed.
         folder: where they are; the current one by default.
-        column: of CoNLL-U, what is to be learnt: upos, xpos or feats.
+        column: of CoNLL-U, to be learnt: upos, xpos or feats.
         hold_out: 20 keeps a twentieth of the training sentences out for validation, instead of `valid`.
         split_seed: shuffles before hold_out splits. null, as in older recipes, takes every k-th sentence.
-        lowercase: look words up in small letters; their letters are read as they stand.
-        min_count: words of the training data seen less often are unknown.
+        lowercase: look words up in lower case; their letters keep their case.
+        min_count: words that are rarer in the training data are unknown.
         max_length: longer sentences are left out of training, counted and reported.
-        batch_tokens: words a batch, padding not counted.
-        batch_rows: sentences a batch at most; 0 for no limit.
+        batch_tokens: words per batch, padding not counted.
+        batch_rows: maximum number of sentences per batch; 0 for no limit.
     """
 
     train: str
@@ -61,7 +61,7 @@ class TagData:
         return getattr(self, split) is not None or (split == "valid" and self.hold_out > 0)
 
     def file(self, split: Split) -> Path:
-        """The file that a split is in.
+        """The file that contains a split.
 
         Raises:
             ConfigError: there is no such split.

@@ -28,7 +28,7 @@ SHOWN = 8  # confusions
 
 @dataclass(frozen=True)
 class TagEvaluation(Evaluation):
-    """A tagged text and all that is known of it."""
+    """The scores of a tagger."""
 
     title: str
     outputs: list[str]  # the sentences as predict writes them
@@ -50,7 +50,7 @@ class TagEvaluation(Evaluation):
         """Tags never seen, speed, confusions, each tag."""
         lines = []
         if self.unseen_tags:
-            lines.append(f"  tags that training never saw, always wrong: {', '.join(self.unseen_tags)}")
+            lines.append(f"  tags that training never saw (always wrong): {', '.join(self.unseen_tags)}")
         rate = self.words / max(self.seconds, 1e-9)
         lines.append(f"  {rate:,.0f} words a CPU second, {self.seconds:.1f} s")
         wrong = [
@@ -58,7 +58,7 @@ class TagEvaluation(Evaluation):
             for i, j in zip(*np.nonzero(self.matrix), strict=True)
             if i != j
         ]
-        lines += ["most frequent mistakes (reference, answer, times):"] if wrong else []
+        lines += ["most frequent mistakes (reference, answer, count):"] if wrong else []
         lines += [f"  {one} {other} {count:,}" for count, one, other in sorted(wrong, reverse=True)[:SHOWN]]
         lines.append(table(self.rows))
         return lines
@@ -74,7 +74,7 @@ class TagEvaluation(Evaluation):
         }
 
     def figure(self, name: str) -> "Figure":
-        """Which tag is taken for which, as a heat map with counts."""
+        """Which tag is taken for which: a heat map with counts."""
         from weft.figures.confusion import confusion_map
 
         title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
@@ -92,10 +92,10 @@ def evaluate(
     """Tag and score.
 
     Args:
-        tagger: at work.
+        tagger: with a trained model.
         sentences: with the right tags.
         title: which data.
-        column: where tags go in the outputs.
+        column: of the outputs that takes the tags.
         train: for the baseline.
     """
     begun = time.process_time()
@@ -136,13 +136,13 @@ def _scored(
     guessed: Mapping[str, Sequence[Sequence[str]]],
     chosen: Sequence[Sequence[bool]] | None = None,
 ) -> Scored:
-    """Of all words, or of the chosen ones."""
+    """The accuracy on all words, or on the chosen ones."""
     lowest = {name: _lines(rows, chosen) for name, rows in guessed.items()}
     return scored(TagAccuracy(), _lines(answers, chosen), _lines(references, chosen), baselines=lowest)
 
 
 def _lines(rows: Sequence[Sequence[str]], chosen: Sequence[Sequence[bool]] | None = None) -> list[str]:
-    """Tags of each sentence with spaces between, all of them or the chosen ones."""
+    """The tags of each sentence, all or the chosen ones, with spaces between them."""
     if chosen is None:
         return [" ".join(tags) for tags in rows]
     return [

@@ -1,4 +1,4 @@
-"""What `weft init tag` writes: a recipe for a user's tagged sentences, with the reasons as comments."""
+"""`weft init tag` writes a recipe for a user's tagged sentences, with reasons as comments."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
 
 
 class Tag(Init):
-    """Tagged sentences, in one file or three."""
+    """Reads tagged sentences, in one file or three."""
 
     about: ClassVar[str] = "A tagger for words in sentences."
     examples: ClassVar = ("--train en_ewt-ud-train.conllu",)

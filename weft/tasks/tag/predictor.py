@@ -1,4 +1,7 @@
-"""A trained tagger: sentences in, a tag for each word out, in order."""
+"""A trained tagger: sentences in, a tag for each word out, in order.
+
+Read next: ../../data/conllu.py, the format of both.
+"""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,7 +52,7 @@ class TaggedSentence(Answer):
         return "\n".join(lines) + "\n"
 
     def json(self) -> Json:
-        """A list of words, each with its tag and, with scores, how probable that is."""
+        """A list of words, each with its tag and (with scores) the probability of that tag."""
         words = zip(self._sentence.forms, self._tagged.tags, strict=True)
         found: list[dict[str, Json]] = [{"word": word, "tag": tag} for word, tag in words]
         for one, prob in zip(found, self._tagged.probs, strict=False):
@@ -58,7 +61,7 @@ class TaggedSentence(Answer):
 
 
 class Untagged(Unanswered):
-    """A sentence whose words keep their lines, without tags."""
+    """A sentence without tags: each word keeps its line, with _ for its tag."""
 
     def __init__(self, wrong: str, sentence: Sentence, column: Column) -> None:
         super().__init__(wrong)
@@ -75,7 +78,7 @@ class Tagger(predictor.Predictor[Sentence]):
         model: in evaluation mode, on its device.
         lexicon: the model's.
         column: of CoNLL-U that is predicted.
-        probs: whether answers say how probable each tag is.
+        probs: whether answers contain the probability of each tag.
     """
 
     linewise = False
@@ -110,7 +113,7 @@ class Tagger(predictor.Predictor[Sentence]):
         return super().unanswered(given, why)
 
     def predict(self, raw: str | Sequence[str]) -> list[tuple[str, str]]:
-        """One sentence: its words, or a text with spaces between them, to words with tags."""
+        """The words of one sentence with their tags; it is given as words, or as a text with spaces."""
         words = raw.split() if isinstance(raw, str) else list(raw)
         return list(zip(words, next(self.tag([words])).tags, strict=True))
 
@@ -118,8 +121,8 @@ class Tagger(predictor.Predictor[Sentence]):
         """The tags of each sentence, in order; one without words has none.
 
         Args:
-            sentences: words; read WINDOW at a time.
-            probs: also how probable each tag is, given the whole sentence.
+            sentences: of words; read WINDOW at a time.
+            probs: also the probability of each tag, given the whole sentence.
         """
         sentences = iter(sentences)
         while window := list(islice(sentences, WINDOW)):

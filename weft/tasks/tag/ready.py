@@ -102,7 +102,7 @@ class TagReady(ready.Ready):
         task: the recipe.
         lexicon: numbers of words and tags.
         standing: gives words in context by the frozen model of another run; None for none.
-        vectors: of words, which the table of a new model begins with.
+        vectors: of words; the table of a new model begins with them.
         training: the sentences; None for use alone.
     """
 
@@ -124,7 +124,7 @@ class TagReady(ready.Ready):
         self._vectors = vectors
 
     def model(self) -> Predictor:
-        """A new model for this lexicon; its table begins with given vectors, what is in context is copied."""
+        """A new model for this lexicon; its table begins with the given vectors."""
         lexicon = self.lexicon
         context = self._standing.model() if self._standing else None
         model = self.task.parts.build(lexicon.num_words, lexicon.num_letters, len(lexicon.tags), context)
@@ -151,7 +151,7 @@ class TagReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> TagEvaluation:
-        """Accuracy on a split or another file, with the baseline where the training data is still there."""
+        """Accuracy on a split or another file; with the baseline if the training data is still there."""
         source, column = self.task.data, self.task.data.column
         sentences = list(source.sentences(split) if data is None else source.at(data))
         train = None

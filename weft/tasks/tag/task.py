@@ -1,4 +1,4 @@
-"""M9, tagging: each word of a sentence has a tag, such as its part of speech.
+"""M9, tagging: a tag for each word of a sentence, such as its part of speech.
 
 Read next: data.py, ../shared/lexicon.py, model.py, ready.py, predictor.py, evaluation.py.
 """
@@ -115,8 +115,8 @@ class Tag(Task):
         unknown = {tag for one in kept for tag in one.tags or ()} - set(lexicon.tags)
         if unknown:
             raise CheckpointError(
-                f"{_saved(run)}: expected every tag of {self.data.file('train')}, {min(unknown)!r} is "
-                "missing; the file or the data was changed: restore it, or train with another --run"
+                f"{_saved(run)}: expected every tag of {self.data.file('train')}, got no "
+                f"{min(unknown)!r}; the file or the data was changed: restore it, or train with another --run"
             )
         training = TagTraining(self.data, lexicon, kept, list(self.data.sentences("valid")))
         return self._ready(lexicon, stood, vectors=vectors, training=training)

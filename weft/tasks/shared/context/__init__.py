@@ -1,1 +1,1 @@
-"""What models of words in context share, and how other tasks stand on them (standing.py)."""
+"""Shared code of models of words in context; standing.py lets other tasks use such a model."""

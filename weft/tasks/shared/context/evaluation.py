@@ -1,4 +1,4 @@
-"""Perplexities of models that read from both ends, each beside what word frequencies alone reach."""
+"""Perplexities of models that read from both sides, each beside that of word frequencies alone."""
 
 import math
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Side(NamedTuple):
-    """Nats of words, by how much stood beside each."""
+    """Nats of words, and how much context each had."""
 
     name: str
-    words: np.ndarray  # [N] that stood beside it
+    words: np.ndarray  # [N] of context
     nats: np.ndarray  # [N]
 
 
@@ -39,7 +39,7 @@ class ContextEvaluation(Evaluation):
         return {name: math.log(value) for name, value in self.scores[0].baselines.items()}
 
     def figure(self, name: str) -> "Figure":
-        """How much a model gains from what stands beside a word, a line for each direction."""
+        """How much a model gains from context: a line for each direction."""
         from weft.figures.by_place import by_place
 
         lines = {side.name: (side.words, side.nats) for side in self.sides}
@@ -48,5 +48,5 @@ class ContextEvaluation(Evaluation):
 
 
 def perplexity(nats: float) -> float:
-    """exp(nats), as far as floats go."""
+    """exp(nats); of more than 700 nats as of 700, since floats end there."""
     return math.exp(min(nats, 700.0))

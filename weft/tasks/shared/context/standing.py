@@ -1,4 +1,4 @@
-"""A model that stands on the words in context of another run, which is read once and kept in the new one.
+"""A model that uses the words in context of another run, which is read once and kept in the new run.
 
     check_ready(source, task)                   before a run is made
     standing = begin(source, task, run)         in Task.prepare
@@ -23,15 +23,15 @@ from weft.tasks.ready import Contextual
 from weft.tasks.task import Task
 
 FOLDER = "contextual"
-"""Of a run: the recipe and the vocabularies of the run that it stands on; the weights are in its own."""
+"""The folder of a run with the recipe and the vocabularies of the other run, but not its weights."""
 
 
 class Standing:
     """The frozen model of another run.
 
     Args:
-        made: reads sentences, and a new model like the other run's.
-        weights: of the other run, where training begins; otherwise they come with the run's own.
+        made: reads sentences, and a new model like that of the other run.
+        weights: of the other run, where training begins; later they are read with the run's own.
     """
 
     def __init__(self, made: Contextual, weights: dict[str, Tensor] | None = None) -> None:
@@ -51,11 +51,11 @@ class Standing:
 
 
 def check_ready(source: Path, task: Task) -> None:
-    """See that the other run is there, and gives words in context.
+    """Check that the other run is there, and gives words in context.
 
     Args:
-        source: the other run; it is needed when training begins, and never again.
-        task: that stands on it.
+        source: the other run; it is needed only when training begins.
+        task: the task that uses it.
 
     Raises:
         CheckpointError: it is no run, or not yet trained.
@@ -71,7 +71,7 @@ def check_ready(source: Path, task: Task) -> None:
 
 
 def begin(source: Path, task: Task, run: Path) -> Standing:
-    """Read the other run's weights; keep in this one what is needed to build its model again."""
+    """Read the weights of the other run; copy into this one what is needed to build its model again."""
     other = task.trained(source)
     weights = other.ready.contextual(other.model).model.state_dict()
     folder = run / FOLDER
@@ -82,7 +82,7 @@ def begin(source: Path, task: Task, run: Path) -> Standing:
 
 
 def reopen(task: Task, run: Path) -> Standing:
-    """The other model, built from what the run keeps of it."""
+    """The other model, built from the files that the run has of it."""
     return Standing(_kept(task, run))
 
 
@@ -92,10 +92,10 @@ def _kept(task: Task, run: Path) -> Contextual:
 
 
 def whole_words(kind: str) -> None:
-    """Refuse a vocabulary whose pieces are no words.
+    """Refuse a vocabulary whose pieces are not words.
 
     Raises:
-        ConfigError: what to set instead.
+        ConfigError: says what to set instead.
     """
     if kind not in ("word", "space"):
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Text as sentences of words: each line, cut where it is longer than `data.length`."""
+"""Text as sentences of words: a line is a sentence, cut where it is longer than `data.length`."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ def of(data: ProseData, split: Split) -> list[list[str]]:
 
 
 def learn(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
-    """Words that stand there often enough, and all letters."""
+    """A lexicon of the words that are frequent enough, and of all letters."""
     words: Counter[str] = Counter()
     for sentence in some:
         words.update(sentence)
@@ -43,17 +43,17 @@ def learn(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
 
 
 def check(data: ProseData, *, words: bool) -> None:
-    """See that the settings fit a model that reads whole lines.
+    """Check that the settings fit a model that reads whole lines.
 
     Raises:
-        ConfigError: they do not.
+        ConfigError: they do not fit.
     """
     if data.batches != "lines":
         raise ConfigError(
-            f"data: batches is {data.batches}, and this task reads lines by themselves; set batches: lines"
+            f"data: batches: expected lines, got {data.batches}; this task reads each line by itself"
         )
     if words and data.vocabulary.kind not in ("word", "space"):
         raise ConfigError(
-            f"data: vocabulary.kind is {data.vocabulary.kind}, and ELMo predicts whole words; set it to "
-            "word, or to space for text that is tokenised already"
+            f"data: vocabulary.kind: expected word, or space for text that is tokenised already, got "
+            f"{data.vocabulary.kind}; this task predicts whole words"
         )

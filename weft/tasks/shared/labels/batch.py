@@ -1,4 +1,4 @@
-"""A batch of sequences and what is to be said of them."""
+"""A batch of sequences and their targets."""
 
 from typing import Any, NamedTuple
 
@@ -7,9 +7,9 @@ from torch import Tensor
 
 
 class LabelBatch(NamedTuple):
-    """What weft.models.Predictor learns from."""
+    """A batch for weft.models.Predictor."""
 
-    source: Any  # [B, S] tokens, or what the front end reads; has to(device)
+    source: Any  # [B, S] tokens, or another input of the embedding; has to(device)
     source_mask: Tensor  # [B, S] bool
     target: Tensor  # [B] classes, or [B, S] tags
     target_tokens: int  # real targets
@@ -21,7 +21,7 @@ class LabelBatch(NamedTuple):
         )
 
     def rows(self, chosen: slice) -> "LabelBatch | None":
-        """Some rows, padded as they are in the batch; None where what is read is more than a tensor."""
+        """Some rows with the padding of the batch; None where the source is not a single tensor."""
         if not isinstance(self.source, Tensor):
             return None
         mask, target = self.source_mask[chosen], self.target[chosen]

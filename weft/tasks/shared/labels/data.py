@@ -28,15 +28,15 @@ SAID: dict[str, Split] = {
 
 @dataclass(frozen=True, kw_only=True)
 class WordSettings:
-    """How text becomes tokens; learnt on the training texts alone.
+    """How text becomes tokens; learnt from the training texts alone.
 
     Args:
-        kind: words, what stands between spaces (of texts that are tokenised already), subwords (bpe, unigram)
-            or characters.
-        size: tokens, the four special ones counted; null takes every word or character there is.
+        kind: word; space (words between spaces, for texts that are tokenised already); bpe or unigram
+            (subwords); or character.
+        size: number of tokens, the four special ones included; null takes every word or character.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
-        lowercase: everything in small letters.
+        lowercase: turn everything into lower case.
     """
 
     kind: Literal["word", "space", "bpe", "unigram", "character"] = "word"
@@ -46,7 +46,7 @@ class WordSettings:
     lowercase: bool = True
 
     def learn(self, texts: Sequence[str]) -> Vocabulary:
-        """The vocabulary of these texts, of `size` tokens or as many as there are."""
+        """The vocabulary of these texts: `size` tokens, or fewer if there are fewer."""
         own: dict[str, Any] = {"min_count": self.min_count, "form": self.form, "lowercase": self.lowercase}
         if self.kind not in ("bpe", "unigram"):
             whole = Vocabulary.train(texts, kind=self.kind, size=None, **own)
@@ -62,20 +62,20 @@ class LabelData:
     Args:
         train, valid, test: files with `__label__x text` lines (or see labels), .tsv or .csv; also compressed.
         folder: where they are; the current one by default.
-        corpus: an embedded corpus instead of files: in which of its languages is a sentence?
+        corpus: an embedded corpus instead of files; the class of a sentence is its language.
         text, label: columns of a table.
         labels: of lines: marked (`__label__x text`), first (the first word is the class, `0 text`) or coarse
-            (up to its colon: NUM of `NUM:dist How far ...`).
+            (that word up to its colon: NUM of `NUM:dist How far ...`).
         encoding: of the files, such as latin-1.
         split_column: a column of the training file that says train, valid (val, dev) or test.
         folds, fold: cross-validation inside the training file: folds: 10, fold: 3 tests on the fourth tenth.
         hold_out: 10 keeps a tenth of the remaining training texts out for validation, instead of `valid`.
-        split_seed: shuffles before folds and hold_out split, every class in proportion. null, as in older
+        split_seed: shuffle before folds and hold_out split, every class in proportion. null, as in older
             recipes, takes every k-th text in the order of the file.
         vocabulary: see WordSettings.
-        max_length: tokens that are read of a text; what follows is cut off.
-        batch_tokens: tokens a batch, padding not counted.
-        batch_rows: texts a batch at most; 0 for no limit.
+        max_length: number of tokens that are read of a text; the rest is cut off.
+        batch_tokens: tokens per batch, padding not counted.
+        batch_rows: maximum number of texts per batch; 0 for no limit.
     """
 
     train: str | None = None
@@ -106,7 +106,9 @@ class LabelData:
                 "give either corpus (an embedded one) or train (your file), and only one of them"
             )
         if self.split_column is not None and (self.folds or self.valid or self.test):
-            raise ConfigError("split_column: it says which text is for what; leave out valid, test and folds")
+            raise ConfigError(
+                "split_column: it names the split of each text; leave out valid, test and folds"
+            )
         check_encoding(self.encoding)
         inside = self.corpus is not None or self.split_column is not None
         valid, test = self.valid is not None or (inside and not self.hold_out), self.test is not None
@@ -128,24 +130,25 @@ class LabelData:
         return self.folds > 0 or self.test is not None
 
     def parts(self, split: Split) -> tuple[object, object]:
-        """What cuts a split off: runs of one file that differ here have learnt from each other's texts."""
+        """The settings that cut off a split; runs that differ here know each other's texts."""
         held = (self.hold_out, self.split_seed) if split == "valid" and self.valid is None else None
         return (self.folds, self.fold, self.split_seed) if self.folds else None, held
 
     def check_classes(self, split: Split, labels: Sequence[str]) -> None:
-        """See that a split has more than one class.
+        """Check that a split has more than one class.
 
         Raises:
-            DataError: it has not.
+            DataError: it has one only.
         """
         cut = bool(self.hold_out or self.folds) and getattr(self, split) in (None, self.train)
         check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
 
     def find(self, split: Split) -> None:
-        """See that the file of a split is there.
+        """Check that the file of a split is there.
 
         Raises:
-            ConfigError: no such corpus; DataError: no such file, or column.
+            ConfigError: unknown corpus.
+            DataError: the file or a column is missing.
         """
         if self.corpus is not None:
             corpora.languages(self.corpus)
@@ -214,7 +217,7 @@ class LabelData:
         return iter(self.read(path))
 
     def read(self, path: Path, *, label: str | None = None) -> LabelledText:
-        """A file in the form of this recipe's; of a table with another column as the label."""
+        """A file in the format of the recipe; `label` names another column of a table as the label."""
         return LabelledText(
             path, text=self.text, label=label or self.label, labels=self.labels, encoding=self.encoding
         )
@@ -243,7 +246,7 @@ class LabelData:
 
 
 def _languages(name: str, split: Split) -> Iterator[Labelled]:
-    """Each sentence of a corpus in one of its languages, taken in turn; what is not there is left out."""
+    """Each sentence of a corpus in one of its languages, taken in turn; missing ones are left out."""
     languages = corpora.languages(name)
     path = corpora.FOLDER / name / f"{split}.tsv.xz"
     for number, line in enumerate(read_lines(path), 1):

@@ -1,8 +1,8 @@
 """Parts of one file as splits: a held-out validation part, folds of a cross-validation.
 
-With a seed the examples are shuffled and every class is dealt evenly over the parts. Without one, the line
-number decides, as in recipes written before there was a seed: an ordered file then gives parts unlike each
-other. The parts depend on the labels and the seed alone, not on model or processor. Read next: data.py.
+With a seed, the examples are shuffled and every class is distributed evenly over the parts. Without one,
+the line number decides (as in recipes older than this setting), and an ordered file gives unequal parts.
+The parts depend only on the labels and the seed, not on model or processor. Read next: data.py.
 """
 
 from collections import Counter
@@ -13,15 +13,15 @@ from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
 
 ENOUGH = 1068
-"""Texts whose accuracy is known to three points, 95 % of the time."""
+"""Number of texts whose accuracy is known to three points with 95 % confidence."""
 
 
 def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
     """The split of each example.
 
     Args:
-        labels: of the examples; the same everywhere where there are none.
-        folds, fold: of a cross-validation, and the one that is tested; 0 for none.
+        labels: of the examples; equal ones where there are no labels.
+        folds, fold: the number of folds of a cross-validation, and the one that is tested; 0 for none.
         hold_out: 10 keeps a tenth of what is not tested for validation; 0 keeps none.
         seed: of the shuffle; None takes every k-th example in the order of the file.
 
@@ -48,7 +48,7 @@ def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: 
 
 
 def _dealt(labels: Sequence[str], seed: int) -> list[int]:
-    """Example numbers, class after class, shuffled inside each: dealt in turn, every part gets its share."""
+    """Example numbers class after class, shuffled in each: taken in turn, every part gets its share."""
     classes = {label: place for place, label in enumerate(dict.fromkeys(labels))}
 
     def key(number: int) -> tuple[int, bytes]:
@@ -58,15 +58,15 @@ def _dealt(labels: Sequence[str], seed: int) -> list[int]:
 
 
 def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
-    """Which split the example of this number belongs to, by its number alone.
+    """The split of an example by its number alone.
 
-    With folds, the examples whose number leaves `fold` when divided by `folds` are the test split. Of those
-    that remain, every `hold_out`-th one is for validation.
+    With folds, the test split is the examples whose number modulo `folds` is `fold`. Every `hold_out`-th of
+    the others is for validation.
 
     Args:
-        number: of the example, the first is 0.
-        folds: of a cross-validation; 0 for none.
-        fold: which one is tested.
+        number: of the example, from 0.
+        folds: number of folds of a cross-validation; 0 for none.
+        fold: the one that is tested.
         hold_out: 10 keeps a tenth for validation; 0 keeps none.
 
     Example:
@@ -81,12 +81,12 @@ def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
 
 
 def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | None) -> None:
-    """See that a part of the data has more than one class.
+    """Check that a part of the data has more than one class.
 
     Args:
         labels: of the part.
-        part: what it is called, such as "reviews.csv valid".
-        cut: whether the part is cut off a file by `hold_out` or `folds`.
+        part: its name, such as "reviews.csv valid".
+        cut: whether `hold_out` or `folds` cut the part off a file.
         seed: of the cut.
 
     Raises:
@@ -106,7 +106,7 @@ def check_classes(labels: Sequence[str], part: str, *, cut: bool, seed: int | No
 
 
 def held_out(total: int) -> int:
-    """The hold_out that keeps ENOUGH of so many texts, at most a fifth and at least a tenth of them.
+    """The hold_out that keeps ENOUGH of `total` texts: at most a fifth and at least a tenth of them.
 
     Example:
         >>> held_out(900), held_out(6920), held_out(50_000)
@@ -116,13 +116,13 @@ def held_out(total: int) -> int:
 
 
 def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
-    """What is said of a validation part that is too small to choose a checkpoint; None of one that is not.
+    """A warning about a validation part that is too small to choose a checkpoint; None if it is not.
 
     The accuracy of n texts is known to 1.96 sqrt(p (1 - p) / n), which is largest for p = 1/2.
 
     Args:
-        valid, train: how many texts.
-        cut: whether the part is cut off the training file by `hold_out`.
+        valid, train: numbers of texts.
+        cut: whether `hold_out` cuts the part off the training file.
 
     Example:
         >>> small_validation(1068, 5000, cut=True) is None
@@ -146,7 +146,7 @@ def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid
     """Refuse settings that do not fit together.
 
     Raises:
-        ConfigError: beginning with the name of the setting.
+        ConfigError: its message begins with the name of the setting.
     """
     if folds < 0 or folds == 1:
         raise ConfigError(f"folds: expected 0 for none or at least 2, got {folds}; 10 makes ten parts")
