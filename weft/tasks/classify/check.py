@@ -89,9 +89,7 @@ def check_labels(files: Sequence[Path], **form: Any) -> Report:
                 found.add(Finding(str(path), 0, "single", what))
         for said, count in counts.items():
             if path == first and count < FEW and len(counts) > 1:
-                what = (
-                    f"the class {said!r} has {count} text{'s' * (count > 1)}; add more, or remove it"
-                )
+                what = f"the class {said!r} has {count} text{'s' * (count > 1)}; add more, or remove it"
                 found.add(Finding(str(path), 0, "label", what))
         for said in sorted(set(known) - set(counts)):
             what = f"no text has the class {said!r}, which {first} has; it is not scored here"
