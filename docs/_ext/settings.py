@@ -28,7 +28,7 @@ from sphinx.util.nodes import nested_parse_with_titles
 import weft.tasks
 from weft import rooms
 from weft.config import kinds
-from weft.config.build import _settings, _written
+from weft.config.build import _default_setting, _settings
 from weft.tasks.task import Task
 
 
@@ -170,7 +170,7 @@ def shown(default: Any) -> str:
         return ""
     if isinstance(default, Path):
         return str(default)
-    written = _written(default)
+    written = _default_setting(default)
     if written is inspect.Parameter.empty:
         return "null"
     if isinstance(written, dict):
