@@ -79,7 +79,7 @@ check: $(VENV)/ready-dev
 	@echo "make check: types (mypy)"
 	@$(RUN) -m mypy
 	@echo "make check: import direction and the other rules of the house (tests/test_house*.py)"
-	@$(QUIET) $(RUN) -m pytest -q tests/test_house.py tests/test_house_words.py
+	@$(QUIET) $(RUN) -m pytest -q tests/test_house.py tests/test_house_safety.py tests/test_house_words.py
 	@$(MAKE) --no-print-directory audit
 	@echo "All in order. Next: make test."
 

@@ -6,15 +6,15 @@ Read next: CONTRIBUTING.md, which says why.
 
 import ast
 import functools
-import re
+import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.source import PACKAGE, PYTHON, ROOT, imported, name_of
+
 GROUND = {
     "errors",
     "files",
@@ -110,45 +110,20 @@ HEAVY = [
     "PIL",
     "pandas",
 ]
-PICKLES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal", "joblib", "yaml"}
-MACHINE = re.compile(r"(?<![\w.~$}>])/(?:home|root|work|tmp|mnt|Users)/\w")
-REGISTRY = re.compile(
-    r"(?:pypi|pythonhosted|pytorch|npmjs)\.org\b(?!/docs)|\.\./shared/(?:data|export|house|speed)\b"
-)
-
-PACKAGE = sorted((ROOT / "weft").rglob("*.py"))
-PYTHON = PACKAGE + [
-    path
-    for room in ("tests", "examples", "benchmarks", "experiments")
-    for path in (ROOT / room).rglob("*.py")
-]
-TEXTS = PYTHON + [
-    path
-    for pattern in ("*.md", "*.toml", "*.txt", "Makefile", "docs/**/*.md", "recipes/**/*.yaml")
-    for path in ROOT.glob(pattern)
-]
-
-
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
+LONG = {
+    "weft/commands/predict.py:command",
+    "weft/serve/openapi.py:description",
+    "weft/tasks/forecast/evaluation.py:evaluate",
+    "weft/tasks/forecast/init.py:recipe",
+    "weft/tasks/language/evaluation.py:evaluate",
+    "weft/tasks/speech/init.py:recipe",
+}
+"""Functions above 60 lines that are still to be split; the list may only get shorter."""
 
 
 def room_of(path: Path) -> str:
     first = path.relative_to(ROOT / "weft").parts[0]
     return first.removesuffix(".py")
-
-
-def imported(source: str) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of every import, at the top or inside a function."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, name.name) for name in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            yield node.lineno, "." * node.level + (node.module or "")
-        elif isinstance(node, ast.ImportFrom) and node.module == "weft":
-            yield from ((node.lineno, f"weft.{name.name}") for name in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, node.module or ""
 
 
 def wrong_imports(source: str, room: str) -> list[str]:
@@ -163,21 +138,6 @@ def wrong_imports(source: str, room: str) -> list[str]:
             wrong.append(f"line {line}: {room} may not import weft.{part}")
         elif top != "weft" and top not in sys.stdlib_module_names and room not in HOMES.get(top, set()):
             wrong.append(f"line {line}: {room} may not import {top}")
-    return wrong
-
-
-def forbidden(source: str) -> list[str]:
-    """Calls and imports that would let a file run code."""
-    wrong = [f"line {line}: {name}" for line, name in imported(source) if name.split(".")[0] in PICKLES]
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call):
-            continue
-        called = ast.unparse(node.func)
-        keywords = {word.arg for word in node.keywords}
-        if called in {"eval", "exec", "__import__", "torch.save", "torch.load", "yaml.load", "os.system"}:
-            wrong.append(f"line {node.lineno}: {called}")
-        elif "allow_pickle" in keywords:
-            wrong.append(f"line {node.lineno}: {called} with allow_pickle")
     return wrong
 
 
@@ -223,11 +183,6 @@ def test_imports_point_downward(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PACKAGE, ids=name_of)
-def test_nothing_reads_or_runs_code_from_a_file(path: Path) -> None:
-    assert forbidden(path.read_text("utf-8")) == []
-
-
-@pytest.mark.parametrize("path", PACKAGE, ids=name_of)
 def test_public_names_have_docstrings(path: Path) -> None:
     assert undocumented(path.read_text("utf-8"), contract_methods()) == []
 
@@ -238,14 +193,31 @@ def test_files_are_short_and_say_what_they_are() -> None:
     assert [name for name, text in sources.items() if text and not ast.get_docstring(ast.parse(text))] == []
 
 
-def test_no_file_names_one_machine() -> None:
-    found = [
-        f"{name_of(path)}:{number}: {line.strip()[:90]}"
-        for path in TEXTS
-        for number, line in enumerate(path.read_text("utf-8").split("\n"), 1)
-        if path != Path(__file__).resolve() and (MACHINE.search(line) or REGISTRY.search(line))
+def test_the_median_file_has_at_most_100_lines() -> None:
+    assert statistics.median(path.read_text("utf-8").count("\n") for path in PACKAGE) <= 100
+
+
+def long_functions(source: str) -> list[str]:
+    """Names of functions with more than 60 lines, from `def` to their last line."""
+    return [
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= 60
     ]
-    assert found == []
+
+
+def test_functions_fit_on_a_screen() -> None:
+    found = {
+        f"{name_of(path)}:{name}" for path in PACKAGE for name in long_functions(path.read_text("utf-8"))
+    }
+    assert found - LONG == set(), "split them: a function has at most 60 lines"
+    assert LONG - found == set(), "LONG names functions that are short now: remove them there"
+
+
+def test_a_long_function_is_seen() -> None:
+    assert long_functions("def f():\n" + "    pass\n" * 60) == ["f"]
+    assert long_functions("def f():\n" + "    pass\n" * 59) == []
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"]], ids=["import", "help", "version"])
@@ -279,21 +251,3 @@ def test_the_command_line_starts_without_torch(arguments: list[str]) -> None:
 )
 def test_a_wrong_import_is_seen(source: str, room: str, sentence: str) -> None:
     assert sentence in "; ".join(wrong_imports(source, room))
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import pickle",
-        "from joblib import load",
-        "torch.load(path)",
-        "torch.save(x, f)",
-        "eval('1')",
-        "exec(text)",
-        "np.load(path, allow_pickle=True)",
-        "yaml.load(text)",
-    ],
-)
-def test_a_forbidden_call_is_seen(source: str) -> None:
-    assert forbidden(source)
-    assert not forbidden("model.eval(); np.load(path); safe.load_file(path); re.compile('x')")

@@ -52,6 +52,12 @@ def bert(foreign: Foreign) -> Predictor:
         attention_dropout=foreign.setting("attention_probs_dropout_prob", default=0.1),
     )
     model = Predictor(embed, encoder, Transformed(size, tokens, tied=embed.table, norm_epsilon=epsilon))
+    fill(model, foreign, _origins(len(encoder.blocks)), spare=SPARE)
+    return model.eval()
+
+
+def _origins(num_layers: int) -> dict[str, Origin]:
+    """The tensors of the checkpoint that each of ours is made of."""
     entry, prediction = "bert.embeddings", "cls.predictions"
     origins: dict[str, Origin] = {
         **tensor("embed.table.weight", f"{entry}.word_embeddings.weight"),
@@ -65,7 +71,7 @@ def bert(foreign: Foreign) -> Predictor:
         **plain("head.norm", f"{prediction}.transform.LayerNorm"),
         **tensor("head.symbols.bias", f"{prediction}.bias"),
     }
-    for layer in range(len(encoder.blocks)):
+    for layer in range(num_layers):
         ours, theirs = f"encoder.blocks.{layer}", f"bert.encoder.layer.{layer}"
         attention = f"{theirs}.attention.self"
         origins |= {
@@ -81,5 +87,4 @@ def bert(foreign: Foreign) -> Predictor:
             **plain(f"{ours}.network.second", f"{theirs}.output.dense"),
             **plain(f"{ours}.network_norm", f"{theirs}.output.LayerNorm"),
         }
-    fill(model, foreign, origins, spare=SPARE)
-    return model.eval()
+    return origins

@@ -5,6 +5,7 @@ Read next: translators.py, vocabularies.py.
 """
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from weft.importing.gpt2 import settings as gpt2_settings
 from weft.importing.translators import sides
 from weft.importing.vocabularies import vocabularies
 from weft.models import Generator
-from weft.run import FORMAT, check
+from weft.run import FORMAT, Begun, check
+from weft.text.vocabulary import Vocabulary
 from weft.train import weights
 
 NEVER = -1e4
@@ -52,14 +54,7 @@ def import_run(
     """
     foreign = read(directory)
     family = foreign.setting("model_type")
-    if family not in RUNS:
-        raise ConfigError(
-            f"{directory / 'config.json'}: model_type: expected one of {', '.join(RUNS)}, got {family}; "
-            "from Python, weft.importing.families.import_model reads " + ", ".join(FAMILIES)
-        )
-    if (family == "gpt2") != (source is None and target is None) or (source is None) != (target is None):
-        need = "takes neither --source nor --target" if family == "gpt2" else "needs --source and --target"
-        raise ConfigError(f"{directory}: a {family} {need}, got {source} and {target}")
+    _check(directory, family, source, target)
     if run.exists():
         raise ConfigError(f"{run}: is there already; choose another directory with --run")
     theirs = built(foreign)
@@ -74,10 +69,7 @@ def import_run(
     run.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=run.absolute().parent, prefix=".importing-") as name:
         made = Path(name)
-        (made / "recipe.yaml").write_bytes(dump(plain).encode())
-        begun = check(read_recipe(made / "recipe.yaml"))
-        for file, vocabulary in found.items():
-            vocabulary.save(made / file)
+        begun = _begun(made, plain, found)
         model = begun.task.open(made).model()
         weights.restore(model, _renumbered(theirs.state_dict(), order), str(directory))
         packed = weights.pack(model.state_dict())
@@ -94,6 +86,26 @@ def import_run(
     return (
         f"{run}: a {family} of {count:,} parameters and {len(order):,} tokens, for the task {plain['task']}"
     )
+
+
+def _check(directory: Path, family: str, source: str | None, target: str | None) -> None:
+    """Refuse a family that becomes no run, and languages that it does not take or lacks."""
+    if family not in RUNS:
+        raise ConfigError(
+            f"{directory / 'config.json'}: model_type: expected one of {', '.join(RUNS)}, got {family}; "
+            "from Python, weft.importing.families.import_model reads " + ", ".join(FAMILIES)
+        )
+    if (family == "gpt2") != (source is None and target is None) or (source is None) != (target is None):
+        need = "takes neither --source nor --target" if family == "gpt2" else "needs --source and --target"
+        raise ConfigError(f"{directory}: a {family} {need}, got {source} and {target}")
+
+
+def _begun(made: Path, plain: dict[str, Any], vocabularies: Mapping[str, Vocabulary]) -> Begun:
+    """The recipe as objects; it and the vocabularies are written to a directory."""
+    (made / "recipe.yaml").write_bytes(dump(plain).encode())
+    for file, vocabulary in vocabularies.items():
+        vocabulary.save(made / file)
+    return check(read_recipe(made / "recipe.yaml"))
 
 
 def _translate(foreign: Foreign, data: dict[str, Any], *, bart: bool) -> dict[str, Any]:

@@ -7,6 +7,7 @@ Read next: batch.py, one batch; guard.py, losses that are not finite; course.py.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -107,14 +108,25 @@ def update(
         optimiser.zero_grad(set_to_none=True)
         _check_skips(sentence, position, settings)
         return Taken(0.0, 0.0, summed.tokens, summed.norm, rate, feeding, False, sentence)
-    clip = min(1.0, settings.clip_norm / (summed.norm + 1e-6)) if settings.clip_norm else 1.0
+    _step(optimiser, parameters, summed, settings.clip_norm, rate)
+    total, count, tokens, _, norm = summed
+    return Taken(total, count, tokens, norm, rate, feeding, True, carried=passed.carried, split=passed.split)
+
+
+def _step(
+    optimiser: torch.optim.Optimizer,
+    parameters: Sequence[nn.Parameter],
+    summed: "_Summed",
+    clip_norm: float,
+    rate: float,
+) -> None:
+    """Divide the summed gradients, shorten them to `clip_norm`, and let the optimiser step."""
+    clip = min(1.0, clip_norm / (summed.norm + 1e-6)) if clip_norm else 1.0
     gradients = [local(parameter.grad) for parameter in parameters if parameter.grad is not None]
     torch._foreach_mul_(gradients, clip / summed.divisor)
     for options in optimiser.param_groups:
         options["lr"] = rate
     optimiser.step()
-    total, count, tokens, _, norm = summed
-    return Taken(total, count, tokens, norm, rate, feeding, True, carried=passed.carried, split=passed.split)
 
 
 class _Passed(NamedTuple):
