@@ -141,7 +141,7 @@ def test_law_7_either_way_is_the_formula_in_float64(
         torch.set_num_threads(threads)
         for dtype, name in ((torch.float32, way), (torch.float64, "torch")):
             h, weight, b = wide_row(dtype, classes)
-            with choice.use(cells=name):  # type: ignore[arg-type]
+            with choice.use(fused=name):  # type: ignore[arg-type]
                 total, plain = cross_entropy(h, weight, b, target, smoothing)
             total.backward()
             results.append([total.detach(), plain, h.grad, weight.grad, b.grad])
@@ -157,7 +157,7 @@ def test_law_7_bfloat16_both_ways_alike(smoothing: float) -> None:
     results = []
     for way in ("native", "torch"):
         h, weight, b = wide_row(torch.float32, 150)
-        with choice.use(cells=way), torch.autocast("cpu", dtype=torch.bfloat16):  # type: ignore[arg-type]
+        with choice.use(fused=way), torch.autocast("cpu", dtype=torch.bfloat16):  # type: ignore[arg-type]
             total, plain = cross_entropy(h, weight, b, torch.arange(21) * 7 % 150, smoothing)
         total.backward()
         results.append([total.detach(), plain, h.grad, weight.grad, b.grad])
@@ -171,7 +171,7 @@ def test_a_logit_that_is_no_number_is_not_hidden(way: str, bad: float) -> None:
     h, weight, b = wide_row(torch.float32, 40)
     with torch.no_grad():
         b[17] = bad
-    with choice.use(cells=way):  # type: ignore[arg-type]
+    with choice.use(fused=way):  # type: ignore[arg-type]
         total, plain = cross_entropy(h, weight, b, torch.zeros(21, dtype=torch.long))
     total.backward()
     assert not total.isfinite() and not plain.isfinite() and not h.grad.isfinite().any()
@@ -191,7 +191,7 @@ def test_a_class_that_cannot_be_costs_nothing(way: str) -> None:
     h, weight, b = wide_row(torch.float32, 40)
     with torch.no_grad():
         b[17] = -float("inf")
-    with choice.use(cells=way):  # type: ignore[arg-type]
+    with choice.use(fused=way):  # type: ignore[arg-type]
         total, _ = cross_entropy(h, weight, b, torch.zeros(21, dtype=torch.long))
     assert total.isfinite()
     total.mul_(2)  # it is nobody's view
@@ -202,7 +202,7 @@ def test_a_class_that_cannot_be_costs_nothing(way: str) -> None:
 def test_what_compiled_code_would_read_beyond_is_refused(way: str, wrong: str) -> None:
     h, weight, b, target = inputs(True, torch.float32)
     target = {"int32": target.int(), "too few": target[:5]}.get(wrong, target)
-    with choice.use(cells=way), pytest.raises(ShapeError, match="expected"):  # type: ignore[arg-type]
+    with choice.use(fused=way), pytest.raises(ShapeError, match="expected"):  # type: ignore[arg-type]
         cross_entropy(h, weight, b[:3] if wrong == "bias" else b, target)
 
 

@@ -10,6 +10,7 @@ from tests.laws.members import close, normal
 from tests.nn.ways import COMPILED
 from weft import native
 from weft.models import Generator
+from weft.native import calls
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -62,7 +63,7 @@ def searched(model: nn.ModuleDict, way: str, *, looks: bool = True, steps: int =
     mask = torch.ones(SOURCES, 6, dtype=torch.bool)
     mask[1, 4:] = False
     memory = encoder(normal(SOURCES, 6, FEATURES, dtype=dtype), mask) if looks else None
-    with choice.use(cells=way):  # type: ignore[arg-type]
+    with choice.use(fused=way):  # type: ignore[arg-type]
         state = write.start(memory, SOURCES)
         y, state = write(normal(SOURCES, 1, FEATURES, seed=1, dtype=dtype), state)
         found, state = [y], fan(state, BEAM)
@@ -150,7 +151,7 @@ def test_whoever_looks_inside_or_changes_something_gets_the_modules() -> None:
 @torch.no_grad()
 def test_a_state_may_be_continued_twice(way: str) -> None:
     model = decoder(looks=False)["decoder"]
-    with choice.use(cells=way):
+    with choice.use(fused=way):
         _, state = model(normal(2, 1, FEATURES, dtype=torch.float32), model.start(None, 2))
         first, _ = model(normal(2, 1, FEATURES, seed=2, dtype=torch.float32), state)
         model(normal(2, 1, FEATURES, seed=3, dtype=torch.float32), state)
@@ -167,14 +168,14 @@ def test_log_probabilities_are_those_of_float64(rows: int, size: int, classes: i
     nn.init.normal_(head.bias)
     h = normal(rows, size, dtype=torch.float32)
     exact = (h.double() @ head.weight.double().T + head.bias.double()).log_softmax(-1)
-    with choice.use(cells=way):
+    with choice.use(fused=way):
         found = head(h)
     close(found.double(), exact, 1e-5)
     close(found.double().exp().sum(-1), torch.ones(rows, dtype=torch.float64), 1e-6)
     lower = head.to(torch.bfloat16)
-    with choice.use(cells=way):
+    with choice.use(fused=way):
         found = lower(h.bfloat16())
-    with choice.use(cells="torch"):
+    with choice.use(fused="torch"):
         plain = lower(h.bfloat16())
     assert found.dtype == torch.float32
     close(found, plain, 1e-5)
@@ -187,9 +188,9 @@ def test_impossible_and_broken_logits_are_as_torch_has_them(way: str) -> None:
     head.bias[3] = -torch.inf
     h = normal(3, 4, dtype=torch.float32)
     h[1, 2] = torch.nan
-    with choice.use(cells=way):
+    with choice.use(fused=way):
         mine = head(h)
-    with choice.use(cells="torch"):
+    with choice.use(fused="torch"):
         plain = head(h)
     assert bool(mine[1].isnan().all()) and bool(plain[1].isnan().all())
     assert bool((mine[[0, 2], 3] == -torch.inf).all())
@@ -204,12 +205,12 @@ def test_in_bfloat16_a_transformer_writes_by_compiled_code_too() -> None:
     head = Categorical(48, 30)
     model = Generator(Tokens(30, FEATURES), written, head, encoder=encoder, source_embed=Tokens(30, FEATURES))
     ids = torch.randint(4, 30, (3, 6), generator=torch.Generator().manual_seed(2))
-    with choice.use(cells="auto"):
+    with choice.use(fused="auto"):
         half = lowered(model.eval())
     assert half.decoder.blocks[0].network.first.weight.dtype == torch.float32
     assert half.head.weight.dtype == half.encoder.blocks[0].network.first.weight.dtype == torch.bfloat16
     for way in ("auto", "torch"):
-        with choice.use(cells=way):  # type: ignore[arg-type]
+        with choice.use(fused=way):  # type: ignore[arg-type]
             one = lowered(model) if way == "torch" else half
             state = one.start(ids, torch.ones(3, 6, dtype=torch.bool))
             logp, state = one.step(torch.full((3,), 2), state)
@@ -233,7 +234,7 @@ def _calls(model: nn.ModuleDict, looks: bool, way: str = "native") -> int:
     counted = library._replace(library=Counted())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            native, "loaded", lambda source="cells": counted if source == "decoding" else real(source)
+            calls, "loaded", lambda source="cells": counted if source == "decoding" else real(source)
         )
         searched(model, way, looks=looks)
     return count

@@ -23,7 +23,7 @@ def given(size: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:
 
 
 def derived(way: str, parts: list[Tensor], asked: Tensor) -> tuple[Tensor, ...]:
-    with choice.use(cells=way):  # type: ignore[arg-type]
+    with choice.use(fused=way):  # type: ignore[arg-type]
         energy = additive(*parts)
         return energy.detach(), *torch.autograd.grad(energy, parts, asked.to(energy.dtype))
 
@@ -55,7 +55,7 @@ def test_a_second_derivative_is_the_formula_s() -> None:
     found = []
     for way, dtype in (("native", torch.float32), ("torch", torch.float64)):
         parts = given(5, dtype)
-        with choice.use(cells=way):  # type: ignore[arg-type]
+        with choice.use(fused=way):  # type: ignore[arg-type]
             first = torch.autograd.grad(additive(*parts).square().sum(), parts, create_graph=True)
             found.append(torch.autograd.grad(sum(part.square().sum() for part in first), parts))
     for mine, exact in zip(*found, strict=True):
@@ -66,5 +66,5 @@ def test_float64_and_forced_ways_go_by_torch() -> None:
     parts = given(5)
     assert torch.equal(additive(*parts), by_torch(*parts))
     parts = given(5, torch.float32)
-    with choice.use(cells="torch"):
+    with choice.use(fused="torch"):
         assert torch.equal(additive(*parts), by_torch(*parts))

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from weft import native
-from weft.native import build
+from weft.native import build, library
 
 
 def test_without_a_compiler_nothing_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,26 +54,26 @@ def test_another_processor_is_not_served(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("capability", ["DEFAULT", "AVX2", "AVX512"])
 def test_the_loader_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: str) -> None:
-    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(native, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
     found = native.loaded.__wrapped__()
     assert found.library is None
-    assert "neither" in found.reason if capability == "DEFAULT" else "were not compiled" in found.reason
+    assert "neither" in found.reason if capability == "DEFAULT" else "not compiled" in found.reason
 
 
 @pytest.mark.parametrize("capability", ["AVX2", "AVX512"])
 def test_a_processor_without_tiles_is_said_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: str
 ) -> None:
-    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(native, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
     reason = native.loaded.__wrapped__("tiles").reason
-    assert reason == native.NO_TILES if capability == "AVX2" else "were not compiled" in reason
+    assert reason == native.NO_TILES if capability == "AVX2" else "not compiled" in reason
 
 
 def test_a_library_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
-    monkeypatch.setattr(native, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
     (tmp_path / "cells.avx2.so").write_text("no library")
     assert "cannot be loaded" in native.loaded.__wrapped__().reason
 

@@ -1,0 +1,162 @@
+"""What compiled code is told: for each of its functions a struct of sizes and addresses, as in the sources.
+
+A struct has the fields of the C++ struct of the same name, in the same order; a change of either needs a new
+VERSION in both. Read next: library.py.
+"""
+
+from ctypes import Structure, c_double, c_longlong, c_void_p
+
+VERSION = 3  # of these structs
+CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5}
+GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
+LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
+ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "swiglu": 4}
+NORMS = ("attention_norm", "look_norm", "network_norm")
+PRODUCTS = ("query", "key_value", "out", "look_query", "look_out", "first", "second")
+
+
+class Forward(Structure):
+    """As struct Forward in cells.cpp."""
+
+    _fields_ = [
+        *(
+            (name, c_longlong)
+            for name in ["cell", "T", "B", "H", "I", "slabs", "training", "x_row", "x_step"]
+        ),
+        *((name, c_void_p) for name in ["bounds", "active", "x", "panel_x", "panel_h", "bias", "bias_n"]),
+        *((name, c_void_p) for name in ["peephole", "gates", "inner", "h", "c"]),
+        ("halves", c_longlong),
+        ("room", c_void_p),
+    ]
+
+
+class Backward(Structure):
+    """As struct Backward in cells.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["cell", "T", "B", "H", "slabs"]),
+        *((name, c_void_p) for name in ["bounds", "active", "panel", "gates", "inner", "h", "c", "peephole"]),
+        *((name, c_void_p) for name in ["dy", "dh_last", "dc", "dh", "carry", "d", "dpeephole"]),
+        ("halves", c_longlong),
+        ("room", c_void_p),
+    ]
+
+
+class Light(Structure):
+    """As struct Light in light.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["kind", "T", "B", "H", "slabs", "z_row", "z_step"]),
+        *((name, c_longlong) for name in ["past_row", "past_step", "c_row", "c_step"]),
+        *((name, c_void_p) for name in ["bounds", "z", "past", "peep", "mask", "first", "c", "y"]),
+    ]
+
+
+class LightBack(Structure):
+    """As struct LightBack in light.cpp."""
+
+    _fields_ = [
+        ("f", Light),
+        *((name, c_longlong) for name in ["slabs", "dz_row", "dz_step", "dpast_row", "dpast_step"]),
+        *((name, c_void_p) for name in ["dy", "dc", "dz", "dpast", "dpeep"]),
+    ]
+
+
+class DecoderLayer(Structure):
+    """As struct Layer in decoding.cpp: of each product its panels and bias, of each norm gain and shift."""
+
+    _fields_ = [
+        *((f"{name}_{part}", c_void_p) for name in NORMS for part in ("gain", "shift")),
+        *((f"{name}_{part}", c_void_p) for name in PRODUCTS for part in ("panel", "bias")),
+        *((name, c_void_p) for name in ["cache", "keys", "values"]),
+        *((name, c_longlong) for name in ["cache_source", "cache_side", "cache_head"]),
+        *(
+            (f"{name}_{axis}", c_longlong)
+            for name in ("keys", "values")
+            for axis in ("source", "head", "place")
+        ),
+    ]
+
+
+class Decode(Structure):
+    """As struct Decode in decoding.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["layers", "rows", "sources", "size", "heads", "inner", "entries"]),
+        *((name, c_longlong) for name in ["positions", "places", "slabs", "before", "root", "activation"]),
+        ("epsilon", c_double),
+        *((name, c_void_p) for name in ["each", "gain", "shift", "path", "mask", "x", "room"]),
+        ("halves", c_longlong),
+        ("cut", c_void_p),
+    ]
+
+
+class Predict(Structure):
+    """As struct Predict in decoding.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "size", "classes", "slabs"]),
+        *((name, c_void_p) for name in ["panel", "bias", "x", "logp"]),
+        ("halves", c_longlong),
+        ("cut", c_void_p),
+    ]
+
+
+class Soften(Structure):
+    """As struct Soften in decoding.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "classes", "slabs"]),
+        *((name, c_void_p) for name in ["logits", "bias", "logp"]),
+    ]
+
+
+class Energies(Structure):
+    """As struct Energies in energies.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["sources", "queries", "places", "size"]),
+        *((name, c_longlong) for name in ["keys_source", "keys_place", "slabs"]),
+        *((name, c_void_p) for name in ["query", "keys", "weight", "energy", "dquery", "dkeys", "dweight"]),
+    ]
+
+
+class Losses(Structure):
+    """As struct Losses in losses.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "classes", "slabs", "half"]),
+        ("smoothing", c_double),
+        *((name, c_void_p) for name in ["logits", "bias", "target", "gradient", "dbias", "room", "sums"]),
+    ]
+
+
+class Product(Structure):
+    """As struct Product in tiles.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["rows", "inputs", "outputs", "slabs"]),
+        *((name, c_longlong) for name in ["x_row", "x_step", "w_row", "w_step", "y_row"]),
+        *((name, c_void_p) for name in ["x", "w", "bias", "packed", "room", "y"]),
+    ]
+
+
+class Choose(Structure):
+    """As struct Choose in choosing.cpp."""
+
+    _fields_ = [
+        *((name, c_longlong) for name in ["sources", "beam", "classes", "apart", "count", "slabs"]),
+        *((name, c_void_p) for name in ["logp", "base", "banned", "value", "parent", "token"]),
+    ]
+
+
+CALLS: dict[str, dict[str, type[Structure]]] = {
+    "cells": {"weft_forward": Forward, "weft_backward": Backward},
+    "light": {"weft_light_forward": Light, "weft_light_backward": LightBack},
+    "energies": {"weft_energies": Energies, "weft_energies_back": Energies},
+    "losses": {"weft_losses": Losses},
+    "decoding": {"weft_decode": Decode, "weft_predict": Predict, "weft_soften": Soften},
+    "choosing": {"weft_choose": Choose},
+    "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},
+}
+"""For each source, the functions that share their work among threads, and the struct that each is given."""

@@ -1,0 +1,100 @@
+"""The libraries: found for this processor, loaded once and their functions declared.
+
+Each source is compiled for several instruction sets (build.py); one library serves every version of Python
+and of torch. Read next: calls.py.
+"""
+
+import ctypes
+import functools
+from ctypes import POINTER, c_longlong, c_void_p
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from weft.native import openmp
+from weft.native.jobs import CALLS, VERSION
+
+FOLDER = Path(__file__).parent
+SETS = {"AVX512": ("amx", "avx512"), "AVX2": ("avx2",)}
+"""torch's names of the processor's instructions, and the names in our files, the best first."""
+
+WIDTHS = {"amx": 16, "avx512": 16, "avx2": 8}  # floats in a register
+SPOKEN = {"amx": "AVX-512 and AMX", "avx512": "AVX-512", "avx2": "AVX2"}
+NO_TILES = "the processor has no tiles (AMX), or the system does not allow them"
+
+
+class Loaded(NamedTuple):
+    """A library, or why there is none.
+
+    library: its functions; None where there is none.
+    reason: in words, which instructions it uses or why it is missing.
+    width: floats in a register.
+    start: the address of the function that starts threads; None is one thread.
+    """
+
+    library: Any
+    reason: str
+    width: int = 0
+    start: int | None = None
+
+
+@functools.cache
+def loaded(source: str = "cells") -> Loaded:
+    """The library of a source for this processor, or why it is missing.
+
+    Args:
+        source: one of CALLS.
+    """
+    capability = torch.backends.cpu.get_cpu_capability()
+    names = SETS.get(capability, ())
+    if not names:
+        return Loaded(None, f"the processor has neither AVX-512 nor AVX2 (torch says {capability})")
+    if source == "tiles":
+        names = tuple(name for name in names if name == "amx")
+        if not names:
+            return Loaded(None, NO_TILES)
+    elif "amx" in names and not tiles():
+        names = tuple(name for name in names if name != "amx")
+    path = next((path for name in names if (path := FOLDER / f"{source}.{name}.so").exists()), None)
+    if path is None:
+        return Loaded(None, "it was not compiled when Weft was installed (is there a C++ compiler?)")
+    return _opened(path, source)
+
+
+def tiles() -> bool:
+    """Whether the processor has tiles (AMX), the system allows them and our code for them was compiled."""
+    return loaded("tiles").library is not None
+
+
+def _opened(path: Path, source: str) -> Loaded:
+    instructions = path.suffixes[0].removeprefix(".")
+    try:
+        library = ctypes.CDLL(str(path))
+        fits = _declared(library, source, instructions)
+    except (OSError, AttributeError) as error:
+        return Loaded(None, f"{path.name} cannot be loaded ({error})")
+    if not fits:
+        return Loaded(None, f"{path.name} was compiled from other sources; install Weft again")
+    if source == "tiles" and not library.weft_tiles_allowed():
+        return Loaded(None, NO_TILES)
+    start = openmp.parallel()
+    threads = "" if start else ", on one thread: torch's OpenMP was not found"
+    return Loaded(library, f"{SPOKEN[instructions]}{threads}", WIDTHS[instructions], start)
+
+
+def _declared(library: Any, source: str, instructions: str) -> bool:
+    """Declare what the functions of a library take; False if it was compiled for other structs."""
+    version = getattr(library, f"weft_{source}_version")
+    version.restype = c_longlong
+    for name, struct in CALLS[source].items():
+        getattr(library, name).argtypes = [POINTER(struct), c_void_p]
+    if source == "cells":
+        library.weft_pack_forward.argtypes = [c_longlong, c_longlong, c_longlong, c_void_p, c_void_p]
+        library.weft_pack_backward.argtypes = [c_longlong, c_longlong, c_void_p, c_void_p]
+        if instructions == "amx":
+            library.weft_pack_tiled.argtypes = [*[c_longlong] * 4, c_void_p, c_void_p]
+    if source == "tiles":
+        library.weft_tiles_room.argtypes = [c_longlong, c_longlong]
+        library.weft_tiles_room.restype = library.weft_tiles_group.restype = c_longlong
+    return bool(version() == VERSION)
