@@ -28,6 +28,7 @@ GROUND = {
     "jsonfile",
     "cache",
     "native",
+    "version",
     "visible",
 }
 SIDE = {"search", "metrics", "text", "data", "ngram"}
@@ -55,7 +56,7 @@ ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the one of `
 ALLOWED["commands"] = GROUND | SIDE | {"figures"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
-ALLOWED |= {"machine": set(), "parent": set()}
+ALLOWED |= {"machine": set(), "parent": set(), "version": set()}
 ALLOWED["commands"] = ALLOWED["commands"] | {"machine", "parent"}
 ALLOWED["cli"] = ALLOWED["cli"] | {"machine", "parent"}
 ALLOWED |= {

@@ -10,7 +10,8 @@ one step at a time; each step takes a state and returns the next. Start with `we
 
 from typing import Any
 
-__version__ = "0.1.0"
+from weft.version import __version__
+
 __all__ = ["__version__", "load"]
 
 

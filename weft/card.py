@@ -6,11 +6,12 @@ from pathlib import Path
 
 import torch
 
-from weft import __version__, files
+from weft import files
 from weft.config import dump
 from weft.errors import CheckpointError
 from weft.run import Begun
 from weft.train.outcome import Outcome
+from weft.version import __version__
 
 
 def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import click
 
-from weft import __version__, machine, parent
+from weft import machine, parent
 from weft.commands.lazy import Lazy
 from weft.errors import WeftError
+from weft.version import __version__
 from weft.visible import shown
 
 COMMANDS = {

@@ -20,9 +20,10 @@ def command() -> None:
     """Print versions, threads and devices, and measure what is fast here (a few seconds)."""
     import torch
 
-    from weft import __version__, machine
+    from weft import machine
     from weft.cache import cache_directory
     from weft.train import devices
+    from weft.version import __version__
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")
     click.echo("  " + ", ".join(f"{name} {_version(name)}" for name in LIBRARIES))

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft import __version__, files
+from weft import files
 from weft.config import dump, read_recipe
 from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign, read
@@ -24,6 +24,7 @@ from weft.models import Generator
 from weft.run import FORMAT, Begun, check
 from weft.text.vocabulary import Vocabulary
 from weft.train import weights
+from weft.version import __version__
 
 NEVER = -1e4
 """Logit of a symbol that the imported model lacks, or that is a duplicate."""

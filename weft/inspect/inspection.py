@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import weft.inspect.views
-from weft import __version__, files, jsonfile, rooms
+from weft import files, jsonfile, rooms
 from weft.errors import ConfigError
 from weft.inspect.page.html import Head, page
 from weft.inspect.views.view import View
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import LONGEST, Examples, Inspected
+from weft.version import __version__
 
 Format = Literal["svg", "png", "csv", "json"]
 

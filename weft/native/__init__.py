@@ -5,7 +5,8 @@ light.cpp     recurrent layers with no matrix nn/kernels/light/compiled.py
 energies.cpp  additive attention              nn/kernels/attention/energies.py
 losses.cpp    cross-entropy                   nn/kernels/output/cross_entropy.py
 tiles.cpp     the linear product (AMX)        nn/kernels/tiles.py
-decoding.cpp  a step of a search              nn/kernels/attention/decoding.py, ../output/vocabulary.py
+decoding.cpp  a step of a search              nn/kernels/attention/decoding.py,
+                                              nn/kernels/output/vocabulary.py
 choosing.cpp  the best continuations          search/candidates.py
 
 Every caller has a plain twin in torch, which serves where nothing was compiled. Read next: library.py, which

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import torch
 
-from weft import __version__, files, jsonfile
+from weft import files, jsonfile
 from weft.errors import CheckpointError
+from weft.version import __version__
 
 FORMAT = 1
 

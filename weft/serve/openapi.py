@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from weft import __version__
 from weft.serve.limits import Limits
+from weft.version import __version__
 
 TEXT = {"type": "string"}
 ONE_OR_MANY = {"oneOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}

@@ -6,10 +6,11 @@ Read next: checkpoints.py, which reads and writes them; ../jsonfile.py.
 from pathlib import Path
 from typing import Annotated, Literal
 
-from weft import __version__, jsonfile
+from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.train.history import Validated
 from weft.train.position import Position
+from weft.version import __version__
 
 FORMAT = 1
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from weft import __version__, files
+from weft import files
 from weft.train import carry, optimiser_state, weights
 from weft.train.history import History
 from weft.train.objectives.objective import together
@@ -19,6 +19,7 @@ from weft.train.position import Position
 from weft.train.saved import FORMAT
 from weft.train.sharding import is_sharded, local
 from weft.tree import State
+from weft.version import __version__
 
 MODEL, OPTIMISER = "model", "optimiser"
 STATE, CARRIED, OBJECTIVE = "state.json", "carried.safetensors", "objective.safetensors"

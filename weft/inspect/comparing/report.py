@@ -7,12 +7,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft import __version__
 from weft.inspect.comparing.measured import Measured
 from weft.inspect.comparing.variants import Group, columns, gathered, significance
 from weft.inspect.page.html import Head, document
 from weft.inspect.views.view import Block, chart, said, series
 from weft.metrics.bootstrap import RESAMPLES
+from weft.version import __version__
 
 PAIRED = (
     f"The best variant against each other one, {RESAMPLES:,} resamples of the test items and of the seeds "

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from weft import __version__, files, jsonfile, native
+from weft import files, jsonfile, native
 from weft.cache import cache_directory
+from weft.version import __version__
 
 LARGEST = 2**16
 SETTINGS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")

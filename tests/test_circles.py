@@ -1,0 +1,81 @@
+"""No circle of imports: what a file imports, at the top or inside a function, never leads back to it.
+
+Imports for type checkers alone (`if TYPE_CHECKING:`) do not run and do not count. Read next: test_house.py.
+"""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Circles that are still there, by their first module; it may only get shorter.
+STILL = {
+    "weft.commands.predict",
+    "weft.tasks.draw.evaluation",
+    "weft.tasks.forecast.evaluation",
+    "weft.tasks.language.evaluation",
+    "weft.tasks.memory.evaluation",
+    "weft.text.imported",
+}
+
+
+def imported(source: str, modules: set[str]) -> set[str]:
+    """The modules, of those given, that a source imports."""
+    tree = ast.parse(source)
+    for_types = {
+        id(part)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for part in ast.walk(node)
+    }
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            names |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{name.name}" for name in node.names}
+            names |= inner & modules if inner <= modules else (inner & modules) | {node.module}
+    return names & modules
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Every set of modules that reach each other, sorted."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            new = graph[waiting.pop()] - seen
+            seen |= new
+            waiting.extend(new)
+        reached[start] = seen
+    groups = {
+        tuple(sorted(other for other in seen if name in reached[other]))
+        for name, seen in reached.items()
+        if name in seen
+    }
+    return sorted(map(list, groups))
+
+
+def weft_imports() -> dict[str, set[str]]:
+    files = {}
+    for path in (ROOT / "weft").rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    sources = {name: path.read_text("utf-8") for name, path in files.items()}
+    return {name: imported(source, set(files)) - {name} for name, source in sources.items()}
+
+
+def test_imports_make_no_circle() -> None:
+    found = circles(weft_imports())
+    assert [circle for circle in found if circle[0] not in STILL] == []
+    assert {circle[0] for circle in found} == STILL, "remove from STILL the circles that are gone"
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
+    typed = "if TYPE_CHECKING:\n    from weft.b import B\n"
+    late = "def f():\n    from weft.c import C\n    from weft import d\n"
+    assert imported(typed + late, {"weft", "weft.b", "weft.c", "weft.d"}) == {"weft.c", "weft.d"}
