@@ -123,10 +123,10 @@ def gru() -> Diagram:
     d.text(580, 30, "$h_t$")
     d.text(130, 305, "$x_t$")
     d.text(222, 165, "$r_t$")
-    d.text(352, 165, "$z_t$")
+    d.text(352, 165, "$u_t$")
     d.text(492, 185, "$n_t$")
-    d.text(420, 58, "$z_t$", "note")
-    d.text(500, 128, "$1-z_t$", "note")
+    d.text(420, 58, "$u_t$", "note")
+    d.text(500, 128, "$1-u_t$", "note")
     return d
 
 
@@ -200,8 +200,8 @@ def light() -> Diagram:
     d.line((370, 105), (370, 83))
     d.dot(210, 118)
     d.line((210, 118), (357, 118))
-    d.text(285, 106, "$1-z_t$", "note")
-    d.text(228, 140, "$z_t$", "left")
+    d.text(285, 106, "$1-u_t$", "note")
+    d.text(228, 140, "$u_t$", "left")
     d.line((290, 250), (290, 205), arrow=False)
     d.line((290, 205), (210, 205), (210, 181))
     d.line((290, 205), (370, 205), (370, 181))
