@@ -4,6 +4,7 @@ Nothing is fetched: formulas are set by KaTeX, whose fonts are in _static/katex,
 run are in _executed. Our own extensions are in _ext.
 """
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_exercise",
+    "sphinx_togglebutton",
     "sphinxcontrib.katex",
     "diagram",
     "executed",
@@ -51,6 +53,9 @@ myst_heading_anchors = 4
 myst_update_mathjax = False
 
 # Pages that run; docs/_ext/executed.py keeps what they gave in docs/_executed
+os.environ["PATH"] = (
+    f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # so that !weft is found
+)
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS.parent / "build" / "jupyter-cache")
 nb_execution_in_temp = True

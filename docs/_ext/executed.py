@@ -31,7 +31,8 @@ def keep(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.name != "html":
         return
     folder = Path(app.srcdir, "_executed")
-    ran = {name for name, known in app.env.metadata.items() if known.get("exec_data")}
+    known = getattr(app.env, "nb_metadata", {})  # MyST-NB's
+    ran = {name for name, one in known.items() if one.get("exec_data")}
     for name in sorted(ran):
         made = Path(app.outdir).parent / "jupyter_execute" / f"{name}.ipynb"
         if made.exists():

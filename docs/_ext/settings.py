@@ -14,7 +14,6 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from docstrings import blocks, escaped, rewritten
@@ -27,8 +26,7 @@ from sphinx.util.nodes import nested_parse_with_titles
 
 import weft.tasks
 from weft import rooms
-from weft.config import kinds
-from weft.config.build import _default_setting, _settings
+from weft.config import described, kinds
 from weft.tasks.task import Task
 
 
@@ -147,7 +145,7 @@ def sentence(text: str) -> str:
 def settings(kind: type, prefix: str = "") -> Iterator[Setting]:
     """Every setting of a class; those of a table inside it by dotted names."""
     meanings = told(kind)
-    for name, (asked, default) in _settings(kind)[1].items():
+    for name, (asked, default) in described(kind).items():
         if dataclasses.is_dataclass(asked) and isinstance(asked, type):
             yield from settings(asked, f"{prefix}{name}.")
         else:
@@ -168,18 +166,11 @@ def shown(default: Any) -> str:
     """A default as a recipe would write it; empty where there is none."""
     if default is inspect.Parameter.empty:
         return ""
-    if isinstance(default, Path):
-        return str(default)
-    written = _default_setting(default)
-    if written is inspect.Parameter.empty:
-        return "null"
-    if isinstance(written, dict):
-        return str(written.get("use", "{}"))
-    if isinstance(written, bool) or written is None:
-        return {True: "true", False: "false", None: "null"}[written]
-    if written == "":
-        return '""'
-    return str(written)
+    if isinstance(default, dict):
+        return str(default.get("use", "{}"))
+    if isinstance(default, bool) or default is None:
+        return {True: "true", False: "false", None: "null"}[default]
+    return str(default) or '""'
 
 
 def told(kind: type) -> dict[str, str]:

@@ -7,9 +7,20 @@
 Read next: table.py, a recipe in memory; text.py, which reads it; build.py, which builds objects.
 """
 
-from weft.config.build import build, named, resolved
+from weft.config.build import build, described, named, resolved
 from weft.config.recipe import read_recipe
 from weft.config.table import Entry, PlacedError, Table
 from weft.config.text import dump, parse
 
-__all__ = ["Entry", "PlacedError", "Table", "build", "dump", "named", "parse", "read_recipe", "resolved"]
+__all__ = [
+    "Entry",
+    "PlacedError",
+    "Table",
+    "build",
+    "described",
+    "dump",
+    "named",
+    "parse",
+    "read_recipe",
+    "resolved",
+]

@@ -72,6 +72,22 @@ def named(entry: Entry, contract: type, *, plugins: Collection[str] = ()) -> typ
         raise entry.refuse(str(error)) from None
 
 
+def described(target: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+    """The annotation and the default of each setting that a recipe may give a class or a function.
+
+    A default is what a recipe would write, None where it could not; `inspect.Parameter.empty` if required.
+    """
+    found = _settings(target)[1]
+    return {name: (kind, _shown_default(default)) for name, (kind, default) in found.items()}
+
+
+def _shown_default(default: Any) -> Any:
+    if default is _NOTHING or isinstance(default, Path):
+        return default
+    written = _default_setting(default)
+    return None if written is _NOTHING else written
+
+
 def _plugged(entry: Entry, name: str, contract: type, plugins: Collection[str]) -> type:
     package = name.split(".")[0]
     if not all(word.isidentifier() for word in name.split(".")):

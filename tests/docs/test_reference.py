@@ -1,0 +1,53 @@
+"""The reference of the site leaves nothing out: every package, task and kind of part has its page."""
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import weft
+import weft.tasks
+from weft import rooms
+from weft.config import kinds
+from weft.config.build import described
+from weft.tasks.task import Task
+from weft.train.settings import Settings
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
+INTERNAL = {
+    "weft.commands",
+    "weft.native",
+    "weft.serve.page",
+    "weft.inspect.page",
+    "weft.nn.kernels.cells.triton",
+}
+
+
+def test_every_package_is_in_the_python_reference() -> None:
+    pages = "".join(path.read_text("utf-8") for path in (DOCS / "api").glob("*.rst"))
+    named = set(re.findall(r"^\.\. modules:: (\S+)$", pages, re.MULTILINE))
+    packages = [one.name for one in pkgutil.walk_packages(weft.__path__, "weft.") if one.ispkg]
+    assert sorted(set(packages) - named - INTERNAL) == []
+
+
+def test_every_task_has_a_page_of_its_settings() -> None:
+    pages = {path.stem for path in (DOCS / "settings").glob("*.rst")}
+    assert sorted(set(rooms.folders(weft.tasks, Task)) - pages) == []
+
+
+def test_every_kind_of_part_that_a_recipe_names_has_a_page() -> None:
+    pages = "".join(path.read_text("utf-8") for path in (DOCS / "settings").glob("*.rst"))
+    named = set(re.findall(r"^\.\. part-settings:: (\S+)$", pages, re.MULTILINE))
+    tasks = [rooms.find(weft.tasks, Task, name) for name in rooms.folders(weft.tasks, Task)]
+    todo = [Settings, *(kind for task in tasks for kind in task.sections.values())]
+    found = set()
+    for kind in todo:
+        for annotation, _ in described(kind).values():
+            for one in (annotation, *getattr(annotation, "__args__", ())):
+                part = kinds.contract_of(one)
+                contract = f"{part[0].__module__}.{part[0].__name__}" if part else ""
+                if part and contract not in found:
+                    found.add(contract)
+                    room = importlib.import_module(part[0].__module__.rpartition(".")[0])
+                    todo += rooms.parts(room, part[0]).values()
+    assert sorted(found - named) == []
