@@ -68,5 +68,5 @@ def test_words_are_kept_and_noise_is_drawn_as_often_as_the_formulas_say() -> Non
 def test_too_little_text_is_refused() -> None:
     with pytest.raises(DataError, match="4 different words"):
         WordList.learn(LINES, min_count=9)
-    with pytest.raises(DataError, match="no line of the training text has two words"):
+    with pytest.raises(DataError, match="two words that have vectors"):
         Corpus([["a"], ["b"]], known())

@@ -1,4 +1,4 @@
-"""A recipe's section `model` for ELMo, and the file that tells another task how to build it again."""
+"""A recipe's section `model` for ELMo, and the file from which another task builds the model again."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,9 +20,9 @@ class ElmoModel:
         size: H, of every layer in each direction.
         num_layers: L.
         letter_size: features of a letter.
-        spelled: filters over letters.
-        residual: layers above the first add what they read.
-        dropout: on the input of every layer and of the softmax.
+        spelled: number of filters over letters.
+        residual: layers above the first add their input to their output.
+        dropout: of the input of every layer and of the softmax.
     """
 
     size: int = 256
@@ -54,13 +54,13 @@ class ElmoModel:
 
 
 class Elmo(NamedTuple):
-    """What another task needs to build the model again."""
+    """The vocabulary and sizes from which another task builds the model again."""
 
     lexicon: Lexicon
     sizes: ElmoModel
 
     def save(self, folder: Path) -> None:
-        """Two files of a run directory."""
+        """Write two files into a run directory."""
         self.lexicon.save(folder / LEXICON)
         jsonfile.save(folder / SIZES, asdict(self.sizes))
 

@@ -1,4 +1,4 @@
-"""A text as numbers, and the batches of word2vec and of GloVe that are made of it.
+"""A text as numbers, and its batches for word2vec and GloVe.
 
 Read next: ../../nn/embed/neighbours.py and ../../nn/embed/counts.py, which learn from them.
 """
@@ -17,10 +17,10 @@ from weft.nn.embed.counts import Cells
 from weft.nn.embed.neighbours import Neighbourhood
 
 NOISE = 256
-"""Words drawn by chance for a row of a batch."""
+"""Number of random words per row of a batch."""
 
 POWER = 0.75
-"""Of a word's count in the distribution of noise (Mikolov et al. 2013)."""
+"""Exponent of a word's count in the noise distribution (Mikolov et al. 2013)."""
 
 
 class SavedWords(jsonfile.Form):
@@ -35,7 +35,7 @@ class WordList:
 
     Args:
         words: numbered from 0.
-        counts: how often each stands in the training text.
+        counts: of each in the training text.
     """
 
     def __init__(self, words: Sequence[str], counts: Sequence[int]) -> None:
@@ -47,7 +47,7 @@ class WordList:
 
     @classmethod
     def learn(cls, lines: Iterable[list[str]], *, min_count: int) -> "WordList":
-        """Count words; equal counts stand in the order of the alphabet.
+        """Count words; those with equal counts are in alphabetical order.
 
         Raises:
             DataError: fewer than two words are left.
@@ -62,7 +62,7 @@ class WordList:
         return cls([word for _, word in kept], [-count for count, _ in kept])
 
     def save(self, path: Path) -> None:
-        """Write it as JSON, whole or not at all."""
+        """Write it as JSON, atomically."""
         jsonfile.save(path, {"words": self.words, "counts": self.counts})
 
     @classmethod
@@ -75,12 +75,14 @@ class WordList:
         remedy = "this is no run of word vectors, or training has not begun"
         saved = jsonfile.load(path, SavedWords, remedy)
         if not 2 <= len(set(saved.words)) == len(saved.words) == len(saved.counts):
-            raise CheckpointError(f"{path}: needs two or more different words, each with its count; {remedy}")
+            raise CheckpointError(
+                f"{path}: expected 2 or more words, each once with a count; {remedy}"
+            )
         return cls(saved.words, saved.counts)
 
 
 class Corpus:
-    """A text as one row of numbers, words that have no vector left out.
+    """A text as one row of numbers; words without a vector are left out.
 
     Args:
         lines: of words.
@@ -88,11 +90,11 @@ class Corpus:
 
     Attributes:
         words: [N] int32.
-        lines: [N] int32, in which line each stands.
-        total: words of the text, those left out too.
+        lines: [N] int32, the line of each.
+        total: number of words of the text, including those left out.
 
     Raises:
-        DataError: no two words of the list stand in one line.
+        DataError: no line has two words of the list.
     """
 
     def __init__(self, lines: Iterable[list[str]], known: WordList) -> None:
@@ -104,14 +106,17 @@ class Corpus:
         sizes = np.array([len(part) for part in parts])
         self.lines = np.repeat(np.arange(len(parts), dtype=np.int32), sizes)
         if not len(sizes) or sizes.max() < 2:
-            raise DataError("no line of the training text has two words with vectors; lower data.min_count")
+            raise DataError(
+                "expected a line of the training text with two words that have vectors, got none; lower "
+                "data.min_count"
+            )
 
 
 class Pieces:
-    """The order of the batches: in each epoch all pieces of a text, shuffled; numbers never come again.
+    """The order of the batches: all pieces of a text in each epoch, shuffled; no number is used twice.
 
     Args:
-        count: pieces.
+        count: number of pieces.
         rows: of a batch.
         seed: of the order.
     """
@@ -126,13 +131,13 @@ class Pieces:
 
 
 class Windows:
-    """Makes the batches of word2vec: frequent words thinned out, windows and noise drawn.
+    """The batches of word2vec, with subsampled frequent words, random windows and random noise words.
 
     Args:
         corpus: the text.
         counts: of the words.
         window, subsample, length: see WordsData.
-        seed: of all that is drawn; the same numbers of pieces always give the same batch.
+        seed: of all random choices; equal numbers of pieces give equal batches.
     """
 
     def __init__(
@@ -149,7 +154,7 @@ class Windows:
         return -(-len(self.corpus.words) // self.length)
 
     def batch(self, numbers: np.ndarray) -> Neighbourhood:
-        """The pieces of these numbers; a number beyond their count is a piece in a later epoch."""
+        """The pieces of these numbers; a number above their count is a piece in a later epoch."""
         chance = np.random.default_rng([self.seed, len(numbers), int(numbers[0])])
         at = (numbers % len(self))[:, None] * self.length + np.arange(self.length)  # [B, L]
         inside = at < len(self.corpus.words)
@@ -168,7 +173,7 @@ class Windows:
 
 
 class Table:
-    """How often two words stand together, each time by 1 / distance, in lines (GloVe).
+    """Co-occurrence counts of two words in a line, each weighted by 1 / distance (GloVe).
 
     Args:
         corpus: the text.

@@ -1,4 +1,4 @@
-"""A recipe's section `data` for word vectors: which text, which words, how far neighbours go.
+"""A recipe's section `data` for word vectors: which text, which words, how large the windows.
 
 Read next: corpus.py, which makes batches of it.
 """
@@ -17,7 +17,7 @@ from weft.text.pieces import cutter
 
 @dataclass(frozen=True, kw_only=True)
 class WordsData:
-    """Where text comes from, and what counts as a neighbour.
+    """Where text comes from, and which words are neighbours.
 
     Args:
         folder: where train and test are; the current one by default.
@@ -25,15 +25,15 @@ class WordsData:
         test: pairs of words with a similarity (word TAB word TAB number) or analogies (four words a line).
         corpus: an embedded corpus instead of a file.
         language: of the corpus.
-        tokens: word (cut at punctuation) or space (between white space, for text that is tokenised already).
+        tokens: word (cut at punctuation) or space (split at white space, for text that is tokenised already).
         form: Unicode normal form.
-        lowercase: everything in small letters.
-        min_count: rarer words are left out, as if they did not stand in the text.
-        window: words to each side; of word2vec's at most, drawn from 1 to this for each word.
+        lowercase: turn everything into lower case.
+        min_count: rarer words are left out, as if the text did not have them.
+        window: number of words to each side; word2vec draws a number from 1 to this for each word.
         subsample: t; a word with share f of the text is kept with probability min(1, √(t/f) + t/f); 0 keeps
-            all. GloVe keeps all in any case.
-        length: words of the text in a row of a batch.
-        rows: rows of a batch; GloVe takes rows x length cells of its table.
+            all. GloVe always keeps all.
+        length: words of the text per row of a batch.
+        rows: rows per batch; GloVe takes rows x length cells of its table.
 
     Source: Mikolov et al. 2013; the probability is that of their program.
     """
@@ -85,7 +85,7 @@ class WordsData:
             yield self.words(line)
 
     def words(self, line: str) -> list[str]:
-        """A line cut into words, as training cuts it."""
+        """The words of a line, as in training."""
         plain = normalise(line, form=self.form, lowercase=self.lowercase)
         if self.tokens == "space":
             return plain.split(" ") if plain else []

@@ -1,4 +1,4 @@
-"""How well word vectors agree with people: similarity of pairs, and analogies; beside baselines."""
+"""How well word vectors agree with people on pairs of words and analogies, beside baselines."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ ROWS = 256  # analogies at a time
 
 @dataclass(frozen=True)
 class WordsEvaluation(Evaluation):
-    """A score, and how many questions it is about."""
+    """A score, and how many questions it covers."""
 
     title: str
-    outputs: list[str]  # a line each question: what was asked, the answer
+    outputs: list[str]  # one line per question: the question and the answer
     scores: list[Scored]  # one: Spearman x 100, or analogies right in percent
     asked: int
     covered: int
@@ -53,7 +53,7 @@ class WordsEvaluation(Evaluation):
         return {"asked": self.asked, "covered": self.covered, "sections": self.sections}
 
     def figure(self, name: str) -> "Figure":
-        """A map of at most 80 of the words that were asked about."""
+        """A map of at most 80 words of the questions."""
         from weft.figures.wordmap import word_map
 
         score = self.scores[0].score
@@ -64,11 +64,11 @@ class WordsEvaluation(Evaluation):
 def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> WordsEvaluation:
     """Spearman's correlation x 100 for pairs, percent right for analogies; over covered questions.
 
-    A question is covered if each of its words has a vector: from its n-grams too, where the model has them,
-    for pairs; for analogies each must be a word of the list, since the answer is sought there.
+    A question is covered if each of its words has a vector. For pairs it may be made of n-grams, where the
+    model has them; for analogies each must be a word of the list, since the answer is searched there.
 
     Raises:
-        DataError: no question is covered (of pairs, fewer than two).
+        DataError: no question is covered, or fewer than two pairs.
     """
     found = _pairs(vectors, questions.pairs) if questions.pairs else _analogies(vectors, questions.analogies)
     kind = type(vectors.model).__name__.lower()
@@ -121,7 +121,7 @@ def _pairs(vectors: WordVectors, pairs: list[Pair]) -> dict[str, Any]:
 def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
     kept = [one for one in asked if all(word in vectors for word in one.words)]
     if not kept:
-        raise DataError(f"none of {len(asked)} analogies has vectors for all its four words")
+        raise DataError(f"expected an analogy with vectors for all four words, got none of {len(asked)}")
     numbers = np.array([[vectors.list.number[vectors.data.word(word)] for word in one.words] for one in kept])
     every = unit(vectors.matrix)
     a, b, c = (every[numbers[:, place]] for place in range(3))
@@ -158,7 +158,7 @@ def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
 
 
 def _best(every: np.ndarray, wanted: np.ndarray, without: np.ndarray) -> np.ndarray:
-    """[N] the word nearest to each vector, those given left out."""
+    """[N] the word nearest to each vector, without the given ones."""
     found = []
     for at in range(0, len(wanted), ROWS):
         scores = wanted[at : at + ROWS] @ every.T

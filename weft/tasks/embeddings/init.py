@@ -1,4 +1,4 @@
-"""What `weft init embeddings` writes: a recipe for a user's text, with the reasons as comments."""
+"""`weft init embeddings` writes a recipe for a user's text, with reasons as comments."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from weft.tasks.shared.recipe_text import quoted
 
 
 class Embeddings(Init):
-    """A text, and questions about its words."""
+    """Reads a text, and questions about its words."""
 
     about: ClassVar[str] = "Vectors for the words of a text."
     examples: ClassVar = ("--train text.txt",)
@@ -55,8 +55,8 @@ def recipe(train: Path, test: Path | None) -> str:
         if test
         else "  # test: pairs.tsv                 word TAB word TAB similarity, or four words a line"
     )
-    there = f"{least} time{'s' * (least > 1)} or more"
-    return f"""# {total:,} words of text; {kept:,} of {len(counts):,} different ones stand there {there}.
+    times = f"{least} time{'s' * (least > 1)} or more"
+    return f"""# {total:,} words of text; {kept:,} of {len(counts):,} different ones occur {times}.
 # Written by `weft init`; every line may be changed.
 #   weft train THIS-FILE
 task: embeddings

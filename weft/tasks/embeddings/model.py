@@ -16,12 +16,12 @@ class WordsModel:
 
     Args:
         objective: skipgram, cbow (both word2vec) or glove.
-        size: D, numbers of a vector.
-        negatives: K, words drawn by chance for each neighbour; not for glove.
-        subwords: a word's vector is the mean of those of its letter n-grams and its own (fastText), so that
+        size: D, features of a vector.
+        negatives: K, random words per neighbour; not for glove.
+        subwords: a word's vector is the mean of its own and those of its letter n-grams (fastText), so that
             unseen words have one; not for glove.
         shortest, longest: letters of an n-gram.
-        buckets: rows for n-grams, which share them by a hash.
+        buckets: number of rows for n-grams, which a hash assigns.
         most, alpha: x_max and α of glove's weights.
     """
 
@@ -42,9 +42,13 @@ class WordsModel:
         if self.longest < self.shortest:
             raise ConfigError(f"longest: expected at least shortest ({self.shortest}), got {self.longest}")
         if self.objective == "glove" and self.subwords:
-            raise ConfigError("subwords: glove counts whole words; set subwords: false, or another objective")
+            raise ConfigError(
+                "subwords: expected false, as glove counts whole words; or set another objective"
+            )
         if self.most <= 0 or self.alpha < 0:
-            raise ConfigError(f"most: expected most and alpha above 0, got {self.most} and {self.alpha}")
+            raise ConfigError(
+                f"most: expected most above 0 and alpha at least 0, got {self.most} and {self.alpha}"
+            )
 
     def build(self, words: Sequence[str]) -> Neighbours | Glove:
         """A new model for these words."""

@@ -1,4 +1,4 @@
-"""A masked language model: some tokens are hidden, and said from what stands on both sides.
+"""A masked language model: some tokens are hidden, and predicted from the context on both sides.
 
 Read next: predictor.py, which fills gaps with it; task.py.
 """
@@ -22,32 +22,32 @@ from weft.nn.heads.transformed import Transformed
 from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
 SPECIALS = 4
-"""Of a vocabulary; the mask has the number after all pieces."""
+"""Number of special tokens of a vocabulary; the mask has the number after all pieces."""
 
 
 class Hidden(NamedTuple):
     """Lines with some tokens hidden."""
 
-    source: Tensor  # [B, S] what is read
+    source: Tensor  # [B, S] tokens that are read
     source_mask: Tensor  # [B, S] bool
-    target: Tensor  # [B, S] what stood there
-    chosen: Tensor  # [B, S] bool, what is asked for
+    target: Tensor  # [B, S] the original tokens
+    chosen: Tensor  # [B, S] bool, those to predict
     target_tokens: int
 
     def to(self, device: torch.device) -> "Hidden":
-        """The same on a device."""
+        """The same batch on a device."""
         source, mask, target, chosen = (part.to(device) for part in self[:4])
         return Hidden(source, mask, target, chosen, self.target_tokens)
 
 
 def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Sequence[int]) -> Hidden:
-    """Choose tokens: of those 80 % are masked, 10 % become any piece, 10 % stay; one a line at least.
+    """Choose tokens, at least one per line: 80 % are masked, 10 % replaced by any piece, 10 % kept.
 
     Args:
-        lines: tokens without <sos> and <eos>, which are set around them; each has one or more.
-        size: of the vocabulary; the mask's number.
-        share: chosen.
-        seed: the same one always chooses the same.
+        lines: one or more tokens each, without <sos> and <eos>, which are added.
+        size: of the vocabulary; also the number of the mask.
+        share: of the tokens, to choose.
+        seed: equal seeds choose equally.
 
     Source: Devlin et al. 2019, section 3.1.
 
@@ -74,13 +74,13 @@ def hide(lines: Sequence[Sequence[int]], size: int, *, share: float, seed: Seque
 
 
 def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], length: int) -> Pieces:
-    """Sentences of words as a masked language model reads them: the pieces of each word, marks around all.
+    """Sentences of words as a masked language model reads them: the pieces of each word, <sos> and <eos>.
 
     Args:
         vocabulary: of the model.
-        sentences: each with one word or more.
-        length: pieces that the model reads at once; a longer sentence is read in parts, and of a word that is
-            longer by itself the first ones.
+        sentences: one or more words each.
+        length: maximum number of pieces that the model reads at once; a longer sentence is read in parts,
+            and of a longer word only the first pieces.
 
     Example:
         >>> letters = Vocabulary.train(["ab"], kind="character", size=None)
@@ -113,7 +113,7 @@ def words_in_pieces(vocabulary: Vocabulary, sentences: Sequence[Sequence[str]], 
 
 
 class Masked(nn.Module):
-    """Says the chosen tokens.
+    """Predicts the chosen tokens.
 
     Args:
         predictor: over V + 1 tokens, the last one the mask.
@@ -128,7 +128,7 @@ class Masked(nn.Module):
         return self.predictor(source, mask)  # type: ignore[no-any-return]
 
     def loss(self, batch: Hidden) -> Loss:
-        """Nats of the chosen tokens alone."""
+        """Nats of the chosen tokens only."""
         h, _ = self.predictor.features(batch.source, batch.source_mask)
         return self.predictor.head.loss(h, batch.target, batch.chosen)
 
@@ -140,7 +140,7 @@ class MaskedModel:
     Args:
         encoder: a part of nn/encoders.
         size: features of a token.
-        dropout: on them.
+        dropout: of these features.
         share: of the tokens, chosen in training.
     """
 
@@ -156,7 +156,7 @@ class MaskedModel:
             raise ConfigError(f"share: expected a share between 0 and 1 such as 0.15, got {self.share}")
 
     def build(self, size: int) -> Masked:
-        """A new model for so many pieces; input and output share one table (BERT)."""
+        """A new model for a vocabulary of this size; input and output share one table, as in BERT."""
         embed = Tokens(size + 1, self.size, dropout=self.dropout)
         encoder = self.encoder(self.size)
         head = Transformed(encoder.size, size + 1, tied=embed.table)

@@ -20,17 +20,17 @@ class MemoryData:
 
     Args:
         problem: adding or copying.
-        length: T: numbers to read in the adding problem, steps of delay in the copying problem.
-        shortest: training batches have lengths from this one to `length`, one length a batch; 0 for
-            `length` alone. Validation and test always have `length`.
-        symbols: n, how many the copying problem asks for.
-        examples: of a training epoch; every epoch has new ones.
-        valid, test: how many.
-        batch_rows: examples a batch.
+        length: T, numbers to read in the adding problem, steps of delay in the copying problem.
+        shortest: the length of a training batch is drawn from this one to `length`; 0 for `length` alone.
+            Validation and test always have `length`.
+        symbols: n, number of symbols of the copying problem.
+        examples: per training epoch; every epoch has new ones.
+        valid, test: numbers of examples.
+        batch_rows: examples per batch.
         seed: of the examples.
 
     Raises:
-        ConfigError: a size that cannot be.
+        ConfigError: a size is impossible.
     """
 
     problem: Problem = "adding"
@@ -75,7 +75,7 @@ class MemoryData:
 
     @property
     def baseline(self) -> float:
-        """What is reached without remembering: the error of the answer 1, the accuracy of a guess."""
+        """The score without any memory: the error of the answer 1, or the accuracy of a guess."""
         return 1 / 6 if self.problem == "adding" else 1 / SYMBOLS
 
     def describe(self, split: str) -> str:
@@ -86,10 +86,10 @@ class MemoryData:
 
 
 class Fresh:
-    """Training batches without end: epoch e has the examples from e · N on, each seen once.
+    """Endless training batches: epoch e has the N examples from e · N on, each once.
 
     Args:
-        examples: N.
+        examples: N, per epoch.
         rows: of a batch.
     """
 

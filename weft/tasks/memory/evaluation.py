@@ -1,4 +1,4 @@
-"""How well a model remembers, beside what it would reach without remembering."""
+"""How well a model remembers, beside the score without any memory."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NEAR = 0.04
-"""A sum is right when it is off by less (Hochreiter & Schmidhuber 1997, experiment 4)."""
+"""A sum is right if its error is smaller (Hochreiter & Schmidhuber 1997, experiment 4)."""
 
 
 class Measured(NamedTuple):
-    """Answers of a model and what each cost.
+    """Answers of a model, and their errors.
 
     Fields:
-        errors: [N] squared error of a sum, or nats a position of a copy.
-        right: [N] 1.0 for a sum within NEAR; the share of the symbols of a copy.
+        errors: [N] squared error of a sum, or nats per position of a copy.
+        right: [N] 1.0 for a sum within NEAR; the share of right symbols of a copy.
         certain: [N] 1.0 where the answer 1 is within NEAR of a sum.
-        places: [N, M] how many steps ago the first number of a sum was; or which symbol, from 1 on.
+        places: [N, M] steps since the first number of a sum; or the number of the symbol, from 1.
         values: [N, M] the squared error of the sum; or 1.0 where that symbol is right.
     """
 
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class MemoryEvaluation(Evaluation):
-    """Scores, and what they are made of."""
+    """Scores, and the values that they summarise."""
 
     title: str
     outputs: list[str]
@@ -55,7 +55,7 @@ class MemoryEvaluation(Evaluation):
         return {"outputs": len(self.outputs)}
 
     def figure(self, name: str) -> "Figure":
-        """How well is remembered by how long ago it was."""
+        """The score by how long ago the remembered input was."""
         from weft.tasks.memory.evaluation_figure import figure
 
         return figure(self, name)
@@ -93,7 +93,7 @@ def measure(rememberer: Rememberer, split: str, count: int) -> Measured:
 
 
 def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation:
-    """MSE and share right of sums, or accuracy of recalled symbols, on examples that no training saw."""
+    """MSE and share of right sums, or accuracy of recalled symbols, on examples that training never saw."""
     data: MemoryData = rememberer.data
     found = measure(rememberer, split, count)
     what = (

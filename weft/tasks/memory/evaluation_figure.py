@@ -1,4 +1,4 @@
-"""How well a model remembers by how long ago it was."""
+"""The picture of an evaluation: the score by how long ago the remembered input was."""
 
 import numpy as np
 from matplotlib.figure import Figure

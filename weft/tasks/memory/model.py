@@ -1,4 +1,4 @@
-"""A recipe's section `model` for the memory problems: an encoder, and for a sum a pool."""
+"""A recipe's section `model` for the memory problems: an encoder, and a pool for sums."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,12 +21,13 @@ from weft.tasks.memory.data import Problem
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryModel:
-    """What remembers.
+    """The model that remembers.
 
     Args:
         encoder: a part of nn/encoders; it reads the sequence.
-        pool: a part of nn/pools: what of it the sum is read from; the copying problem needs none.
-        embedding: features of a symbol; of number and mark, 0 leaves the two as they are.
+        pool: a part of nn/pools; it makes the vector that the sum is computed from. The copying problem
+            needs none.
+        embedding: features of a symbol, or of a number with its mark; 0 leaves number and mark as they are.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder

@@ -22,7 +22,7 @@ from weft.tasks.task import Progress, Task
 
 
 class MemoryTask(Task):
-    """Generated sequences, and what is to be remembered of them.
+    """Generated sequences, and the parts of them to remember.
 
     Args:
         data: which problem, and how long.

@@ -1,26 +1,26 @@
-"""How long a recipe of `weft init` trains: enough updates for a small set, and a warm-up that fits."""
+"""How long a recipe of `weft init` trains: enough updates for a small data set, and a warm-up that fits."""
 
 import math
 from typing import NamedTuple
 
-UPDATES = 600  # fewest that are planned
-EPOCHS = 60  # most for that
+UPDATES = 600  # planned at least
+EPOCHS = 60  # at most, to reach them
 
 
 class Planned(NamedTuple):
-    """What stands in the recipe."""
+    """Numbers for the recipe."""
 
     epochs: int
-    warmup: int  # updates, a tenth of all at most
+    warmup: int  # updates, at most a tenth of all
 
 
 def planned(batches: float, *, epochs: int, warmup: int) -> Planned:
-    """More epochs than usual where a few would be too few updates, and a warm-up that ends early.
+    """More epochs where the usual number gives too few updates, and a warm-up that ends early.
 
     Args:
-        batches: of an epoch, about.
-        epochs: as usual for a set that is large enough.
-        warmup: the same.
+        batches: approximate number per epoch.
+        epochs: usual number for a large data set.
+        warmup: usual number of updates.
     """
     batches = max(1.0, batches)
     epochs = max(epochs, min(EPOCHS, math.ceil(UPDATES / batches)))

@@ -1,11 +1,11 @@
-"""What every recipe of `weft init` needs: files beside the training file, and values written as YAML."""
+"""Shared by the recipes of `weft init`: files beside the training file, and values as YAML."""
 
 import json
 import re
 from pathlib import Path
 
 VALID_NAMES = ("valid", "val", "dev", "validation")
-WORDS = ("null", "true", "false")  # what YAML 1.2 would not read as text
+WORDS = ("null", "true", "false")  # YAML 1.2 does not read these as text
 
 
 def beside(train: Path, names: tuple[str, ...]) -> Path | None:
@@ -18,7 +18,7 @@ def beside(train: Path, names: tuple[str, ...]) -> Path | None:
 
 
 def quoted(value: object) -> str:
-    """A text as YAML: in quotes unless it is surely plain."""
+    """A text as YAML, in quotes unless it is safe without."""
     text = str(value)
     plain = re.fullmatch(r"[A-Za-z_/][\w./-]*", text, re.ASCII) and text.lower() not in WORDS
     return text if plain else json.dumps(text, ensure_ascii=False)

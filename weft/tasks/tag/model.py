@@ -1,4 +1,4 @@
-"""A recipe's section `model` for tagging: words and letters, an encoder, and how tags are chosen."""
+"""A recipe's section `model` for tagging: an embedding of words and letters, an encoder and a head."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,13 +25,13 @@ class Spelling:
         size: features of a word's vector from the table; 0 for letters alone.
         characters: how letters are read: convolution, recurrent, or none.
         letter_size: features of a letter.
-        spelled: features of what the letters make.
-        replaced: in training a word seen n times is taken for an unknown one with probability
+        spelled: features of the vector that is made of the letters.
+        replaced: in training, a word seen n times is replaced by the unknown word with probability
             replaced / (replaced + n).
-        vectors: a text file of word2vec or GloVe that the table begins with; it decides the size.
-        contextual: a run of the task elmo or masked, whose vectors of words in context stand beside; it stays
-            as it is.
-        dropout: share of features set to zero in training.
+        vectors: a text file of word2vec or GloVe vectors of this size that the table begins with.
+        contextual: a run of the task elmo or masked, whose vectors of words in context are appended; it is
+            not trained further.
+        dropout: share of features that is set to zero in training.
     """
 
     size: int = 100
@@ -60,8 +60,8 @@ class TagModel:
     Args:
         encoder: a part of nn/encoders.
         embedding: of words and letters.
-        crf: choose all tags of a sentence together (Lample et al. 2016) instead of each by itself.
-        smoothing: share of each tag's probability spread over all tags in training, without a CRF.
+        crf: choose all tags of a sentence together (Lample et al. 2016), not each by itself.
+        smoothing: share of each tag's probability that training spreads over all tags; not with a CRF.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder
@@ -78,7 +78,7 @@ class TagModel:
     def build(
         self, num_words: int, num_letters: int, num_tags: int, contextual: Context | None = None
     ) -> Predictor:
-        """A new model, on the vectors of a trained one where it is given."""
+        """A new model; `contextual` is a trained model of words in context."""
         how = self.embedding
         characters = None
         if how.characters != "none":
