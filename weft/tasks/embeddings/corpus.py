@@ -75,9 +75,7 @@ class WordList:
         remedy = "this is no run of word vectors, or training has not begun"
         saved = jsonfile.load(path, SavedWords, remedy)
         if not 2 <= len(set(saved.words)) == len(saved.words) == len(saved.counts):
-            raise CheckpointError(
-                f"{path}: expected 2 or more words, each once with a count; {remedy}"
-            )
+            raise CheckpointError(f"{path}: expected 2 or more words, each once with a count; {remedy}")
         return cls(saved.words, saved.counts)
 
 
