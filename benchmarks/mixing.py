@@ -38,9 +38,9 @@ def main() -> None:
 
 def _trained(folder: Path, sums: Path, temperature: float, updates: int) -> None:
     from weft import cli
-    from weft.tasks.translate.task import Translate
+    from weft.tasks.shared.writing.ready import PairTraining
 
-    counted, sizes, collate = [0, 0], [0, 0], Translate.collate
+    counted, sizes, collate = [0, 0], [0, 0], PairTraining.collate
 
     def watched(self: Any, numbers: Any) -> Any:
         sizes[:] = [len(one) for one in self._store.lengths]
@@ -48,7 +48,7 @@ def _trained(folder: Path, sums: Path, temperature: float, updates: int) -> None
             counted[int(number >= sizes[0])] += 1
         return collate(self, numbers)
 
-    Translate.collate = watched  # type: ignore[method-assign]
+    PairTraining.collate = watched  # type: ignore[method-assign]
     run = folder / f"run-{temperature:g}"
     small = ["model.encoder.sizes=[32]", "model.decoder.sizes=[64]", "model.embedding.size=32"]
     given = ["train", str(RECIPE), "--run", str(run), "data.mixed={" + str(sums) + ": 1.0}"]
@@ -65,7 +65,7 @@ def _trained(folder: Path, sums: Path, temperature: float, updates: int) -> None
         if end.code:
             raise
     finally:
-        Translate.collate = collate  # type: ignore[method-assign]
+        PairTraining.collate = collate  # type: ignore[method-assign]
     powers = [size ** (1 / temperature) for size in sizes]
     print(
         f"temperature {temperature:g}: {updates} updates read {counted[0]:,} pairs of {sizes[0]:,} and "

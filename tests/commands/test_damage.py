@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import content, refused, untouched, weft
-from weft.tasks.translate.task import Translate
+from weft.tasks.shared.writing.ready import PairTraining
 from weft.tasks.validation import Validation
 
 Harm = Callable[[Path], None]
@@ -71,7 +71,7 @@ def test_a_damaged_model_is_made_again_from_the_checkpoints(run: Path, harm: Har
 
 def test_a_damaged_mean_is_made_again_too(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     losses = iter([3.0, 2.0, 2.5, 1.0, 1.0])  # three checkpoints, then their mean, twice
-    monkeypatch.setattr(Translate, "validate", lambda self, model: Validation({"loss": next(losses)}, []))
+    monkeypatch.setattr(PairTraining, "validate", lambda self, model: Validation({"loss": next(losses)}, []))
     run = tmp_path / "mean"
     changes = "training.max_updates=6", "training.validate_every=2", "training.average=3"
     assert weft("train", toy, "--run", run, *changes).code == 0

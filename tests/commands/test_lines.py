@@ -40,9 +40,9 @@ def test_an_empty_line_has_as_many_answers_as_the_others(trained: Path, options:
 
 
 def test_more_lines_than_a_window_keep_their_order(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import weft.tasks.shared.writing.translator as translator
+    from weft.tasks.shared.writing.translator import Translator
 
-    monkeypatch.setattr(translator.Translator.pairs, "__kwdefaults__", {"window": 5})
+    monkeypatch.setattr(Translator, "piped", 5)
     words = ["alpha", "", "beta gamma", "delta", "zeta eta theta", "iota"] * 4
     one_by_one = [weft("predict", trained, stdin=f"{word}\n".encode()).out for word in words[:6]] * 4
     assert weft("predict", trained, stdin="\n".join(words).encode()).out == "".join(one_by_one)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.commands import corpus
 from tests.commands.shell import refused, weft
-from weft.tasks.translate.task import Translate
+from weft.tasks.shared.writing.ready import PairTraining
 
 LARGE, SMALL = 397, 41
 
@@ -27,13 +27,13 @@ def test_an_epoch_reads_the_share_that_weight_and_temperature_say(
     corpus.write(tmp_path / "toy", "more", SMALL, 9)
     monkeypatch.setenv("WEFT_CACHE", str(tmp_path / "cache"))
     read: list[int] = []
-    collate = Translate.collate
+    collate = PairTraining.collate
 
-    def counted(self: Translate, numbers: Any) -> Any:
+    def counted(self: PairTraining, numbers: Any) -> Any:
         read.extend(numbers.tolist())
         return collate(self, numbers)
 
-    monkeypatch.setattr(Translate, "collate", counted)
+    monkeypatch.setattr(PairTraining, "collate", counted)
     answer = weft(
         "train", recipe, "--run", tmp_path / "run", f"data.mixed={{{tmp_path}/toy/more: {weight}}}",
         f"data.temperature={temperature}", "training.max_epochs=1", "training.validate_every=0",

@@ -10,7 +10,7 @@ import safetensors
 
 from tests.commands import corpus
 from tests.commands.shell import weft
-from weft.tasks.translate.task import Translate
+from weft.tasks.shared.writing.ready import PairTraining
 
 FEW = ("training.max_updates=9", "training.validate_every=5", "model.decoder.dropout=0.2")
 PROFESSOR = "training.objective={use: professor_forcing, size: 5, fools_above: 0.0, learns_below: 1.0}"
@@ -18,16 +18,16 @@ RISK = "training.objective={use: minimum_risk, candidates: 4, likelihood: 0.1}"
 
 
 def stopped(recipe: Path, run: Path, at: int, *changes: str) -> int:
-    collate, seen = Translate.collate, []
+    collate, seen = PairTraining.collate, []
 
-    def signalled(self: Translate, numbers: object) -> object:
+    def signalled(self: PairTraining, numbers: object) -> object:
         seen.append(numbers)
         if len(seen) == at:
             os.kill(os.getpid(), signal.SIGTERM)
         return collate(self, numbers)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Translate, "collate", signalled)
+        patch.setattr(PairTraining, "collate", signalled)
         return weft("train", recipe, "--run", run, *changes).code
 
 

@@ -39,9 +39,9 @@ cli.main(sys.argv[1:])
 VALIDATING = """
 import sys
 from weft import cli
-from weft.tasks.translate.task import Translate
+from weft.tasks.shared.writing.ready import PairTraining
 
-validate = Translate.validate
+validate = PairTraining.validate
 
 def told(self, model):
     print("VALIDATING", file=sys.stderr, flush=True)
@@ -49,7 +49,7 @@ def told(self, model):
     print("VALIDATED", file=sys.stderr, flush=True)
     return found
 
-Translate.validate = told
+PairTraining.validate = told
 cli.main(sys.argv[1:])
 """
 

@@ -15,23 +15,23 @@ from tests.commands import corpus
 from tests.commands.shell import Answer, refused, untouched, weft
 from weft.config import read_recipe
 from weft.run import begin
-from weft.tasks.translate.task import Translate
+from weft.tasks.shared.writing.ready import PairTraining
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def stopped(recipe: Path, run: Path, at: int, number: int, *changes: str) -> Answer:
     """`weft train`, to which a signal comes while its at-th batch is made."""
-    collate, seen = Translate.collate, []
+    collate, seen = PairTraining.collate, []
 
-    def signalled(self: Translate, numbers: object) -> object:
+    def signalled(self: PairTraining, numbers: object) -> object:
         seen.append(numbers)
         if len(seen) == at:
             os.kill(os.getpid(), number)
         return collate(self, numbers)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Translate, "collate", signalled)
+        patch.setattr(PairTraining, "collate", signalled)
         return weft("train", recipe, "--run", run, *changes)
 
 

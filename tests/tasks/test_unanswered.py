@@ -107,6 +107,14 @@ def test_the_others_are_answered(name: str, tmp_path: Path) -> None:
     assert told(piped) == [said.replace(str(path), "standard input")] and piped.out == expected
 
 
+def test_a_line_without_an_answer_has_an_empty_alignment(tmp_path: Path) -> None:
+    case, pairs = CASES["translate"], tmp_path / "out.pharaoh"
+    run = trained(case, tmp_path)
+    assert len(told(predicted(run, tmp_path / "in.txt", case.lines, "--alignments", pairs))) == 1
+    lines = pairs.read_text().split("\n")
+    assert len(lines) == 4 and lines[1] == lines[3] == ""
+
+
 def test_a_sentence_that_cannot_be_tagged_keeps_its_words(tmp_path: Path) -> None:
     run = trained(Case("tag", ENCODER, ("", "", ""), ""), tmp_path)
     alone = predicted(run, tmp_path / "in.txt", ["telo beding", "gruno"])

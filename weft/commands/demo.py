@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft import files
 from weft.commands.program import typed
 
 if TYPE_CHECKING:
@@ -100,11 +101,10 @@ def _from_test(opened: "Opened") -> Sequence[str]:
 
 def _picture(translator: "Translator", sentence: str, run: Path) -> Path:
     """Where the translator looked, as PNG and SVG."""
-    from weft.tasks.translate.answer_figure import draw
-
-    path = run / "alignment.png"
-    draw(translator, sentence, next(iter(translator.translate([sentence])))[0], path)
-    return path
+    (answer,) = translator.answers([sentence])
+    for ending, content in answer.pictures().items():
+        files.replace(run / f"alignment{ending}", content)
+    return run / "alignment.png"
 
 
 def _ask(translator: "Translator") -> None:

@@ -24,7 +24,7 @@ def command(run: Path, vectors: Path, device: str) -> None:
     from weft.commands import outputs
     from weft.errors import ConfigError
     from weft.run import open_run
-    from weft.tasks.vectors import HasVectors
+    from weft.tasks.abilities import HasVectors
 
     if vectors.suffix not in (".txt", ".vec", ".bin", ".glove"):
         raise ConfigError(f"--vectors {vectors}: name a file that ends in .txt, .vec, .bin or .glove")

@@ -8,7 +8,6 @@ import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from weft.data.audio import read_wav
 from weft.data.held import held
 from weft.data.images import data_uri
 from weft.errors import WeftError
-from weft.serve.answers import translator
 from weft.serve.batcher import Left, Stopped, Work
 from weft.serve.edits import NOTHING, Edits, without
 from weft.serve.files import WANTED, check_pixels, limited
@@ -42,7 +40,7 @@ def predicting(run: Served, limits: Limits, edits: Edits = NOTHING) -> Work:
         with _refusing():
             if hasattr(run.opened.ready, "answers"):
                 return _ANSWERS[run.kind](run, items, limits, edits)
-            return list(_answered(run, items, stopped, edits))
+            return list(_answered(run, items, stopped, limits, edits))
 
     return work
 
@@ -100,9 +98,13 @@ def _refusing() -> Iterator[None]:
         raise Refusal(400, str(error)) from error
 
 
-def _answered(run: Served, items: list[Any], stopped: Stopped, edits: Edits) -> Iterator[Any]:
+def _answered(
+    run: Served, items: list[Any], stopped: Stopped, limits: Limits, edits: Edits
+) -> Iterator[Any]:
     """The answers as JSON, until nobody waits for them."""
-    options = {"scores": True} if "scores" in run.opened.task.options.get("predict", ()) else {}
+    options: dict[str, Any] = {"batch_rows": limits.batch_rows}
+    if "scores" in run.opened.task.options.get("predict", ()):
+        options["scores"] = True
     predictor = run.opened.ready.predictor(without(run, edits), options)
     if predictor.reads == "picture":
         for item in items:
@@ -116,13 +118,6 @@ def _answered(run: Served, items: list[Any], stopped: Stopped, edits: Edits) -> 
 
 def _at_work(run: Served, edits: Edits) -> Any:
     return run.opened.ready.predictor(without(run, edits))
-
-
-def _summaries(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
-    decoding = replace(run.opened.task.decoding, batch_rows=limits.batch_rows)
-    model: Any = without(run, edits)
-    found = translator(run, "", decoding, model=model).translate(texts)
-    return [{"text": best[0].text, "score": best[0].score} for best in found]
 
 
 def _drawn(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
@@ -182,7 +177,6 @@ def _row(row: dict[str, str]) -> dict[str, Any]:
 
 _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
     "forecast": _forecasts,
-    "summarise": _summaries,
     "draw": _drawn,
     "caption": _captions,
     "speech": _heard,

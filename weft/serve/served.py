@@ -17,6 +17,7 @@ from weft.models import Generator
 from weft.run import Opened, open_run
 from weft.serve.batcher import Left, Stopped
 from weft.serve.limits import Refusal
+from weft.tasks.abilities import Rewrites
 from weft.tasks.predictor import Reads
 from weft.tree import State
 
@@ -92,17 +93,12 @@ class Served:
 
     def directions(self) -> list[tuple[str, str]]:
         """(source, target) of each direction that it translates; none for other tasks."""
-        if self.kind == "translate":
-            return [(self.opened.task.data.source, self.opened.task.data.target)]
-        if self.kind == "multilingual":
-            data = self.opened.task.data
-            return [(pair.split("-")[0], pair.split("-")[1]) for pair in (*data.pairs, *data.zero_shot)]
-        return []
+        return list(self.opened.ready.directions()) if self.rewrites else []
 
     @property
     def rewrites(self) -> bool:
-        """Whether it writes a text after another one with a search that can be watched."""
-        return self.kind in ("translate", "multilingual", "summarise")
+        """Whether it writes a text for a text, with a search that can be watched."""
+        return self.ready and isinstance(self.opened.ready, Rewrites)
 
     def curves(self) -> dict[str, list[list[float]]]:
         """Name to points [update, value] of what training wrote into metrics.jsonl, thinned."""
@@ -147,9 +143,9 @@ def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[st
     return runs
 
 
-def heeding(model: Generator, stopped: Stopped) -> Generator:
+def stoppable(model: Generator, stopped: Stopped) -> Generator:
     """The same model, whose step gives up when nobody waits for it any more."""
-    heedful = copy.copy(model)  # shares every parameter
+    copied = copy.copy(model)  # shares every parameter
     plain = model.step
 
     def step(token: Tensor, state: State) -> tuple[Tensor, State]:
@@ -157,8 +153,8 @@ def heeding(model: Generator, stopped: Stopped) -> Generator:
             raise Left
         return plain(token, state)
 
-    heedful.step = step  # type: ignore[method-assign]
-    return heedful
+    copied.step = step  # type: ignore[method-assign]
+    return copied
 
 
 def find(runs: dict[str, Served], name: Any, kinds: Sequence[str] = ()) -> Served:

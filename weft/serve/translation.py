@@ -89,7 +89,7 @@ class Translation:
         ]
         if len(lines) > self.limits.items:
             raise Refusal(400, f"q: expected at most {self.limits.items} lines, got {len(lines)}")
-        decoding = run.opened.task.decoding
+        decoding = run.opened.ready.decoding
         if more:
             decoding = decoding.asked({"nbest": more + 1})
         decoding = replace(decoding, batch_rows=self.limits.batch_rows)
@@ -134,9 +134,7 @@ class Translation:
         """
         lengths: dict[str, float] = {}
         for run, source, _ in self._directions():
-            task = run.opened.task
-            vocabulary = task.source if run.kind == "translate" else task.vocabulary
-            tokens = vocabulary.encode(text)
+            tokens = run.opened.ready.source.encode(text)
             unknown = sum(token == 1 for token in tokens)
             lengths.setdefault(source, (len(tokens) + 5 * unknown) / max(1, len(text.strip())))
         if not lengths:

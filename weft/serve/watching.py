@@ -95,7 +95,7 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
 def _translate(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
     beam = given["beam"]
     plain = replace(
-        run.opened.task.decoding,
+        run.opened.ready.decoding,
         search="beam",
         beam=beam,
         nbest=beam,
@@ -148,7 +148,7 @@ def _looked(
         "words": [word.text for word in target_words],
         "begins": [word.positions[0] for word in target_words],  # the step that begins each word
     }
-    batch = collate_pairs([source], [target]).to(found._device)
+    batch = collate_pairs([source], [target]).to(found.device)
     share = None if stepwise else copied(found.model, batch)
     if share is not None:
         each = share[0].tolist()
@@ -173,13 +173,13 @@ def _stepped(found: Translator, source: list[int], target: list[int]) -> np.ndar
     Raises:
         ConfigError: the model has no attention.
     """
-    tokens = torch.tensor([source], device=found._device)
+    tokens = torch.tensor([source], device=found.device)
     rows = []
     with torch.inference_mode():
         state = found.model.start(tokens, torch.ones_like(tokens, dtype=torch.bool))
         for token in [SOS, *target]:
             with probe() as seen:
-                _, state = found.model.step(torch.tensor([token], device=found._device), state)
+                _, state = found.model.step(torch.tensor([token], device=found.device), state)
             rows.append(looked(seen).reshape(-1, len(source))[0])
     return torch.stack(rows).float().cpu().numpy()  # type: ignore[no-any-return]
 

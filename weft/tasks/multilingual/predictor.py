@@ -1,24 +1,29 @@
-"""A trained model of many pairs at work: told which language to write."""
+"""A trained model of many language pairs: each text is translated into the language that is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
 
 from weft.errors import ConfigError
 from weft.models import Generator
 from weft.tasks.multilingual.data import ManyData
+from weft.tasks.predictor import Answer, Given, Place, Predictor, Raw
+from weft.tasks.shared.writing.alignment import Alignment
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.translator import Alignment, Translator
+from weft.tasks.shared.writing.translator import Translator
 from weft.text.vocabulary import Vocabulary
 
 
-class ManyTranslator:
-    """Translates into any language that the model writes.
+class ManyTranslator(Predictor[str]):
+    """Translates into any language that the model writes; `to` and `of` give the translator of a direction.
 
     Args:
         model: in evaluation mode.
         data: the pairs, and how a source says what is wanted.
         vocabulary: of all languages.
         decoding: how to search.
-        others: models that search along, as an ensemble.
+        others: models that search together with the first, as an ensemble.
+        scores: whether `weft predict` writes the score of each text before it.
     """
 
     def __init__(
@@ -29,8 +34,10 @@ class ManyTranslator:
         decoding: Decoding,
         *,
         others: Sequence[Generator] = (),
+        scores: bool = False,
     ) -> None:
         self._others = others
+        self._scores = scores
         self._model = model
         self._data = data
         self._vocabulary = vocabulary
@@ -46,14 +53,15 @@ class ManyTranslator:
             self._decoding,
             banned=range(first, first + self._data.symbols),
             others=self._others,
+            scores=self._scores,
         )
 
     def to(self, target: str, source: str | None = None) -> Translator:
         """The translator into one language.
 
         Args:
-            target: what is written.
-            source: what is read; only a prompt that names it needs it.
+            target: the language that is written.
+            source: the language that is read; only a prompt that names it needs it.
 
         Raises:
             ConfigError: a language that this model does not write, or a source that the prompt needs.
@@ -68,6 +76,19 @@ class ManyTranslator:
         """What the attention did; see Translator.align."""
         return self.of(self._data.pairs[0]).align(source, target)
 
-    def predict(self, text: str, target: str, source: str | None = None) -> str:
-        """The best translation of one sentence."""
-        return self.to(target, source).predict(text)
+    def parse(self, raw: Raw, place: Place) -> str:
+        return str(raw)
+
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[str]]:
+        self._refuse()
+
+    def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
+        """Refused: the target language is missing."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ConfigError(f"--target: name the language to write, one of {', '.join(self._data.targets)}")
+
+    def predict(self, raw: Any, target: str = "", source: str | None = None) -> str:
+        """The best translation of one text."""
+        return self.to(target, source).predict(raw) if target else self._refuse()

@@ -35,8 +35,9 @@ PREDICTED = (
     *("beam", "nbest", "scores", "sample", "temperature", "top_k", "top_p", "seed", "length_penalty", "plot"),
     *SEARCHED,
 )
+ALIGNED = (*PREDICTED, "alignments")
 EVALUATED = ("beam", "length_penalty", "score", *SEARCHED)
-"""Options that every task which writes a text for a source has, of predict and of evaluate."""
+"""Options of predict and evaluate of the tasks that write a text for a source; ALIGNED where that is text."""
 
 _OF_BEAMS = {"diverse": 1, "require": (), "coverage": 0.0}  # and what leaves each of them out
 

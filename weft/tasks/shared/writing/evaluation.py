@@ -6,7 +6,7 @@ Read next: ../../../metrics/scored.py; ../../../figures/quality.py, which draws 
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -30,6 +30,14 @@ from weft.tasks.validation import mean_loss
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+BETTER: Mapping[str, Literal["higher", "lower"]] = {
+    "loss": "lower",
+    "perplexity": "lower",
+    "bleu": "higher",
+    "chrf": "higher",
+}
+"""The scores of a translator's validation."""
 
 COPIED = "source copied"
 TOKENS = 4000  # target tokens a batch while perplexity is computed

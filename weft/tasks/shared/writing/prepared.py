@@ -1,22 +1,50 @@
-"""What is made of sentence pairs when training begins: vocabularies, and a token store of each text.
+"""What is prepared from sequence pairs: vocabularies, and a token store of each training text.
 
-Read next: ../../data/store.py, ../../text/vocabulary.py.
+Read next: ../../../data/store.py, ../../../text/vocabulary.py.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.cache import cache_directory
 from weft.data.store import TokenStore, content_key
+from weft.errors import CheckpointError
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.reading import SourceReader
 from weft.tasks.task import Progress
 from weft.text.vocabulary import Vocabulary
 
 LEARNING = "learning the vocabulary"
-TOLD = 2**17  # lines between two words of progress
+TOLD = 2**17  # lines between two reports of progress
+
+
+class Vocabularies(NamedTuple):
+    """The vocabularies of a run."""
+
+    source: Vocabulary
+    target: Vocabulary  # the same object where both sides share it
+    reading: SourceReader  # how sources are read
+
+
+def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
+    """Read the vocabularies that a run keeps.
+
+    Args:
+        run: the run directory.
+        data: the recipe's section.
+        copies: whether the model copies unknown words of a source.
+
+    Raises:
+        CheckpointError: they are missing.
+    """
+    source, target = vocabulary_paths(run, data)
+    if not source.exists():
+        raise CheckpointError(f"{source}: is missing; this is no run directory, or training has not begun")
+    first = Vocabulary.load(source)
+    second = first if source == target else Vocabulary.load(target)
+    return Vocabularies(first, second, SourceReader(first, cut=data.cut_source, copies=copies))
 
 
 def vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
@@ -48,11 +76,11 @@ def learn(data: PairData, run: Path, progress: Progress) -> None:
     sources = (source for _, source, _ in chain.from_iterable(texts))
     source = Vocabulary.train(_told(sources, progress), **how)
     target.save(target_path)
-    source.save(source_path)  # last: its presence says that both are there
+    source.save(source_path)  # last, since its presence says that both are there
 
 
 def _told(lines: Iterable[str], progress: Progress) -> Iterator[str]:
-    """The lines, with a word now and then of how many have been read."""
+    """The lines; progress is told now and then of how many have been read."""
     for number, line in enumerate(lines, 1):
         if number % TOLD == 0:
             progress(LEARNING, number, None)
@@ -62,7 +90,7 @@ def _told(lines: Iterable[str], progress: Progress) -> Iterator[str]:
 def stored(
     text: Any, data: PairData, reading: SourceReader, target: Vocabulary, run: Path, progress: Progress
 ) -> TokenStore:
-    """The token store of a training text, opened where the same was built before."""
+    """The token store of a training text; one that was built before is opened."""
     length = data.max_length
     key = content_key(
         text.files,

@@ -1,32 +1,33 @@
-"""A trained model at work: lines in, the same number of translations out, in order.
+"""A trained model that writes a text for a text: lines in, the same number of answers out, in order.
 
-Read next: ../../../search/beam.py for how a translation is found; ../../../figures/alignment.py for where it
-looked.
+Read next: ../../../search/beam.py for how an answer is found; alignment.py for where the model looked.
 """
 
 import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import torch
 
-from weft.data.lines import read_lines
-from weft.errors import ConfigError, WeftError
+from weft.errors import DataError, ShapeError
+from weft.figures.pharaoh import merge, pharaoh
 from weft.models import Generator
-from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
-from weft.tasks.each import Failure, each, place
-from weft.tasks.shared.writing.batch import collate_pairs, pad
+from weft.tasks.each import Failure, each
+from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
+from weft.tasks.shared.writing.alignment import Alignment, align
+from weft.tasks.shared.writing.batch import pad
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.reading import Reading
 from weft.tasks.shared.writing.searching import Searching
-from weft.tasks.whole import Answer, unanswered
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WINDOW = 2048  # lines that are sorted by length together
 
@@ -35,34 +36,29 @@ class Translation(NamedTuple):
     """One hypothesis for one line."""
 
     text: str
-    score: float  # log-probability normalised by length, what hypotheses are ranked by
+    score: float  # log-probability normalised by length; hypotheses are ranked by it
     logp: float  # nats
     tokens: list[int]
 
 
-class Alignment(NamedTuple):
-    """Where a translation looked."""
-
-    weights: np.ndarray  # [T, S] attention for each target token over the source tokens
-    source: list[int]
-    target: list[int]
-    shown: str  # which attention this is
-
-
 NOTHING = Translation("", -math.inf, -math.inf, [])
-"""Stands where there are fewer hypotheses than were asked for."""
+"""Fills up the answers where there are fewer hypotheses than were asked for."""
 
 
-class Translator:
+class Translator(Predictor[str]):
     """Searches translations with a model and its vocabularies.
 
     Args:
         model: in evaluation mode, on its device.
         source, target: the vocabularies.
         decoding: how to search.
-        banned: numbers that are never written, beside the special symbols.
-        others: models that search along with the first, as an ensemble; same vocabularies, same device.
+        banned: tokens that are never written, besides the special symbols.
+        others: models that search together with the first, as an ensemble; same vocabularies, same device.
+        scores: whether `weft predict` writes the score of each text before it.
     """
+
+    window = WINDOW
+    piped = WINDOW
 
     def __init__(
         self,
@@ -73,13 +69,43 @@ class Translator:
         *,
         banned: Sequence[int] = (),
         others: Sequence[Generator] = (),
+        scores: bool = False,
     ) -> None:
         self.model = model
         self.source = source
         self.target = target
         self.decoding = decoding
         self.banned = (PAD, UNK, SOS, *banned)
+        self.lines = decoding.nbest
+        self.scores = scores
         self._searching = Searching([model, *others], target, decoding, self.banned)
+        self._random = self._seeded()  # of all answers together
+
+    def parse(self, raw: Raw, place: Place) -> str:
+        """A text; an empty one has empty answers."""
+        return str(raw)
+
+    def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
+        for answer in self.attempts(inputs):
+            if isinstance(answer, DataError | ShapeError):
+                raise answer
+            yield answer
+
+    def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
+        """As Predictor.attempts; only the lines that cannot be answered are searched again."""
+        for line, found in zip(inputs, self._window(inputs, self._random), strict=True):
+            failed = isinstance(found, DataError | ShapeError)
+            yield found if failed else Translated(self, line, found)  # type: ignore[arg-type,misc]
+
+    def check_figures(self, *, alignments: bool) -> None:
+        """Refuse a model without attention."""
+        self.align([EOS], [])
+
+    def predict(self, raw: Any) -> str:
+        """The best translation of one text; `pairs` and `translate` take many."""
+        if not isinstance(raw, str):
+            raise TypeError(f"expected one text, got {type(raw).__name__}; for many use pairs(lines)")
+        return next(self.translate([raw]))[0].text
 
     def translate(self, lines: Iterable[str]) -> Iterator[list[Translation]]:
         """For each line, in order, its n best translations; an empty line gives as many empty ones."""
@@ -89,32 +115,22 @@ class Translator:
         """Each line with its translations.
 
         Args:
-            lines: read `window` at a time, so that a stream of any length takes the same memory; those of
-                a window are sorted by length and decoded in batches.
+            lines: read `window` at a time, so that a stream of any length takes the same memory; the lines
+                of a window are sorted by length and decoded in batches.
             window: 1 answers each line at once.
+
+        Raises:
+            DataError, ShapeError: a line cannot be translated.
         """
-        for line, found in self.attempts(lines, window=window):
-            if isinstance(found, WeftError):
-                raise found
-            yield line, found
-
-    def attempts(
-        self, lines: Iterable[str], *, window: int = WINDOW
-    ) -> Iterator[tuple[str, list[Translation] | Failure]]:
-        """As `pairs`, but a line that cannot be translated has the reason in the place of translations."""
-        lines = iter(lines)
-        chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
+        lines, generator = iter(lines), self._seeded()
         while read := list(islice(lines, window)):
-            yield from zip(read, self._window(read, chance), strict=True)
-
-    def predict(self, text: str) -> str:
-        """The best translation of one sentence; `pairs` and `translate` take many."""
-        if not isinstance(text, str):
-            raise TypeError(f"expected one text, got {type(text).__name__}; for many use pairs(lines)")
-        return next(self.translate([text]))[0].text
+            for line, found in zip(read, self._window(read, generator), strict=True):
+                if isinstance(found, DataError | ShapeError):
+                    raise found
+                yield line, found
 
     def beside(self, line: str) -> "Translator":
-        """The same for one source alone, whose words both vocabularies know as far as they may be copied."""
+        """The same for one source, whose words both vocabularies know as far as they may be copied."""
         copyable = self.source.copyable(line)
         if not copyable:
             return self
@@ -123,47 +139,30 @@ class Translator:
         return other
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
-        """What the attention did while this target was written.
-
-        Raises:
-            ConfigError: the model has no attention.
-        """
-        batch = collate_pairs([list(source)], [list(target)]).to(self._device)
-        with torch.no_grad(), probe() as seen:
-            self.model.features(batch)
-        if seen["attention"]:
-            parts = [part for part in seen["attention"] if part.shape[2] == batch.source.shape[1]]
-            weights, shown = torch.cat(parts, 1), "attention"
-        elif seen["cross_attention"]:
-            layers = seen["cross_attention"]
-            layer = max(0, len(layers) - 2)  # Garg et al. 2019: the last layer but one aligns best
-            weights = layers[layer].mean(1)
-            shown = f"decoder, layer {layer + 1} of {len(layers)}, mean of {layers[layer].shape[1]} heads"
-        else:
-            raise ConfigError(
-                "this model has no attention, so it has no alignment to show; "
-                "leave that out, or train one whose decoder has attention"
-            )
-        rows = len(target) + 1
-        return Alignment(weights[0, :rows].float().cpu().numpy(), list(source), [*target, EOS], shown)
+        """See alignment.align."""
+        return align(self.model, source, target)
 
     @property
-    def _device(self) -> torch.device:
+    def device(self) -> torch.device:
+        """The model's."""
         return next(self.model.parameters()).device
 
-    def _window(self, lines: list[str], chance: torch.Generator) -> list[list[Translation] | Failure]:
+    def _seeded(self) -> torch.Generator:
+        return torch.Generator(self.device).manual_seed(self.decoding.seed)
+
+    def _window(self, lines: Sequence[str], generator: torch.Generator) -> list[list[Translation] | Failure]:
         nothing = [Translation("", 0.0, 0.0, [])] * self.decoding.nbest
         results: list[list[Translation] | Failure] = [nothing for _ in lines]
         sources: dict[int, list[int]] = {}
         for number, source in enumerate(each(lines, self.source.encode_batch)):
-            if isinstance(source, WeftError):
+            if isinstance(source, DataError | ShapeError):
                 results[number] = source
             elif source:
                 sources[number] = source
         order = sorted(sources, key=lambda n: -len(sources[n]))
         for at in range(0, len(order), self.decoding.batch_rows):
             numbers = order[at : at + self.decoding.batch_rows]
-            found = each(numbers, lambda part: self._batch(part, sources, lines, chance))
+            found = each(numbers, lambda part: self._batch(part, sources, lines, generator))
             for number, one in zip(numbers, found, strict=True):
                 results[number] = one
         return results
@@ -173,10 +172,10 @@ class Translator:
         numbers: Sequence[int],
         sources: Mapping[int, list[int]],
         lines: Sequence[str],
-        chance: torch.Generator,
+        generator: torch.Generator,
     ) -> Iterator[list[Translation]]:
         """The n best translations of the lines of these numbers."""
-        found = self.search([sources[n] for n in numbers], chance=chance)
+        found = self.search([sources[n] for n in numbers], generator=generator)
         for row, texts in enumerate(to_lists(found, EOS)):
             target = self.target.extended(self.source.copyable(lines[numbers[row]]))
             yield [
@@ -190,29 +189,87 @@ class Translator:
         self,
         sources: Sequence[Sequence[int]],
         trace: Trace | None = None,
-        chance: torch.Generator | None = None,
+        generator: torch.Generator | None = None,
     ) -> Hypotheses:
         """Token sequences for a batch of sources, none of them empty.
 
         Args:
             sources: tokens.
             trace: records a beam search.
-            chance: of sampling; begins with the seed unless given.
+            generator: of sampling; begins with the seed unless given.
         """
         tokens, mask = pad([list(source) for source in sources])
-        return self._searching(tokens.to(self._device), mask.to(self._device), trace, chance)
+        return self._searching(tokens.to(self.device), mask.to(self.device), trace, generator)
 
 
-def answers(translator: Translator, source: Path | BinaryIO, options: Mapping[str, Any]) -> Iterator[Answer]:
-    """What `weft predict` writes: a translation a line, or the n best ones, each on its own line."""
-    typed = not isinstance(source, Path) and source.isatty()
-    count = translator.decoding.nbest
-    attempts = translator.attempts(read_lines(source), window=1 if typed else WINDOW)
-    for number, (line, found) in enumerate(attempts, 1):
-        if isinstance(found, WeftError):
-            yield unanswered(place(source, number), found, count)
-            continue
-        yield Answer(written(found, count, bool(options.get("scores"))), (line, found[0]))
+class Best(Answer):
+    """The n best texts of a search.
+
+    Args:
+        found: best first; empty texts fill up the rest.
+        count: of texts that are written.
+        scores: whether each has its score before it.
+    """
+
+    def __init__(self, found: Sequence[Any], count: int, *, scores: bool) -> None:
+        self.found = found
+        self._count = count
+        self._scores = scores
+
+    def text(self) -> str:
+        """Each text on its own line."""
+        return written(self.found, self._count, self._scores)
+
+    def json(self) -> Json:
+        """The best text and its score."""
+        return {"text": self.found[0].text, "score": self.found[0].score}
+
+
+class Translated(Best):
+    """The translations of a line, and where the best one looked.
+
+    Args:
+        translator: found them.
+        line: the source.
+        found: best first.
+    """
+
+    def __init__(self, translator: Translator, line: str, found: Sequence[Translation]) -> None:
+        super().__init__(found, translator.decoding.nbest, scores=translator.scores)
+        self._translator = translator
+        self._line = line
+
+    def figure(self) -> "Figure | None":
+        """A heat map of the attention."""
+        if not self.found[0].tokens:
+            return None
+        from weft.figures.alignment import heat_map
+
+        beside, looked = self._beside, self._looked
+        pieces = beside.source.pieces(looked.source), beside.target.pieces(looked.target)
+        return heat_map(
+            looked.weights, *pieces, title=f"{self._line}\n{self.found[0].text}\n({looked.shown})"
+        )
+
+    def alignment(self) -> str:
+        if not self.found[0].tokens:
+            return ""
+        return between_words(self._beside, self._looked)
+
+    @cached_property
+    def _beside(self) -> Translator:
+        return self._translator.beside(self._line)
+
+    @cached_property
+    def _looked(self) -> Alignment:
+        return self._beside.align(self._beside.source.encode(self._line), self.found[0].tokens)
+
+
+def between_words(translator: Translator, looked: Alignment) -> str:
+    """The words of an alignment as Pharaoh pairs."""
+    sides = (translator.source, looked.source), (translator.target, looked.target)
+    words = [[word.positions for word in side.words(tokens)] for side, tokens in sides]
+    return pharaoh(merge(looked.weights, *words))
 
 
 def written(found: Sequence[Any], count: int, scores: bool) -> str:

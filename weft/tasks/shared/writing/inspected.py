@@ -1,43 +1,32 @@
-"""A translation: the search with its tree, every hypothesis and where it looked."""
+"""What `weft inspect` shows of a written text: the search tree, every hypothesis and where it looked."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 import torch
 
-from weft.figures.pharaoh import merge, pharaoh
 from weft.search.trace import Trace
 from weft.tasks.shared.inspected.context import Words, gathered, sentences
-from weft.tasks.shared.inspected.inspected import Examples, Inspected, Looks, Vectors, checked, table_of
+from weft.tasks.shared.inspected.inspected import Inspected, Looks, Vectors, checked, table_of
 from weft.tasks.shared.inspected.written import plain_beam, written
+from weft.tasks.shared.writing.alignment import Alignment
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
-from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.shared.writing.translator import Translator, between_words
 from weft.text.vocabulary import EOS, UNK, Vocabulary
-
-if TYPE_CHECKING:
-    from weft.tasks.translate.task import Translate
-
-
-def inspected(
-    task: "Translate", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
-) -> Inspected:
-    """See Task.inspected.
-
-    Of `weft translate` runs.
-    """
-    text = checked(examples.middle() if text is None else text)
-    return of(task.predictor(model), text, task.data)
 
 
 def of(translator: Translator, text: str, data: PairData) -> Inspected:
-    """What a translator made of a text.
+    """What a translator makes of a text.
 
     Args:
-        translator: at work; whatever its search is, here it is a plain beam, so that there is a tree.
+        translator: its search is replaced by a plain beam search, which has a tree.
         text: of its source language.
-        data: whose validation sentences words in context are set beside.
+        data: its validation sentences give more words in context.
+
+    Raises:
+        DataError: the text is empty, or too long.
     """
+    text = checked(text)
     how = plain_beam(translator.decoding)
     known = translator.source.base
     translator = Translator(
@@ -48,7 +37,7 @@ def of(translator: Translator, text: str, data: PairData) -> Inspected:
     found = translator.search([source], trace)
 
     def batch_of(tokens: list[int]) -> PairBatch:
-        return collate_pairs([source], [tokens]).to(translator._device)
+        return collate_pairs([source], [tokens]).to(translator.device)
 
     said = written(
         translator.model,
@@ -77,9 +66,7 @@ def of(translator: Translator, text: str, data: PairData) -> Inspected:
 def _pharaoh(translator: Translator, looks: Sequence[Looks], source: list[int], target: list[int]) -> str:
     if not looks or not target or not source:
         return ""
-    sides = (translator.source, source), (translator.target, [*target, EOS])
-    words = [[word.positions for word in side.words(tokens)] for side, tokens in sides]
-    return pharaoh(merge(looks[0].weights, *words))
+    return between_words(translator, Alignment(looks[0].weights, source, [*target, EOS], looks[0].name))
 
 
 def _vectors(
@@ -92,7 +79,7 @@ def _vectors(
         rows = reading.encode_batch(lines)
         if model.encoder is None or not any(rows):
             return [None] * len(rows)
-        batch = collate_pairs([row or [UNK] for row in rows], [[] for _ in rows]).to(translator._device)
+        batch = collate_pairs([row or [UNK] for row in rows], [[] for _ in rows]).to(translator.device)
         with torch.no_grad():
             memory = model.encoder(model.source_embed(batch.source), batch.source_mask)
         found: list[Words | None] = []

@@ -1,0 +1,222 @@
+"""Many language pairs, made ready: one vocabulary, and the pairs while a model is trained on them.
+
+Read next: predictor.py; evaluation.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import nn
+
+from weft.data.joined import Joined
+from weft.data.mixture import Mixture
+from weft.data.parallel import complete
+from weft.errors import ConfigError, DataError
+from weft.metrics.bleu import Bleu
+from weft.metrics.chrf import Chrf
+from weft.metrics.compared import of_lines
+from weft.models import Generator
+from weft.tasks import ready
+from weft.tasks.multilingual.data import ManyData
+from weft.tasks.multilingual.evaluation import ManyEvaluation, together
+from weft.tasks.multilingual.predictor import ManyTranslator
+from weft.tasks.ready import Split
+from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
+from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
+from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.shared.writing.evaluation import evaluate, loss_of_pairs
+from weft.tasks.shared.writing.members import joined, pieces
+from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
+from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.validation import Sample, Validation, samples_of
+from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from weft.tasks.multilingual.task import Multilingual
+
+
+class ManyTraining(ready.Training):
+    """The pairs of a training.
+
+    Args:
+        data: the recipe's section.
+        vocabulary: of all languages.
+        stores: the tokens of each pair.
+        valid: the validation sources and references of each pair.
+    """
+
+    def __init__(
+        self,
+        data: ManyData,
+        vocabulary: Vocabulary,
+        stores: Joined,
+        valid: Mapping[str, tuple[list[str], list[str]]],
+    ) -> None:
+        self._data = data
+        self._vocabulary = vocabulary
+        self._stores = stores
+        self._valid = valid
+
+    def plan(self, seed: int) -> Mixture:
+        """Batches of all pairs, mixed by temperature."""
+        return Mixture(
+            self._stores.lengths,
+            temperature=self._data.temperature,
+            max_tokens=self._data.batch_tokens,
+            max_rows=self._data.batch_rows or None,
+            seed=seed,
+        )
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        """Training pairs by number over all stores."""
+        pairs = [self._stores[number] for number in numbers.tolist()]
+        return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
+        assert isinstance(model, Generator)
+        losses, compared, samples = [], [], []
+        many = ManyTranslator(model, self._data, self._vocabulary, Decoding(search="greedy"))
+        for pair, (sources, references) in self._valid.items():
+            rows = self._data.validate_rows or len(sources)
+            sources, references = sources[:rows], references[:rows]
+            translator = many.of(pair)
+            targets = self._vocabulary.encode_batch(references)
+            losses.append(loss_of_pairs(model, translator.source.encode_batch(sources), targets))
+            outputs = [found[0].text for found in translator.translate(sources)]
+            compared.append(of_lines(outputs, references, sources))
+            full = [n for n, source in enumerate(sources) if source.strip()] or [0]
+            shown = full[samples_of(len(full), 1)[0]]
+            samples.append(Sample(f"{pair}: {sources[shown]}", references[shown], outputs[shown]))
+        loss = float(np.mean(losses))
+        scores = {"loss": loss, "perplexity": perplexity(loss)}
+        chosen = [samples[n] for n in samples_of(len(samples), 4)]
+        return Validation(scores, chosen, compared).with_metrics([Bleu(), Chrf()])
+
+
+class ManyReady(ready.Ready):
+    """The vocabulary of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: of all languages.
+        training: the pairs; None for use alone.
+    """
+
+    task: "Multilingual"
+
+    def __init__(
+        self, task: "Multilingual", vocabulary: Vocabulary, training: ManyTraining | None = None
+    ) -> None:
+        self.task = task
+        self.decoding = task.decoding
+        self.source = vocabulary
+        self.training = training
+
+    def model(self) -> Generator:
+        """A new model for this vocabulary and its symbols of languages."""
+        size = len(self.source) + self.task.data.symbols
+        return self.task.parts.build(size, size, one_vocabulary=True)
+
+    def writes(self) -> Vocabulary:
+        return self.source
+
+    def common(self) -> Mapping[str, Any]:
+        data = self.task.data
+        asked = {"prompt": data.prompt, "languages": (data.targets, data.names)}
+        return {"vocabulary": pieces(self.source), **asked}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ManyTranslator | Translator:
+        """The trained model: `predict(text, "de")`, or `to("de")` for a translator of one direction."""
+        many = self._many(model, options)
+        return many.to(options["target"], options.get("source")) if "target" in options else many
+
+    def directions(self) -> Sequence[tuple[str, str]]:
+        """See abilities.Rewrites."""
+        pairs = (*self.task.data.pairs, *self.task.data.zero_shot)
+        return [(pair.split("-")[0], pair.split("-")[1]) for pair in pairs]
+
+    def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
+        """See abilities.Rewrites."""
+        source = next((source for source, to in self.directions() if to == target), None)
+        return ManyTranslator(model, self.task.data, self.source, decoding).to(target, source)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        """A text may begin with its direction ("en-de: Click."); else it is of the recipe's first pair."""
+        from weft.tasks.shared.writing.inspected import of
+
+        data = self.task.data
+        text = checked(examples.middle() if text is None else text)
+        begin, colon, rest = text.partition(":")
+        pair = data.pairs[0]
+        if colon and begin.strip() in (*data.pairs, *data.zero_shot):
+            pair, text = begin.strip(), rest.strip()
+        if not text:
+            raise DataError(f"the text after {pair}: is empty; give one sentence, in quotes")
+        return of(self._many(model, {}).of(pair), text, data.of(pair))
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ManyEvaluation | GivenScores:
+        """Every trained pair and every unseen one with its scores and baselines.
+
+        With the option `score`, a file as `--output` writes it (pair TAB translation), nothing is translated:
+        the log-probability of each of its lines.
+
+        Raises:
+            ConfigError: other data was given.
+            DataError: a line of the file does not say which pair it is of.
+        """
+        assert isinstance(model, Generator)
+        if data is not None:
+            raise ConfigError("--data: a model of many pairs is scored on its recipe's files; leave it out")
+        if "score" in options:
+            return self._given_scores(model, split, options)
+        source, found = self.task.data, {}
+        many = self._many(model, options)
+        for pair in (*source.pairs, *source.zero_shot):
+            rows = list(source.of(pair).open(split))
+            found[pair] = evaluate(
+                many.of(pair),
+                [row.source for row in rows],
+                [row.target for row in rows],
+                title=source.of(pair).describe(split),
+                lowercase=options.get("lowercase", False),
+            )
+        return together(found, source.zero_shot)
+
+    def _many(self, model: nn.Module, options: Mapping[str, Any]) -> ManyTranslator:
+        assert isinstance(model, Generator)
+        others = [joined(member, self) for member in options.get("ensemble", ())]
+        decoding, scores = self.task.decoding.asked(options), bool(options.get("scores"))
+        return ManyTranslator(model, self.task.data, self.source, decoding, others=others, scores=scores)
+
+    def _given_scores(self, model: Generator, split: Split, options: Mapping[str, Any]) -> GivenScores:
+        labels: list[str] = []
+        read: list[list[int]] = []
+        kept: list[int] = []
+        data = self.task.data
+        for pair in (*data.pairs, *data.zero_shot):
+            rows = list(data.of(pair).open(split))
+            sources = [row.source for row in rows]
+            kept += [len(read) + number for number in complete(sources, [row.target for row in rows])]
+            read += data.asking(self.source, *pair.split("-")).encode_batch(sources)
+            labels += [pair] * len(sources)
+        return score_file(
+            model,
+            len(read),
+            self.source.encode_batch,
+            lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
+            options,
+            labels=labels,
+            kept=kept,
+        )

@@ -1,0 +1,181 @@
+"""Sequence pairs, made ready: vocabularies, and the pairs while a model is trained on them.
+
+Read next: translator.py; ../../translate/ready.py, which adds the scores.
+"""
+
+from abc import ABC
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.joined import Joined
+from weft.data.mixture import Mixture
+from weft.data.parallel import complete
+from weft.metrics.compared import of_lines
+from weft.models import Generator
+from weft.tasks import ready
+from weft.tasks.ready import Split
+from weft.tasks.shared.inspected.inspected import Examples, Inspected
+from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
+from weft.tasks.shared.writing.data import PairData
+from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.shared.writing.evaluation import loss_of_pairs
+from weft.tasks.shared.writing.members import joined, pieces
+from weft.tasks.shared.writing.prepared import Vocabularies
+from weft.tasks.shared.writing.reading import encode_pairs
+from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
+from weft.tasks.shared.writing.translator import Translator
+from weft.tasks.validation import Sample, Validation, samples_of
+from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from weft.tasks.shared.writing.task import PairTask
+
+
+class Pairs(NamedTuple):
+    """Text on two sides, line by line."""
+
+    sources: Sequence[str]
+    references: Sequence[str]
+
+
+class PairTraining(ready.Training):
+    """The pairs of a training.
+
+    Args:
+        data: the recipe's section.
+        known: the vocabularies.
+        store: tokens of all training texts.
+        valid: the validation pairs, each with text on both sides.
+        scored: adds the scores of greedy outputs on them.
+    """
+
+    def __init__(
+        self,
+        data: PairData,
+        known: Vocabularies,
+        store: Joined,
+        valid: Pairs,
+        scored: Callable[[Validation], Validation],
+    ) -> None:
+        self._data = data
+        self._known = known
+        self._store = store
+        self._valid = valid
+        self._tokens = encode_pairs(known.reading, known.target, *valid)
+        self._scored = scored
+
+    def plan(self, seed: int) -> Batches | Mixture:
+        """Batches of the training pairs; several texts are mixed by weight and temperature."""
+        tokens, rows = self._data.batch_tokens, self._data.batch_rows or None
+        if not self._data.mixed:
+            return Batches(self._store.lengths[0], max_tokens=tokens, max_rows=rows, seed=seed)
+        return Mixture(
+            self._store.lengths,
+            temperature=self._data.temperature,
+            weights=[1.0, *self._data.mixed.values()],
+            max_tokens=tokens,
+            max_rows=rows,
+            seed=seed,
+        )
+
+    def collate(self, numbers: np.ndarray) -> PairBatch:
+        """Training pairs by number."""
+        pairs = [self._store[int(number)] for number in numbers]
+        return collate_pairs([source for source, _ in pairs], [target for _, target in pairs])
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss and perplexity over all validation pairs; the scores of greedy outputs."""
+        assert isinstance(model, Generator)
+        loss = loss_of_pairs(model, self._tokens.source, self._tokens.target)
+        rows = self._data.validate_rows or len(self._valid.sources)
+        sources, references = self._valid.sources[:rows], self._valid.references[:rows]
+        known = self._known
+        translator = Translator(model, known.reading, known.target, Decoding(search="greedy"))
+        outputs = [found[0].text for found in translator.translate(sources)]
+        full = [n for n, source in enumerate(sources) if source.strip()]
+        shown = [full[number] for number in samples_of(len(full))]
+        samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
+        losses = {"loss": loss, "perplexity": perplexity(loss)}
+        return self._scored(Validation(losses, samples, [of_lines(outputs, references, sources)]))
+
+
+class PairReady(ready.Ready, ABC):
+    """The vocabularies of a run that was trained on sequence pairs.
+
+    Args:
+        task: the recipe.
+        known: the vocabularies.
+        training: the pairs; None for use alone.
+    """
+
+    task: "PairTask"
+
+    def __init__(self, task: "PairTask", known: Vocabularies, training: PairTraining | None = None) -> None:
+        self.task = task
+        self.decoding = task.decoding
+        self.training = training
+        self.source, self.target, self.reading = known
+
+    def model(self) -> Generator:
+        """A new model for these vocabularies."""
+        one_vocabulary = self.source is self.target
+        return self.task.parts.build(len(self.source), len(self.target), one_vocabulary=one_vocabulary)
+
+    def writes(self) -> Vocabulary:
+        return self.target
+
+    def common(self) -> Mapping[str, Any]:
+        known = {"source vocabulary": pieces(self.source), "target vocabulary": pieces(self.target)}
+        return {**known, "reading": str(self.reading)}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Translator:
+        """The trained model: `predict(text)` gives a text."""
+        assert isinstance(model, Generator)
+        others = [joined(member, self) for member in options.get("ensemble", ())]
+        decoding, scores = self.task.decoding.asked(options), bool(options.get("scores"))
+        return Translator(model, self.reading, self.target, decoding, others=others, scores=scores)
+
+    def directions(self) -> Sequence[tuple[str, str]]:
+        """None, unless it translates; see abilities.Rewrites."""
+        return ()
+
+    def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
+        """See abilities.Rewrites."""
+        return Translator(model, self.reading, self.target, decoding)
+
+    def inspected(
+        self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
+    ) -> Inspected:
+        """A text and what was written for it."""
+        from weft.tasks.shared.writing.inspected import of
+
+        return of(self.predictor(model), examples.middle() if text is None else text, self.task.data)
+
+    def pairs(self, split: Split, data: Path | None) -> Pairs:
+        """What is scored: a split of the recipe, or a prefix of files or a .tsv of the user."""
+        found = list(self.task.data.open(split) if data is None else self.task.data.at(data))
+        return Pairs([pair.source for pair in found], [pair.target for pair in found])
+
+    def title(self, split: Split, data: Path | None, pairs: Pairs) -> str:
+        """What is scored, and how many of its sources are cut."""
+        named = self.task.data.describe(split, data)
+        number = self.reading.num_cut([pairs.sources[n] for n in complete(*pairs)])
+        return f"{named}, {number:,} cut after {self.reading.cut} tokens" if number else named
+
+    def given_scores(self, model: nn.Module, pairs: Pairs, options: Mapping[str, Any]) -> GivenScores:
+        """The log-probability of each line of the file that the option `score` names."""
+        assert isinstance(model, Generator)
+        read = self.reading.encode_batch(pairs.sources)
+        return score_file(
+            model,
+            len(read),
+            lambda texts: encode_pairs(self.reading, self.target, pairs.sources, texts).target,
+            lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
+            options,
+            kept=complete(*pairs),
+        )

@@ -1,0 +1,87 @@
+"""A task of sequence pairs: a text is written for a text, such as a translation or a summary.
+
+Vocabularies are learnt on the training texts when training begins; tokens are kept in a memory-mapped store.
+Read next: data.py, model.py, ready.py.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from weft.data.joined import Joined
+from weft.data.mixture import Mixture
+from weft.errors import within
+from weft.nn.heads.head import Loss
+from weft.tasks.ready import SPLITS, Split
+from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.shared.writing.data import PairData
+from weft.tasks.shared.writing.decoding import Decoding
+from weft.tasks.shared.writing.model import PairModel
+from weft.tasks.shared.writing.prepared import Vocabularies, learn, stored, vocabularies, vocabulary_paths
+from weft.tasks.shared.writing.ready import PairReady, Pairs, PairTraining
+from weft.tasks.task import Progress, Task
+from weft.tasks.validation import Validation
+
+
+class PairTask(Task, ABC):
+    """Sequence pairs to a model that writes one side for the other.
+
+    Args:
+        data: where the pairs come from.
+        model: which encoder and decoder.
+        decoding: how texts are searched once the model is trained; validation is greedy.
+    """
+
+    sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
+
+    def __init__(self, *, data: PairData, model: PairModel, decoding: Decoding) -> None:
+        self.data = data
+        self.parts = model
+        self.decoding = decoding
+
+    @abstractmethod
+    def ready(self, known: Vocabularies, training: PairTraining | None) -> PairReady:
+        """The task with what it has learnt."""
+
+    @abstractmethod
+    def scored(self, found: Validation) -> Validation:
+        """A validation of greedy outputs with the task's own scores."""
+
+    def has(self, split: Split) -> bool:
+        return self.data.has(split)
+
+    def rehearse(self) -> Loss:
+        """Two pairs under a vocabulary of 19 tokens."""
+        model = self.parts.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
+        return model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
+
+    def check_ready(self) -> None:
+        """See that all files are there, and that the parts of the model fit together."""
+        with within("model"):
+            self.parts.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
+        for split in SPLITS:
+            if self.data.has(split):
+                self.data.open(split)
+        self.data.texts()
+
+    def prepare(self, run: Path, progress: Progress) -> PairReady:
+        """Learn the vocabularies unless the run has them, then open or build the token store."""
+        if not vocabulary_paths(run, self.data)[0].exists():
+            learn(self.data, run, progress)
+        known, texts = self._known(run), self.data.texts()
+        store = Joined(
+            [stored(text, self.data, known.reading, known.target, run, progress) for text in texts]
+        )
+        training = PairTraining(self.data, known, store, Pairs(*self.data.complete("valid")), self.scored)
+        plan = training.plan(0)
+        if isinstance(plan, Mixture):
+            progress(plan.summary([text.name for text in texts]), 0, 0)
+        return self.ready(known, training)
+
+    def open(self, run: Path) -> PairReady:
+        """Read the vocabularies of the run."""
+        return self.ready(self._known(run), None)
+
+    def _known(self, run: Path) -> Vocabularies:
+        return vocabularies(run, self.data, copies=self.parts.copies)

@@ -1,0 +1,34 @@
+"""Summarisation, made ready: the vocabularies and pairs of shared/writing/ready.py, with the scores."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from weft.tasks.ready import Split
+from weft.tasks.shared.writing.ready import PairReady
+from weft.tasks.shared.writing.scoring import GivenScores
+from weft.tasks.summarise.evaluation import SummaryEvaluation, evaluate
+
+
+class SummariseReady(PairReady):
+    """The vocabularies of a summariser."""
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> SummaryEvaluation | GivenScores:
+        """ROUGE beside the lead sentence and the first words.
+
+        With the option `score`, a file, nothing is written: the log-probability of each of its lines.
+        """
+        pairs = self.pairs(split, data)
+        if "score" in options:
+            return self.given_scores(model, pairs, options)
+        title = self.title(split, data, pairs)
+        return evaluate(self.predictor(model, options), *pairs, title=title)

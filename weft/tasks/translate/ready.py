@@ -1,0 +1,50 @@
+"""Translation, made ready: the vocabularies and pairs of shared/writing/ready.py, with the scores."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from weft.errors import DataError
+from weft.tasks.ready import Split
+from weft.tasks.shared.writing.evaluation import PairEvaluation, evaluate
+from weft.tasks.shared.writing.ready import PairReady
+from weft.tasks.shared.writing.scoring import GivenScores
+
+
+class TranslateReady(PairReady):
+    """The vocabularies of a translator."""
+
+    def directions(self) -> Sequence[tuple[str, str]]:
+        return [(self.task.data.source, self.task.data.target)]
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> PairEvaluation | GivenScores:
+        """BLEU, chrF, METEOR and perplexity.
+
+        With the option `score`, a file, nothing is translated: the log-probability of each of its lines.
+
+        `data` is a prefix of files, or a .tsv. The baseline "nearest training sentence" is left out where the
+        training data is no longer there.
+        """
+        pairs = self.pairs(split, data)
+        if "score" in options:
+            return self.given_scores(model, pairs, options)
+        train = None
+        with suppress(DataError):
+            train = self.task.data.complete("train")
+        return evaluate(
+            self.predictor(model, options),
+            *pairs,
+            title=self.title(split, data, pairs),
+            train=train,
+            lowercase=options.get("lowercase", False),
+        )
