@@ -26,8 +26,6 @@ NAMES_A_TASK = {
     # To be freed: what these ask by name, the contract of a task should answer.
     "weft/inspect/views/forecast.py",
     "weft/inspect/views/heard.py",
-    "weft/inspect/views/quality.py",
-    "weft/serve/answers.py",
     "weft/serve/completions.py",
     "weft/serve/continuing.py",
     "weft/serve/inside.py",
@@ -36,12 +34,7 @@ NAMES_A_TASK = {
     "weft/serve/served.py",
     "weft/serve/translation.py",
     "weft/serve/watching.py",
-    "weft/tasks/multilingual/inspected.py",
-    "weft/tasks/multilingual/task.py",
     "weft/tasks/shared/inspected/inspected.py",
-    "weft/tasks/summarise/answer_figure.py",
-    "weft/tasks/summarise/inspected.py",
-    "weft/tasks/summarise/task.py",
 }
 """Files that may name a task outside its folder; take one away when it no longer does, add none."""
 
