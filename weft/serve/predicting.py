@@ -98,9 +98,7 @@ def _refusing() -> Iterator[None]:
         raise Refusal(400, str(error)) from error
 
 
-def _answered(
-    run: Served, items: list[Any], stopped: Stopped, limits: Limits, edits: Edits
-) -> Iterator[Any]:
+def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, edits: Edits) -> Iterator[Any]:
     """The answers as JSON, until nobody waits for them."""
     options: dict[str, Any] = {"batch_rows": limits.batch_rows}
     if "scores" in run.opened.task.options.get("predict", ()):
