@@ -1,7 +1,7 @@
 """What a task shows of one input: what the model made of it, and everything the views draw.
 
 A task fills `Inspected` in its own file inspected.py; what it does not have stays empty.
-Read next: tasks/translate/inspected.py; inspect/views/view.py, which draws from it.
+Read next: tasks/shared/writing/inspected.py; inspect/views/view.py, which draws from it.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """What a search wrote, ready to be looked at: every hypothesis, where it looked, each token's chances.
 
-Read next: inspected.py of the tasks translate, caption and speech, which search.
+Read next: ../writing/inspected.py, and inspected.py of the tasks caption and speech.
 """
 
 from collections.abc import Callable, Iterable, Sequence
