@@ -72,13 +72,13 @@ class CheckpointError(WeftError):
 
 @contextmanager
 def within(section: str) -> Iterator[None]:
-    """What does not fit together inside the block is told as a matter of a recipe's section.
+    """Prefix errors raised in the block with the name of a recipe's section.
 
     Args:
         section: its name, such as "model".
 
     Raises:
-        ConfigError: for a ConfigError or ShapeError of the block, its sentence after the section's name.
+        ConfigError: for a ConfigError or ShapeError in the block, with its message after the section's name.
 
     Example:
         >>> with within("model"):

@@ -147,7 +147,7 @@ class Pictures:
             self._part.unlink(missing_ok=True)
 
     def see(self, answer: Drawable) -> None:
-        """Draw and align one answer, as far as that was asked for."""
+        """Draw and align one answer, if figures or alignments were requested."""
         self._seen += 1
         if self._file is not None and self._alignments is not None:
             with refusing(self._alignments):

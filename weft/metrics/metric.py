@@ -59,7 +59,7 @@ class Metric(ABC):
 
     @property
     def key(self) -> str:
-        """What a recipe calls its score: the file's name, or the class's in small letters for a plugin."""
+        """The name in recipes: the file's name, or for a plugin the lower-cased class name."""
         room, _, file = type(self).__module__.rpartition(".")
         return file if room == "weft.metrics" else type(self).__name__.lower()
 

@@ -1,1 +1,1 @@
-"""Decoders, one a file: they write one step at a time. Start with decoder.py (the contract)."""
+"""Decoders, one per file; they write one step at a time. Start with decoder.py (the contract)."""
