@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from weft.data.lines import read_lines
+from weft.data.plain import check
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.scored import scored
 from weft.nn.heads.head import Loss
@@ -140,6 +141,10 @@ class Echo(Task):
     def check_ready(self):
         self.words(self.data.valid)
 
+    @classmethod
+    def check(cls, files):
+        return check(files)
+
     def rehearse(self):
         return Table(self.parts.scale).loss(Batch(torch.zeros(2, dtype=torch.long)))
 
@@ -186,27 +191,44 @@ class EchoReady(Ready):
         scores = [scored(Accuracy(), outputs, words, baselines=baselines)]
         return Evaluated("words", outputs, scores)
 '''
-RECIPE = """task: mine_of_weft.tasks.Echo
+RECIPE = """task: mine_of_weft.echo.task.Echo
 data: {train: words.txt, valid: words.txt}
 training: {optimiser: {use: adamw, lr: 0.3}, max_updates: 30, max_epochs: 30, metric: accuracy}
 """
+INIT = f'''
+from weft.tasks.init import TRAIN, Init, Written
+
+
+class EchoInit(Init):
+    """Words."""
+
+    about = "Words to themselves."
+    examples = ("--train words.txt",)
+    options = (TRAIN,)
+
+    def write(self, given, say):
+        say("looking at the words")
+        return Written({RECIPE!r}.replace("words.txt", str(given["train"])), [self.check(given["train"])])
+'''
 PLUGIN = "--plugin", "mine_of_weft"
+NAME = "mine_of_weft.echo.task.Echo"
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package, its data and a recipe in it."""
-    folder = tmp_path / "home" / "mine_of_weft"
+    folder = tmp_path / "home" / "mine_of_weft" / "echo"
     folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    (folder / "tasks.py").write_text(TASK)
-    (folder.parent / "words.txt").write_text("abc\ndefg\ngab\n")
-    (folder.parent / "my.yaml").write_text(RECIPE)
-    monkeypatch.chdir(folder.parent)
+    for name, text in {"task.py": TASK, "init.py": INIT, "__init__.py": "", "../__init__.py": ""}.items():
+        (folder / name).write_text(text)
+    home = folder.parent.parent
+    (home / "words.txt").write_text("abc\ndefg\ngab\n")
+    (home / "my.yaml").write_text(RECIPE)
+    monkeypatch.chdir(home)
     monkeypatch.setattr(sys, "path", [*sys.path])
     for name in [name for name in sys.modules if name.startswith("mine_of_weft")]:
         monkeypatch.delitem(sys.modules, name)
-    return folder.parent
+    return home
 
 
 def test_it_goes_through_every_command(home: Path) -> None:
@@ -218,7 +240,7 @@ def test_it_goes_through_every_command(home: Path) -> None:
     assert scored.code == 0, scored.err
     assert "accuracy" in scored.out and "baseline: always a" in scored.out
     shown = weft("show", "run", *PLUGIN)
-    assert "mine_of_weft.tasks.Echo" in shown.out and "logits" in shown.out, shown.err
+    assert "mine_of_weft.echo.task.Echo" in shown.out and "logits" in shown.out, shown.err
     written = weft("predict", "run", "words.txt", "--output", "out.txt", *PLUGIN)
     assert written.code == 0, written.err
     assert Path("out.txt").read_text() == Path("words.txt").read_text()
@@ -227,10 +249,29 @@ def test_it_goes_through_every_command(home: Path) -> None:
     assert again.code == 0, again.err
 
 
+def test_init_writes_its_recipe(home: Path) -> None:
+    written = weft("init", NAME, "--train", "words.txt", *PLUGIN)
+    assert written.code == 0, written.err
+    assert Path("echo.yaml").read_text() == RECIPE
+    assert f"data check words.txt --task {NAME} --plugin mine_of_weft" in written.out
+    assert "train echo.yaml --plugin mine_of_weft" in written.out
+    assert weft("train", "echo.yaml", "--run", "run", *PLUGIN).code == 0
+    checked = weft("data", "check", "words.txt", "--task", NAME, *PLUGIN)
+    assert (checked.code, "words.txt" in checked.out) == (0, True), checked.err
+    assert "Words to themselves." in weft("init", NAME, *PLUGIN, "--help").out
+    assert "--train" in refused(weft("init", NAME, *PLUGIN))
+
+
+def test_init_of_a_task_without_one_or_that_was_not_allowed(home: Path) -> None:
+    assert "--plugin mine_of_weft" in refused(weft("init", NAME, "--train", "words.txt"))
+    Path("mine_of_weft/echo/init.py").unlink()
+    assert "init.py" in refused(weft("init", NAME, "--train", "words.txt", *PLUGIN))
+
+
 def test_what_it_has_not_is_said_in_one_sentence(home: Path) -> None:
     assert weft("train", "my.yaml", "--run", "run", *PLUGIN).code == 0
     said = refused(weft("evaluate", "run", "--split", "valid", "--plot", "x.svg", *PLUGIN))
-    assert "--plot" in said and "mine_of_weft.tasks.Echo" in said
+    assert "--plot" in said and "mine_of_weft.echo.task.Echo" in said
     assert "--beam" in refused(weft("predict", "run", "--beam", 3, *PLUGIN, stdin=b"abc\n"))
 
 
@@ -242,6 +283,6 @@ def test_a_task_that_was_not_allowed_is_not_imported(home: Path) -> None:
 
 
 def test_a_class_that_is_no_task_is_refused(home: Path) -> None:
-    Path("my.yaml").write_text(RECIPE.replace("tasks.Echo", "tasks.Table"))
+    Path("my.yaml").write_text(RECIPE.replace("task.Echo", "task.Table"))
     said = refused(weft("train", "my.yaml", "--run", "run", *PLUGIN))
     assert "my.yaml:1" in said and "weft.tasks.task.Task" in said

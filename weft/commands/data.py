@@ -28,8 +28,15 @@ def command() -> None:
     "up to the colon (coarse).",
 )
 @click.option("--encoding", help="Encoding of the files, such as latin-1.")
+@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose task --task names.")
 @click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
-def check(files: tuple[Path, ...], task: str | None, everything: bool, **form: str | None) -> int:
+def check(
+    files: tuple[Path, ...],
+    task: str | None,
+    plugins: tuple[str, ...],
+    everything: bool,
+    **form: str | None,
+) -> int:
     """Report everything that is wrong with FILES (train.en train.de, .tsv, ...), with file and line.
 
     \b
@@ -41,6 +48,7 @@ def check(files: tuple[Path, ...], task: str | None, everything: bool, **form: s
     """  # noqa: D301  click reads the \b
     import weft.tasks
     from weft import rooms
+    from weft.config.plugins import asked
     from weft.errors import ConfigError
     from weft.tasks.task import Task
 
@@ -48,7 +56,7 @@ def check(files: tuple[Path, ...], task: str | None, everything: bool, **form: s
     kinds: dict[str, Any] = {} if task else rooms.parts(weft.tasks, Task)
     takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.options.get("check", ()))]
     named = task or (takers[0] if columns and takers else _told(files, kinds))
-    kind: Any = rooms.find(weft.tasks, Task, named)
+    kind: Any = asked("--task", named, Task, plugins)
     if unknown := [f"--{name}" for name in columns if name not in kind.options.get("check", ())]:
         raise ConfigError(
             f"{' and '.join(unknown)}: expected files of a task that has this option, got files for {named}; "

@@ -67,15 +67,16 @@ def fresh(recipe: Path) -> Path:
     return recipe
 
 
-def begin(recipe: Path, text: str, *steps: Sequence[str]) -> None:
+def begin(recipe: Path, text: str, *steps: Sequence[str], plugin: Sequence[str] = ()) -> None:
     """Write a recipe, show it, and say what to type next.
 
     Args:
         recipe: its place, from `fresh`.
         text: of the recipe.
         steps: commands of weft to type before `weft train`, as words.
+        plugin: options that name the package of a plugin's task.
     """
     write(recipe, text)
     click.echo(text)
-    shown = "".join(f"  {typed(*step)}\n" for step in (*steps, ["train", str(recipe)]))
+    shown = "".join(f"  {typed(*step)}\n" for step in (*steps, ["train", str(recipe), *plugin]))
     click.echo(f"written to {recipe}\nnext:\n{shown}", nl=False)

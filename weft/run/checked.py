@@ -3,15 +3,12 @@
 Read next: ../config/build.py, which makes each section; opened.py.
 """
 
-import importlib.util
-import sys
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.config import Table, build, named, resolved
-from weft.errors import ConfigError
+from weft.config.plugins import find
 from weft.tasks.task import Task
 from weft.train.settings import Settings
 
@@ -30,7 +27,7 @@ def checked(recipe: Table, plugins: Collection[str]) -> Begun:
     Raises:
         ConfigError: a mistake in the recipe, or a plugin that is nowhere to be found.
     """
-    _find(plugins)
+    find(plugins)
     name = recipe.value.get("task")
     if name is None or not isinstance(name.value, str):
         raise recipe.refuse("a recipe begins with the task, for example task: translate")
@@ -54,19 +51,3 @@ def checked(recipe: Table, plugins: Collection[str]) -> Begun:
         metric = recipe.section("training").value["metric"] if settings.metric != Settings.metric else recipe
         raise metric.refuse(f"expected one of {', '.join(better)}, got {settings.metric!r}")
     return Begun(kind(**parts), settings, plain)
-
-
-def _find(plugins: Collection[str]) -> None:
-    """See that the user's packages are there; the working directory is looked at last."""
-    for name in plugins:
-        if "" not in sys.path and str(Path.cwd()) not in sys.path:
-            sys.path.append(str(Path.cwd()))
-        try:
-            found = importlib.util.find_spec(name.partition(".")[0])
-        except (ImportError, ValueError):
-            found = None
-        if found is None:
-            raise ConfigError(
-                f"--plugin {name}: no package of that name can be imported; "
-                "install it, or start weft in the directory that holds it"
-            )

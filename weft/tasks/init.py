@@ -1,7 +1,7 @@
 """The contract of `weft init <task>`: the options it has, and the recipe it writes from them.
 
-A task that has it keeps it in weft/tasks/<task>/init.py, one class; weft/commands/init.py finds it there and
-builds the command. Heavy imports belong into `write`: the class is also loaded for a list of commands.
+A task that has it keeps it in the file init.py of its folder, one class; weft/commands/init.py finds it there
+and builds the command. Heavy imports belong into `write`: the class is also loaded for a list of commands.
 Read next: tag/init.py, a short one.
 """
 
@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+
+from weft import rooms
 
 
 class Option(NamedTuple):
@@ -54,9 +56,19 @@ class Init(ABC):
     output: ClassVar[str] = ""
 
     @property
-    def task(self) -> str:
-        """The task, as recipes call it: the name of its folder."""
+    def folder(self) -> str:
+        """The name of the task's folder."""
         return type(self).__module__.split(".")[-2]
+
+    @property
+    def task(self) -> str:
+        """The task, as recipes call it: the name of its folder; in a plugin, the path of its class."""
+        if type(self).__module__.startswith("weft.tasks."):
+            return self.folder
+        from weft.tasks.task import Task
+
+        kind = rooms.beside(type(self), "task", Task)
+        return f"{kind.__module__}.{kind.__qualname__}" if kind else self.folder
 
     def file_name(self, given: Mapping[str, Any]) -> str:
         """The name of the recipe where the user gives none.
@@ -64,7 +76,7 @@ class Init(ABC):
         Raises:
             ConfigError: the options do not fit together.
         """
-        return self.output or f"{self.task}.yaml"
+        return self.output or f"{self.folder}.yaml"
 
     @abstractmethod
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
@@ -81,4 +93,9 @@ class Init(ABC):
 
     def check(self, *words: object) -> tuple[str, ...]:
         """The next step: check these files, with these options, as files of this task."""
-        return ("data", "check", *map(str, words), "--task", self.task)
+        return ("data", "check", *map(str, words), "--task", self.task, *self.plugin())
+
+    def plugin(self) -> tuple[str, ...]:
+        """What names the package of a plugin's task on the command line; nothing for a task of Weft."""
+        package = type(self).__module__.partition(".")[0]
+        return () if package == "weft" else ("--plugin", package)
