@@ -26,10 +26,7 @@ NAMES_A_TASK = {
     # To be freed: what these ask by name, the contract of a task should answer.
     "weft/inspect/views/forecast.py",
     "weft/inspect/views/heard.py",
-    "weft/serve/completions.py",
-    "weft/serve/continuing.py",
     "weft/serve/inside.py",
-    "weft/serve/pages.py",
     "weft/serve/predicting.py",
     "weft/serve/served.py",
     "weft/serve/translation.py",

@@ -16,13 +16,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from weft.serve.batcher import Batcher, Job, Stopped
-from weft.serve.continuing import Ask, Continued, How, Token, go_on, spaced
+from weft.serve.continuing import Ask, Continued, How, Token, go_on, spaced, writer_of
 from weft.serve.forms import Json, answered, fields
 from weft.serve.limits import Limits, Refusal, real, whole
 from weft.serve.served import Served, find
-from weft.tasks.language.predictor import Writer
+from weft.tasks.abilities import Continuer
 
 DEFAULT_TOKENS = 16  # OpenAI's
+KIND = "language model"
 REFUSED: dict[str, Any] = {"suffix": None, "frequency_penalty": 0, "presence_penalty": 0, "logit_bias": {}}
 
 
@@ -44,18 +45,19 @@ class Completions:
 
     async def models(self, request: Request) -> Response:
         """The language models."""
-        return Json({"object": "list", "data": [self._model(one) for one in self._models()]})
+        return Json({"object": "list", "data": [self._model(one) for one in self._fitting().values()]})
 
     async def model(self, request: Request) -> Response:
         """One of them."""
-        return Json(self._model(find(self.runs, request.path_params["name"], ("language",))))
+        return Json(self._model(find(self._fitting(), request.path_params["name"], KIND)))
 
     async def completions(self, request: Request) -> Response:
         """Prompts gone on with."""
         given = await fields(request, self.limits)
-        run = find(self.runs, given.get("model"), ("language",))
+        run = find(self._fitting(), given.get("model"), KIND)
         prompts = self.limits.texts(given.get("prompt", ""), "prompt")
-        asks, count = self._asks(given, prompts, run)
+        writer = writer_of(run)
+        asks, count = self._asks(given, prompts, writer)
         echo = given.get("echo") is True
         about = {
             "id": f"cmpl-{time.time_ns():x}",
@@ -63,7 +65,6 @@ class Completions:
             "created": int(time.time()),
             "model": run.name,
         }
-        writer = run.opened.ready.predictor(run.opened.model)
         shows = given.get("logprobs") is not None
         if given.get("stream") is True:
             events = self._stream(about, writer, asks, echo, shows)
@@ -77,18 +78,18 @@ class Completions:
         usage = {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
         return Json({**about, "choices": choices, "usage": usage})
 
-    def _models(self) -> list[Served]:
-        return [run for run in self.runs.values() if run.kind == "language"]
+    def _fitting(self) -> dict[str, Served]:
+        return {name: run for name, run in self.runs.items() if run.continues}
 
     def _model(self, run: Served) -> dict[str, Any]:
         made = int((run.path / "model.safetensors").stat().st_mtime)
         return {"id": run.name, "object": "model", "created": made, "owned_by": "weft"}
 
-    def _asks(self, given: Mapping[str, Any], prompts: list[str], run: Served) -> tuple[list[Ask], int]:
+    def _asks(self, given: Mapping[str, Any], prompts: list[str], writer: Continuer) -> tuple[list[Ask], int]:
         for name, without in REFUSED.items():
             if given.get(name) not in (None, without):
                 raise Refusal(400, f"{name}: is not offered; leave it out")
-        limits, decoding = self.limits, run.opened.task.decoding
+        limits, decoding = self.limits, writer.decoding
         count = whole(given, "n", 1, 1, limits.beam)
         if whole(given, "best_of", count, 1, limits.beam) != count:
             raise Refusal(400, "best_of: is not offered; leave it out")
@@ -96,7 +97,7 @@ class Completions:
             raise Refusal(400, f"n: {count * len(prompts)} choices were asked for, at most {limits.items}")
         seed = whole(given, "seed", decoding.seed, -(2**63), 2**63 - 1) % 2**62
         logprobs = given.get("logprobs")
-        how = {
+        how: dict[str, Any] = {
             "max_tokens": whole(given, "max_tokens", DEFAULT_TOKENS, 0, limits.max_tokens),
             "temperature": real(given, "temperature", 1.0, 0.0, 2.0),
             "top_p": max(real(given, "top_p", 1.0, 0.0, 1.0), 1e-6),
@@ -108,7 +109,7 @@ class Completions:
         return asks, count
 
     async def _stream(
-        self, about: Mapping[str, Any], writer: Writer, asks: list[Ask], echo: bool, shows: bool
+        self, about: Mapping[str, Any], writer: Continuer, asks: list[Ask], echo: bool, shows: bool
     ) -> AsyncIterator[bytes]:
         events: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -162,7 +163,7 @@ async def _started(events: AsyncIterator[bytes]) -> Response:
     )
 
 
-def _writing(writer: Writer, scored: bool) -> Any:
+def _writing(writer: Continuer, scored: bool) -> Any:
     def work(asks: list[Ask], stopped: Stopped) -> list[tuple[Continued, list[Token]]]:
         (rows,) = deque(go_on(writer, asks, stopped), maxlen=1)
         return [(row, _past(writer, row.ask.text) if scored else []) for row in rows]
@@ -170,12 +171,10 @@ def _writing(writer: Writer, scored: bool) -> Any:
     return work
 
 
-def _past(writer: Writer, text: str) -> list[Token]:
+def _past(writer: Continuer, text: str) -> list[Token]:
     """The prompt's own tokens, scored."""
-    found = writer.score(text)
-    return [
-        Token(spaced(piece), logp, {}) for piece, logp in zip(found.pieces[:-1], found.logp[:-1], strict=True)
-    ]
+    pieces, logps = writer.score(text)
+    return [Token(spaced(piece), logp, {}) for piece, logp in zip(pieces[:-1], logps[:-1], strict=True)]
 
 
 def _choice(number: int, row: Continued, echo: bool, shows: bool, past: list[Token]) -> dict[str, Any]:

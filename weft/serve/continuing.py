@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from weft.search import filters
 from weft.search.candidates import best_candidates
 from weft.search.sampling import invert
 from weft.serve.batcher import Left, Stopped
-from weft.tasks.language.predictor import Writer
+from weft.serve.served import Served
+from weft.tasks.abilities import Continuer, Continues
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import keep_sources
 
@@ -75,7 +76,14 @@ class Continued:
     most: int = 0  # tokens that may be written
 
 
-def go_on(writer: Writer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[Continued]]:
+def writer_of(run: Served, model: nn.Module | None = None) -> Continuer:
+    """The language model of a run, or a changed one, at work."""
+    ready = run.opened.ready
+    assert isinstance(ready, Continues)
+    return ready.writer(model or run.opened.model)
+
+
+def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[Continued]]:
     """Write a token for each text that has not ended, until all have; a list as long as `asks` each time.
 
     Raises:
@@ -95,13 +103,13 @@ def go_on(writer: Writer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[lis
             yield rows
 
 
-def _most(writer: Writer, row: Continued) -> int:
+def _most(writer: Continuer, row: Continued) -> int:
     room, wanted = writer.room(len(row.given)), row.ask.how.max_tokens
     return wanted if room is None else min(wanted, room)
 
 
 @torch.inference_mode()
-def _together(writer: Writer, rows: list[Continued], stopped: Stopped) -> Iterator[None]:
+def _together(writer: Continuer, rows: list[Continued], stopped: Stopped) -> Iterator[None]:
     state, token = writer.reader.start([row.given for row in rows])
     chances = [torch.Generator().manual_seed(row.ask.how.seed) for row in rows]
     while rows:
@@ -130,7 +138,7 @@ def _choose(logp: Tensor, how: How, chance: torch.Generator) -> int:
     return int(invert(kept.softmax(1), uniform))
 
 
-def _add(writer: Writer, row: Continued, number: int, logp: Tensor) -> None:
+def _add(writer: Continuer, row: Continued, number: int, logp: Tensor) -> None:
     how = row.ask.how
     lines = row.added.count(EOS) + (number == EOS)
     if number == EOS and lines >= how.max_lines:
@@ -148,7 +156,7 @@ def _add(writer: Writer, row: Continued, number: int, logp: Tensor) -> None:
         top = dict(zip(names, best.values.tolist(), strict=True))
     if row.reason != "stop":
         row.tokens.append(Token(pieces[0], float(logp[number]), top))
-    text = writer.written(row.ask.text, row.given, row.added, 0.0).added
+    text = writer.added(row.ask.text, row.given, row.added)
     ends = [place for stop in how.stop if (place := text.find(stop)) >= 0]
     if ends:
         text, row.reason = text[: min(ends)], "stop"

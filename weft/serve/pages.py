@@ -14,7 +14,7 @@ from weft.serve.edits import cells_of, edits_of
 from weft.serve.forms import Json, answered, fields
 from weft.serve.inside import inside
 from weft.serve.limits import Limits, Refusal, real, whole
-from weft.serve.predicting import PREDICTED, inputs_of, predicting
+from weft.serve.predicting import inputs_of, predicting
 from weft.serve.served import Served, find
 from weft.serve.watching import watch
 
@@ -62,7 +62,9 @@ class Pages:
     async def predict(self, request: Request) -> Response:
         """Classes, tags, forecasts, summaries, captions: whole answers for one input or a list."""
         given = await fields(request, self.limits)
-        run = find(self.runs, given.get("run"), () if given.get("run") else PREDICTED)
+        named = given.get("run")
+        runs = self.runs if named else {name: run for name, run in self.runs.items() if run.predicts}
+        run = find(runs, named, "run that answers /predict")
         if "inputs" not in given:
             raise Refusal(400, "inputs: expected a text, numbers, a file as base64, or a list of them")
         _answering(run)
@@ -131,7 +133,7 @@ class Pages:
 
     def _checked(self, run: Served, given: dict[str, Any]) -> dict[str, Any]:
         text = self.limits.text(given.get("text"), "text")
-        if not text.strip() and run.kind != "language":
+        if not text.strip() and not run.continues:
             raise Refusal(400, "text: expected some words, got an empty text")
         targets = sorted({target for _, target in run.directions()})
         target = given.get("target") or (targets[0] if targets else "")

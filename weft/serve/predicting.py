@@ -24,9 +24,6 @@ from weft.serve.served import Served
 from weft.tasks.forecast.data import received
 from weft.tasks.predictor import Place
 
-TEXTS = ("classify", "tag", "memory", "summarise", "masked", "embeddings", "elmo", "draw")
-PREDICTED = (*TEXTS, "forecast", "images", "caption", "speech")
-
 LARGEST = 1e30
 """Numbers of a series are smaller."""
 
@@ -51,7 +48,7 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
     Raises:
         Refusal: not what this task reads.
     """
-    if run.kind not in PREDICTED:
+    if not run.predicts:
         raise Refusal(
             400,
             f"{run.name}: a run of the kind {run.kind} does not answer here; ask /translate for translations "

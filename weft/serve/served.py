@@ -4,7 +4,7 @@ Read next: answers.py.
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from weft.models import Generator
 from weft.run import Opened, open_run
 from weft.serve.batcher import Left, Stopped
 from weft.serve.limits import Refusal
-from weft.tasks.abilities import Rewrites
+from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
 from weft.tree import State
 
@@ -100,6 +100,16 @@ class Served:
         """Whether it writes a text for a text, with a search that can be watched."""
         return self.ready and isinstance(self.opened.ready, Rewrites)
 
+    @property
+    def continues(self) -> bool:
+        """Whether it continues texts."""
+        return self.ready and isinstance(self.opened.ready, Continues)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it answers `/predict`: translations and continuations have addresses of their own."""
+        return self.ready and not self.directions() and not self.continues
+
     def curves(self) -> dict[str, list[list[float]]]:
         """Name to points [update, value] of what training wrote into metrics.jsonl, thinned."""
         found: dict[str, list[list[float]]] = {}
@@ -157,17 +167,21 @@ def stoppable(model: Generator, stopped: Stopped) -> Generator:
     return copied
 
 
-def find(runs: dict[str, Served], name: Any, kinds: Sequence[str] = ()) -> Served:
-    """The run of a name, or the only one, or the first of its kind where no name came.
+def find(runs: Mapping[str, Served], name: Any, what: str = "run") -> Served:
+    """The run of a name, or the first one where no name is given.
+
+    Args:
+        runs: those that can answer the request.
+        name: of a run; None or "" for the first.
+        what: they are, for the refusal.
 
     Raises:
         Refusal: there is none.
     """
-    fitting = {key: run for key, run in runs.items() if not kinds or run.kind in kinds}
     if name is None or name == "":
-        if not fitting:
-            raise Refusal(404, f"no run of the kind {' or '.join(kinds)} is served")
-        return next(iter(fitting.values()))
-    if not isinstance(name, str) or name not in fitting:
-        raise Refusal(404, f"no such run or model here; there are: {', '.join(fitting) or 'none'}")
-    return fitting[name]
+        if not runs:
+            raise Refusal(404, f"no {what} is served")
+        return next(iter(runs.values()))
+    if not isinstance(name, str) or name not in runs:
+        raise Refusal(404, f"no such run or model here; there are: {', '.join(runs) or 'none'}")
+    return runs[name]

@@ -19,7 +19,7 @@ from weft.search.hypotheses import to_lists
 from weft.search.trace import Candidate, Trace
 from weft.serve.answers import translator
 from weft.serve.batcher import Left, Stopped
-from weft.serve.continuing import Ask, How, go_on, spaced
+from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
 from weft.serve.edits import moved, without
 from weft.serve.limits import Refusal
 from weft.serve.served import Served
@@ -71,7 +71,7 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
     """
     if run.rewrites:
         _translate(run, given, emit, stopped)
-    elif run.kind == "language":
+    elif run.continues:
         _continue(run, given, emit, stopped)
     elif run.kind == "classify":
         classifier = run.opened.ready.predictor(without(run, given["edits"]))
@@ -244,13 +244,12 @@ def _tree(trace: Trace, path: list[list[Candidate]], found: Translator) -> list[
 
 
 def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
-    task = run.opened.task
-    writer = task.predictor(without(run, given["edits"]))
+    writer = writer_of(run, without(run, given["edits"]))
     how = How(
         max_tokens=given["max_tokens"],
         temperature=given["temperature"],
         seed=given["seed"],
-        max_lines=task.decoding.max_lines,
+        max_lines=writer.decoding.max_lines,
         logprobs=ALTERNATIVES,
     )
     row = None
@@ -260,7 +259,7 @@ def _continue(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) 
     emit(
         {
             "event": "done",
-            "kind": "language",
+            "kind": run.kind,
             "text": given["prefix"] + row.text,
             "steps": [
                 {

@@ -5,9 +5,10 @@ Read next: ready.py and predictor.py, what every task has.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from weft.models import Generator
@@ -34,6 +35,64 @@ class Rewrites(Protocol):
             decoding: how to search.
             target: a language of `directions`; ignored where there is only one, or none.
         """
+
+
+class Continuer(Protocol):
+    """Continues texts, token by token."""
+
+    @property
+    def vocabulary(self) -> "Vocabulary":
+        """Of all tokens."""
+
+    @property
+    def reader(self) -> "Reader":
+        """What a search sees of the model."""
+
+    @property
+    def decoding(self) -> "Continued":
+        """How the recipe continues a text."""
+
+    def tokens(self, text: str) -> list[int]:
+        """The tokens of a text; a line end in it is </s>."""
+
+    def room(self, read: int) -> int | None:
+        """How many tokens can be written after so many; None for any number."""
+
+    def added(self, text: str, given: list[int], added: list[int]) -> str:
+        """What the tokens `added` add to a text of the tokens `given`."""
+
+    def score(self, text: str) -> tuple[list[str], list[float]]:
+        """The pieces of a text and its end, and the log-probability of each, in nats."""
+
+
+class Reader(Protocol):
+    """A model as a search sees it: a state after a text, and one step from it."""
+
+    def start(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
+        """The state after texts of equally many tokens without their last one, and that one [B]."""
+
+    def step(self, token: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Log-probabilities [B, V] of the next token, and the next state."""
+
+
+class Continued(Protocol):
+    """Settings of a continuation."""
+
+    @property
+    def seed(self) -> int:
+        """Of sampling."""
+
+    @property
+    def max_lines(self) -> int:
+        """Line ends after which writing stops."""
+
+
+@runtime_checkable
+class Continues(Protocol):
+    """A Ready whose model continues a text."""
+
+    def writer(self, model: nn.Module) -> Continuer:
+        """The model at work, in evaluation mode."""
 
 
 @runtime_checkable

@@ -137,19 +137,16 @@ def evaluate(
     begun = time.perf_counter()
     own = Likelihood("the model", logp_of(model, stream, data, decoding))
     seconds = time.perf_counter() - begun
-    known, mixture, seen = [own], None, np.zeros(size, np.int64)
+    known, mixture = [own], None
     if train is not None:
-        seen = np.bincount(train.tokens[1:], minlength=size)
         counted = counted_for(data, decoding, train, size)
         known.append(Likelihood(counted.name, ngram_logp(counted, stream)))
         if decoding.mixture:
-            name, logp = _mixture(model, own.logp, known[1].logp, counted, data, decoding, valid)
-            mixture = Likelihood(name, logp)
+            mixture = _mixture(model, own.logp, known[1].logp, counted, data, decoding, valid)
     elif decoding.mixture:
         raise DataError(
             f"{data.train}: a mixture counts the n-grams of the training text, which is missing; "
-            "put it back, "
-            "or leave mixture out"
+            "put it back, or leave mixture out"
         )
     settings = data.vocabulary
     context = _context(data, decoding)
@@ -170,7 +167,7 @@ def evaluate(
         words=stream.words,
         characters=stream.characters,
         unknown=stream.unknown,
-        buckets=by_frequency(stream.tokens[1:], seen, known) if train is not None else [],
+        buckets=by_frequency(stream, train, known, size) if train is not None else [],
         seconds=seconds,
     )
 
@@ -224,28 +221,33 @@ def _mixture(
     data: ProseData,
     decoding: Writing,
     valid: Callable[[], Stream] | None,
-) -> tuple[str, np.ndarray]:
+) -> Likelihood:
+    """The mixture of a model and the n-grams, with the weight that the recipe asks for."""
     of = f"KN{counted.model.order}"
     name = f"the model and {of}"
     if decoding.mixture != "tuned":
         weight = float(decoding.mixture)
-        return f"{name}, weight of {of} {weight:g}, as given", mixed(neural, ngram, weight)
+        return Likelihood(f"{name}, weight of {of} {weight:g}, as given", mixed(neural, ngram, weight))
     if valid is None:
         logp, (first, second) = halves(neural, ngram)
-        return f"{name}, weights of {of} {first:.3f} and {second:.3f}, each half tuned on the other", logp
+        tried = f"weights of {of} {first:.3f} and {second:.3f}, each half tuned on the other"
+        return Likelihood(f"{name}, {tried}", logp)
     stream = valid()
     weight = tuned(logp_of(model, stream, data, decoding), ngram_logp(counted, stream))
-    return f"{name}, weight of {of} {weight:.3f}, tuned on the validation text", mixed(neural, ngram, weight)
+    name = f"{name}, weight of {of} {weight:.3f}, tuned on the validation text"
+    return Likelihood(name, mixed(neural, ngram, weight))
 
 
-def by_frequency(target: np.ndarray, seen: np.ndarray, models: list[Likelihood]) -> list[Bucket]:
+def by_frequency(stream: Stream, train: Stream, models: list[Likelihood], size: int) -> list[Bucket]:
     """Nats of each model for tokens that training saw seldom, and often.
 
     Args:
-        target: [N] the tokens.
-        seen: [V] how often training saw each.
-        models: their log-probabilities of the target.
+        stream: the text.
+        train: the training text.
+        models: their log-probabilities of the text.
+        size: V.
     """
+    target, seen = stream.tokens[1:], np.bincount(train.tokens[1:], minlength=size)
     place = np.searchsorted(BUCKETS, seen[target], "right") - 1
     found = []
     for number, least in enumerate(BUCKETS):

@@ -23,7 +23,7 @@ from weft.tasks.shared.inspected.written import Called
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 if TYPE_CHECKING:
-    from weft.tasks.language.task import Language
+    from weft.tasks.language.ready import LanguageReady
 
 WRITTEN = 16
 """Tokens that a text is gone on with."""
@@ -32,14 +32,14 @@ WIDTH = 5
 
 
 def inspected(
-    task: "Language", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "LanguageReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
     Reads the text, says how likely each token was, and searches a continuation.
     """
     text = checked(examples.middle() if text is None else text)
-    writer = task.predictor(model)
+    writer = ready.predictor(model)
     vocabulary, device = writer.vocabulary, next(model.parameters()).device
     tokens = writer.tokens(text)
     tokens = tokens[: writer.length - 1] if writer.batching == "windows" else tokens
@@ -78,7 +78,7 @@ def inspected(
 
         with torch.no_grad():
             own = model.features(batch)[0, 1:].float().cpu().numpy()
-        beside = around(sentences(lambda: task.data.open("valid")), context)
+        beside = around(sentences(lambda: ready.task.data.open("valid")), context)
         vectors = Vectors(vocabulary.pieces(range(len(vocabulary))), table, tokens, pieces[1:], own, beside)
     return Inspected(
         text=text,

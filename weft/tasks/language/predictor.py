@@ -1,39 +1,33 @@
-"""A trained language model at work: it goes on with texts, scores them, and says what may come next.
+"""A trained language model: it continues texts, scores them, and says which token may come next.
 
 Read next: step.py, what a search sees of it; ../../search/sampling.py.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from weft.errors import WeftError
+from weft.errors import DataError, ShapeError
 from weft.models import Generator
 from weft.nn.positions import most_positions
 from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.tasks.each import Failure, each
+from weft.tasks.language.answer import Continuation, Written
 from weft.tasks.language.mixture import mixed, ngram_logp
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed, Reader
 from weft.tasks.language.stream import Stream
 from weft.tasks.language.writing import Writing
+from weft.tasks.predictor import Answer, Place, Predictor, Raw
 from weft.tasks.shared.running_text import Batching
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
-WINDOW = 512  # lines of like length that are looked for together
-
-
-class Written(NamedTuple):
-    """A text that was gone on with."""
-
-    text: str  # what was given and what was written
-    added: str  # what was written
-    logp: float  # nats, of what was written, before temperature and the like
+WINDOW = 512  # lines that are grouped by length together
 
 
 class Scored(NamedTuple):
@@ -55,8 +49,8 @@ class Alternative(NamedTuple):
     prob: float
 
 
-class Writer:
-    """Goes on with texts.
+class Writer(Predictor[str]):
+    """Continues texts.
 
     Args:
         model: in evaluation mode, on its device.
@@ -64,7 +58,11 @@ class Writer:
         decoding: how to write.
         batching, length: what a token was read in, in training.
         mixed: an n-gram model and its weight, or None.
+        scores: whether `weft predict` writes log-probabilities before the texts.
     """
+
+    window = WINDOW
+    piped = WINDOW
 
     def __init__(
         self,
@@ -75,6 +73,7 @@ class Writer:
         batching: Batching,
         length: int,
         mixed: Mixed | None = None,
+        scores: bool = False,
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary
@@ -82,13 +81,47 @@ class Writer:
         self.batching: Batching = batching
         self.length = length
         self.mixed = mixed
+        self.lines = decoding.nbest
+        self.scores = scores
         self.reader = Reader(model, length if batching == "windows" else None, mixed)
+        self._random = self._seeded()  # of all answers together
 
-    def predict(self, text: str) -> str:
-        """The text and what comes after it."""
-        if not isinstance(text, str):
-            raise TypeError(f"expected one text, got {type(text).__name__}; for many use write(lines)")
-        return next(self.write([text]))[0].text
+    def parse(self, raw: Raw, place: Place) -> str:
+        """A text; an empty one may be continued too."""
+        return str(raw)
+
+    def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
+        for answer in self.attempts(inputs):
+            if isinstance(answer, DataError | ShapeError):
+                raise answer
+            yield answer
+
+    def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
+        """As Predictor.attempts; only the texts that cannot be continued are tried again.
+
+        With scores and max_tokens=0, the score is the log-probability of the text itself, its end counted.
+        """
+        for text, found in zip(inputs, self._window(inputs, self._random), strict=True):
+            try:
+                if isinstance(found, DataError | ShapeError):
+                    raise found
+                if self.scores and not self.decoding.max_tokens:
+                    total = self.score(text).total
+                    found = [one._replace(logp=total) for one in found]
+                yield Continuation(self, found)
+            except (DataError, ShapeError) as error:
+                yield error
+
+    def check_figures(self, *, alignments: bool) -> None:
+        """Every text can be drawn; no words are aligned."""
+        if alignments:
+            super().check_figures(alignments=True)
+
+    def predict(self, raw: Any) -> str:
+        """A text and its continuation."""
+        if not isinstance(raw, str):
+            raise TypeError(f"expected one text, got {type(raw).__name__}; for many use write(lines)")
+        return next(self.write([raw]))[0].text
 
     def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written]]:
         """For each text, in order, its continuations.
@@ -97,33 +130,31 @@ class Writer:
             texts: read `window` at a time; those with equally many tokens are written side by side.
             window: 1 answers each at once.
         """
-        for found in self.attempts(texts, window=window):
-            if isinstance(found, WeftError):
-                raise found
-            yield found
-
-    def attempts(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written] | Failure]:
-        """As `write`, but a text that cannot be gone on with has the reason in the place of continuations."""
-        chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
-        texts = iter(texts)
+        texts, generator = iter(texts), self._seeded()
         while some := list(islice(texts, window)):
-            yield from self._window(some, chance)
+            for found in self._window(some, generator):
+                if isinstance(found, DataError | ShapeError):
+                    raise found
+                yield found
 
-    def _window(self, some: Sequence[str], chance: torch.Generator) -> list[list[Written] | Failure]:
+    def _seeded(self) -> torch.Generator:
+        return torch.Generator(self._device).manual_seed(self.decoding.seed)
+
+    def _window(self, some: Sequence[str], generator: torch.Generator) -> list[list[Written] | Failure]:
         found: list[list[Written] | Failure] = [[] for _ in some]
         rows: dict[int, list[int]] = {}
         lengths: dict[int, list[int]] = {}
         for number, row in enumerate(each(some, lambda part: map(self.tokens, part))):
-            if isinstance(row, WeftError):
+            if isinstance(row, DataError | ShapeError):
                 found[number] = row
                 continue
             rows[number] = row
             lengths.setdefault(len(row), []).append(number)
 
-        def go_on(numbers: Sequence[int]) -> list[list[Written]]:
-            written = self._search([rows[n] for n in numbers], chance)
+        def continued(numbers: Sequence[int]) -> list[list[Written]]:
+            written = self._search([rows[n] for n in numbers], generator)
             return [
-                [self.written(some[n], rows[n], *one) for one in row]
+                [self._written(some[n], rows[n], *one) for one in row]
                 for n, row in zip(numbers, written, strict=True)
             ]
 
@@ -131,7 +162,7 @@ class Writer:
             size = min(self.decoding.batch_rows, most_rows(self._width, self._most(length)))
             for at in range(0, len(numbers), size):
                 part = numbers[at : at + size]
-                for number, one in zip(part, each(part, go_on), strict=True):
+                for number, one in zip(part, each(part, continued), strict=True):
                     found[number] = one
         return found
 
@@ -181,9 +212,19 @@ class Writer:
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
         return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
 
-    def written(self, text: str, given: list[int], added: list[int], logp: float) -> Written:
-        """A text and what was added to its tokens, up to the first of the texts that stop it."""
-        # What was given stays as it is; a known word stands in for an unknown one to see where spaces go.
+    def _written(self, text: str, given: list[int], added: list[int], logp: float) -> Written:
+        new = self.added(text, given, added)
+        return Written(text + new, new, logp)
+
+    def added(self, text: str, given: list[int], added: list[int]) -> str:
+        """What tokens add to a text, up to the first of the texts that stop it.
+
+        Args:
+            text: that was given.
+            given: its tokens.
+            added: the tokens that were written.
+        """
+        # The text itself is not decoded; a known word replaces an unknown one to see where spaces go.
         given = [min(5, len(self.vocabulary) - 1) if token == UNK else token for token in given]
         whole, before = self._decoded([*given, *added]), self._decoded(given)
         new = whole.removeprefix(before)
@@ -191,7 +232,7 @@ class Writer:
             new = new.removeprefix(" ")
         for stop in self.decoding.stop:
             new = new.partition(stop)[0]
-        return Written(text + new, new, logp)
+        return new
 
     def _decoded(self, tokens: list[int]) -> str:
         lines: list[list[int]] = [[]]
@@ -202,7 +243,9 @@ class Writer:
                 lines[-1].append(token)
         return "\n".join(self.vocabulary.decode(line) for line in lines)
 
-    def _search(self, rows: list[list[int]], chance: torch.Generator) -> list[list[tuple[list[int], float]]]:
+    def _search(
+        self, rows: list[list[int]], generator: torch.Generator
+    ) -> list[list[tuple[list[int], float]]]:
         how = self.decoding
         if not how.max_tokens:
             return [[([], 0.0)] for _ in rows]
@@ -219,7 +262,7 @@ class Writer:
                 eos=end,
                 max_length=self._most(len(rows[0])),
                 banned=banned,
-                chance=chance,
+                chance=generator,
             )
         return self._cut(found)
 

@@ -1,7 +1,8 @@
-"""A language model's section `decoding`: how it goes on with a text. Read next: predictor.py."""
+"""A language model's section `decoding`: how it continues a text. Read next: predictor.py."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 from weft.errors import ConfigError
 from weft.search.settings import check
@@ -22,15 +23,15 @@ _LEAST = {
 
 @dataclass(frozen=True, kw_only=True)
 class Writing:
-    """How a text is gone on with, and how it is scored: a recipe's section `decoding`.
+    """How a text is continued, and how it is scored: a recipe's section `decoding`.
 
     Args:
         search: sample, greedy or beam.
-        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 leave every token in.
+        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 keep every token.
         seed: of sampling.
         nbest: continuations of each line.
         beam, length_penalty: of beam search.
-        max_tokens: written at most; 0 writes nothing.
+        max_tokens: maximum number of tokens written; 0 writes nothing.
         max_lines: line ends after which writing stops.
         stop: texts before which writing stops.
         batch_rows: lines written at once.
@@ -60,3 +61,25 @@ class Writing:
         check(self, _LEAST)
         if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
             raise ConfigError(f"mixture: expected a weight from 0 to 1 or tuned, got {self.mixture}")
+
+    def asked(self, options: Mapping[str, Any]) -> "Writing":
+        """These settings with those that a user asks for; other options are ignored.
+
+        Raises:
+            ConfigError: a setting that the search does not use, or one out of its range.
+        """
+        settings = {field.name for field in fields(self)}
+        given = {name: value for name, value in options.items() if name in settings}
+        if options.get("sample"):
+            given["search"] = "sample"
+        elif "beam" in given:
+            given["search"] = "greedy" if given["beam"] == 1 and given.get("nbest", 1) == 1 else "beam"
+        search = given.get("search", self.search)
+        unused = [name for name in ("temperature", "top_k", "top_p", "seed") if name in given]
+        if search != "sample" and unused:
+            raise ConfigError(
+                f"{unused[0]}: is a setting of sampling, and {search} was asked for; add --sample"
+            )
+        if search != "beam" and "length_penalty" in given:
+            raise ConfigError(f"length_penalty: is a setting of beam search, and {search} was asked for")
+        return replace(self, **given)

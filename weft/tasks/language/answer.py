@@ -1,0 +1,48 @@
+"""A text that was continued, as the answer of a language model. Read next: predictor.py."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from weft.tasks.predictor import Answer, Json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from weft.tasks.language.predictor import Writer
+
+
+class Written(NamedTuple):
+    """A text that was continued."""
+
+    text: str  # what was given and what was written
+    added: str  # what was written
+    logp: float  # nats, of what was written, before temperature and the like
+
+
+class Continuation(Answer):
+    """The continuations of a text.
+
+    Args:
+        writer: wrote them.
+        found: best first.
+    """
+
+    def __init__(self, writer: "Writer", found: Sequence[Written]) -> None:
+        self._writer = writer
+        self._found = found
+
+    def text(self) -> str:
+        """Each on its own line; with scores, its log-probability and a tab before it."""
+        shown = [f"{one.logp:.4f}\t{one.text}" if self._writer.scores else one.text for one in self._found]
+        return "\n".join([*shown, *[""] * (self._writer.lines - len(shown))])
+
+    def json(self) -> Json:
+        """The first one and its log-probability."""
+        return {"text": self._found[0].text, "logp": self._found[0].logp}
+
+    def figure(self) -> "Figure":
+        """The first text, coloured by how likely the model finds each of its tokens."""
+        from weft.tasks.language.figure import coloured_text
+
+        text = self._found[0].text
+        return coloured_text(self._writer.score(text), title=text[:80])

@@ -1,0 +1,178 @@
+"""Language modelling, made ready: the vocabulary of the run, and the text while a model is trained on it.
+
+Read next: predictor.py; evaluation.py.
+"""
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.data.plain import PlainText
+from weft.errors import DataError
+from weft.models import Generator
+from weft.tasks import ready
+from weft.tasks.language.batch import ProseBatch, collate_lines, cut
+from weft.tasks.language.evaluation import ProseEvaluation, counted_for, evaluate, logp_of
+from weft.tasks.language.mixture import ngram_logp, tuned
+from weft.tasks.language.predictor import Writer
+from weft.tasks.language.scoring import token_logp
+from weft.tasks.language.step import Mixed
+from weft.tasks.language.stream import Pieces, Stream, Windows, encode, line_batches, lines_of, rarity
+from weft.tasks.language.writing import Writing
+from weft.tasks.ready import Split
+from weft.tasks.shared.running_text import ProseData
+from weft.tasks.validation import Sample, Validation, samples_of
+from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from weft.tasks.language.task import Language
+
+VALIDATION_ROWS = 8
+
+
+def read(data: ProseData, vocabulary: Vocabulary, split: Split) -> Stream:
+    """The text of a split as tokens."""
+    text = data.open(split)
+    return encode(text, vocabulary, str(text.path))
+
+
+class LanguageTraining(ready.Training):
+    """The text of a training.
+
+    Args:
+        data: the recipe's section.
+        vocabulary: of the run.
+        train, valid: the text as tokens.
+    """
+
+    def __init__(self, data: ProseData, vocabulary: Vocabulary, train: Stream, valid: Stream) -> None:
+        self.streams = data.batches == "stream"
+        self.text = train
+        self._data = data
+        self._vocabulary = vocabulary
+        self._valid = valid
+        self._lines = list(lines_of(train)) if data.batches == "lines" else []
+
+    def plan(self, seed: int) -> Pieces | Windows | Batches:
+        """Pieces of the training text, one after the other; windows from anywhere; or lines."""
+        rows, length = self._data.rows, self._data.length
+        if self._data.batches == "stream":
+            return Pieces(self.text.size, rows=rows, length=length)
+        if self._data.batches == "windows":
+            return Windows(self.text.size, rows=rows, length=length, seed=seed)
+        return line_batches(self.text, rows=rows, length=length, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> ProseBatch:
+        """The pieces that begin at these places, or the lines of these numbers."""
+        if self._data.batches == "lines":
+            return collate_lines([self._lines[int(number)] for number in numbers])
+        part = self.text.size // self._data.rows
+        length = self._data.length
+        if self.streams:
+            length = min(length, part - int(numbers[0]))
+        return cut(self.text.tokens, numbers, length, continues=self.streams and numbers[0] > 0)
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss and perplexity of the validation text, a token, </s> counted."""
+        assert isinstance(model, Generator)
+        data = self._data
+        logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
+        loss = float(-logp.mean())
+        return Validation({"loss": loss, "perplexity": math.exp(min(loss, 700.0))}, self._samples(model))
+
+    def _samples(self, model: Generator) -> list[Sample]:
+        """The first half of some lines of the validation text, continued greedily."""
+        lines = [line.tolist() for line in islice(lines_of(self._valid), 200) if len(line) > 1]
+        data, how = self._data, Writing(search="greedy", max_tokens=30)
+        writer = Writer(model, self._vocabulary, how, batching=data.batches, length=data.length)
+        shown = [lines[number] for number in samples_of(len(lines))]
+        begun = [self._vocabulary.decode(line[: len(line) // 2]) for line in shown]
+        whole = [self._vocabulary.decode(line) for line in shown]
+        written = [found[0].text for found in writer.write(begun)]
+        return [Sample(*three) for three in zip(begun, whole, written, strict=True)]
+
+
+class LanguageReady(ready.Ready):
+    """The vocabulary of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: of the training text.
+        training: the text; None for use alone.
+    """
+
+    task: "Language"
+
+    def __init__(
+        self, task: "Language", vocabulary: Vocabulary, training: LanguageTraining | None = None
+    ) -> None:
+        self.task = task
+        self.vocabulary = vocabulary
+        self.training: LanguageTraining | None = training
+
+    def model(self) -> Generator:
+        """A new model for this vocabulary."""
+        size = len(self.vocabulary)
+        return self.task.parts.build(size, rarity(self.training.text, size) if self.training else None)
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Writer:
+        """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
+        assert isinstance(model, Generator)
+        data, decoding = self.task.data, self.task.decoding.asked(options)
+        mixture = self._mixture(model, decoding) if decoding.mixture else None
+        return Writer(
+            model,
+            self.vocabulary,
+            decoding,
+            batching=data.batches,
+            length=data.length,
+            mixed=mixture,
+            scores=bool(options.get("scores")),
+        )
+
+    def writer(self, model: nn.Module) -> Writer:
+        """See abilities.Continues."""
+        return self.predictor(model)
+
+    def _mixture(self, model: Generator, decoding: Writing) -> Mixed:
+        data = self.task.data
+        counted = counted_for(data, decoding, read(data, self.vocabulary, "train"), len(self.vocabulary))
+        if decoding.mixture != "tuned":
+            return Mixed(counted, float(decoding.mixture))
+        valid = read(data, self.vocabulary, "valid")
+        return Mixed(counted, tuned(logp_of(model, valid, data, decoding), ngram_logp(counted, valid)))
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> ProseEvaluation:
+        """Perplexity, nats a word and bits a character, beside an n-gram model of the training text."""
+        assert isinstance(model, Generator)
+        source = self.task.data
+        text = source.open(split) if data is None else PlainText(data)
+        train = None
+        with suppress(DataError):
+            train = read(source, self.vocabulary, "train")
+        return evaluate(
+            model,
+            encode(text, self.vocabulary, str(text.path)),
+            title=source.describe(split) if data is None else str(data),
+            data=source,
+            decoding=self.task.decoding,
+            size=len(self.vocabulary),
+            train=train,
+            valid=None
+            if data is None and split == "valid"
+            else lambda: read(source, self.vocabulary, "valid"),
+        )
