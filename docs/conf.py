@@ -17,7 +17,7 @@ from sources import linkcode_resolve  # noqa: E402, F401
 project = "Weft"
 author = "The Weft authors"
 project_copyright = "The Weft authors; Apache License 2.0"
-release = re.findall(r'__version__ = "(.+)"', (DOCS.parent / "weft/__init__.py").read_text("utf-8"))[0]
+release = re.findall(r'__version__ = "(.+)"', (DOCS.parent / "weft/version.py").read_text("utf-8"))[0]
 version = release
 language = "en"
 smartquotes_action = "qe"  # dashes stay: --help
