@@ -101,6 +101,22 @@ def test_gaps_are_filled(served: Callable[[str], Any]) -> None:
     assert "expected [MASK]" in refusal(run, "no gap")
 
 
+def test_a_batch_ends_when_nobody_waits_for_it_any_more(served: Callable[[str], Any]) -> None:
+    from weft.serve.batcher import Left
+    from weft.serve.limits import Limits
+    from weft.serve.predicting import predicting
+
+    asked: list[int] = []
+
+    def stopped() -> bool:
+        asked.append(len(asked))
+        return len(asked) > 2  # before the batch, and after its first answer, somebody waits
+
+    with pytest.raises(Left):
+        predicting(served("masked"), Limits())(["the [MASK] can purr"] * 7, stopped)
+    assert len(asked) == 3
+
+
 def test_words_are_near_others(served: Callable[[str], Any]) -> None:
     run = served("embeddings")
     vectors = run.opened.ready.predictor(run.opened.model)

@@ -1,4 +1,4 @@
-"""A text and its class: which words weighed, and what the other classes got."""
+"""A text and its class: the weights of its words, and the probabilities of the classes."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -145,7 +145,7 @@ class ClassifyReady(ready.Ready):
 
     def _joined(self, member: Any) -> Classifier:
         if not isinstance(member.ready, ClassifyReady):
-            raise ConfigError(f"--ensemble {member.path}: is no run of the task classify; leave it out")
+            raise ConfigError(f"--ensemble {member.path}: expected a run of the task classify; leave it out")
         other = member.ready.predictor(member.model)
         with within(f"--ensemble {member.path}"):
             order(other.reader.classes, self.reader.classes)

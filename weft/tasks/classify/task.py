@@ -33,7 +33,7 @@ from weft.tasks.task import Progress, Task
 
 
 class Classify(Task):
-    """Labelled texts to a classifier.
+    """A classifier, from labelled texts.
 
     Args:
         data: where texts come from.
@@ -67,7 +67,7 @@ class Classify(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the parts fit together and the files are there."""
+        """Check that the parts fit together and the files exist."""
         with within("model"):
             self.parts.build(5, 3)
         for split in SPLITS:
@@ -91,7 +91,7 @@ class Classify(Task):
         return model.loss(LabelBatch(source, mask, torch.tensor([2, 0]), 2))
 
     def prepare(self, run: Path, progress: Progress) -> ClassifyReady:
-        """Learn vocabulary and classes unless the run has them; read the texts."""
+        """Learn vocabulary and classes, unless the run has them, and read the texts."""
         contextual = self.parts.embedding.contextual
         stood = None if contextual is None else standing.begin(contextual, self, run)
         train = Texts.of(list(self.data.texts("train")))

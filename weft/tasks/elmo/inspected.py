@@ -25,7 +25,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    One word in two sentences, a line each: two points in context, one without.
+    A word that occurs in two of the sentences has two vectors in context, and one without.
     """
     text = checked(examples.middle() if text is None else text)
     comparer = ready.predictor(model)
@@ -54,7 +54,7 @@ def inspected(
 
 
 class _Called:
-    """The classes of the softmax by indexing."""
+    """The names of the classes of the softmax, by number."""
 
     def __init__(self, comparer: Comparer) -> None:
         self.comparer = comparer
@@ -72,7 +72,7 @@ def _within(comparer: Comparer, line: str) -> tuple[list[str], np.ndarray] | Non
 
 
 def _static(comparer: Comparer, words: list[str]) -> tuple[list[str], np.ndarray, list[int]]:
-    """Names, their vectors from letters alone [V, H], and which of them the words of the text are."""
+    """Words, their vectors from letters alone [V, H], and the rows of the words of the text."""
     lexicon, model = comparer.lexicon, comparer.model
     order = np.argsort(-np.array(lexicon.counts), kind="stable")[:FREQUENT].tolist()
     names = list(dict.fromkeys([*words, *(lexicon.words[n] for n in order)]))

@@ -23,7 +23,7 @@ from weft.tasks.task import Progress, Task
 
 
 class ElmoTask(Task):
-    """Running text to words in context.
+    """A model of words in context, from running text.
 
     Args:
         data: where text comes from; lines by themselves, in words.
@@ -54,7 +54,7 @@ class ElmoTask(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the files are there and the settings fit."""
+        """Check that the files exist and the settings fit."""
         text.check(self.data, words=True)
         for split in SPLITS:
             if self.data.has(split):
@@ -67,7 +67,7 @@ class ElmoTask(Task):
         return self.parts.build(lexicon.num_words, lexicon.num_letters).loss(collate(lexicon, some))
 
     def prepare(self, run: Path, progress: Progress) -> ElmoReady:
-        """Learn words and letters unless the run has them; read the text."""
+        """Learn words and letters, unless the run has them, and read the text."""
         progress("reading the text", 0, None)
         train, valid = text.of(self.data, "train"), text.of(self.data, "valid")
         parts: tuple[tuple[Split, list[list[str]]], ...] = (("train", train), ("valid", valid))
@@ -87,5 +87,5 @@ class ElmoTask(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Plain text: see weft/data/check.py."""
+        """Check plain text; see weft/data/check.py."""
         return check(*files, pairs=False)

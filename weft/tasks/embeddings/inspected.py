@@ -24,8 +24,8 @@ def inspected(
     known = [word for word in asked if word in vectors]
     if not known:
         raise DataError(
-            f"{' '.join(asked)[:60]}: none of these words has a vector, the run knows "
-            f"{len(vectors.words):,}; give some of its text"
+            f"expected a word that has a vector, got {' '.join(asked)[:60]}; the run has vectors of "
+            f"{len(vectors.words):,} words of its training text"
         )
     rows = [vectors.list.number[vectors.data.word(word)] for word in known]
     near = " ".join(one.word for one in vectors.nearest(known[0], NEAREST))

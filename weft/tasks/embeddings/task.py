@@ -25,7 +25,7 @@ from weft.tasks.task import Progress, Task
 
 
 class Embeddings(Task):
-    """Running text to word vectors.
+    """Word vectors, from running text.
 
     Args:
         data: where the text comes from.
@@ -59,7 +59,7 @@ class Embeddings(Task):
         return split == "valid" or (split == "test" and self.data.test is not None)
 
     def check_ready(self) -> None:
-        """See that the files are there."""
+        """Check that the files exist."""
         self.data.open()
         if self.data.test is not None:
             read_questions(self.data.questions("test"))
@@ -74,7 +74,7 @@ class Embeddings(Task):
         return model.loss(Neighbourhood(words, lines, torch.full_like(words, 2), torch.tensor([[3], [0]]), 6))
 
     def prepare(self, run: Path, progress: Progress) -> EmbeddingsReady:
-        """Count words unless the run has them; read the text."""
+        """Count words, unless the run has them, and read the text."""
         progress("reading the text", 0, None)
         lines = list(self.data.lines())
         if not _saved(run).exists():
@@ -95,7 +95,7 @@ class Embeddings(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Plain text: see weft/data/check.py."""
+        """Check plain text; see weft/data/check.py."""
         return check(*files, pairs=False)
 
 

@@ -34,7 +34,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    With [MASK] in the text, what belongs there; without, each token is hidden in turn.
+    With [MASK] in the text, these gaps are filled; without, each token is hidden in turn.
     """
     text = checked(examples.middle() if text is None else text)
     filler = ready.predictor(model)
@@ -44,7 +44,7 @@ def inspected(
     most = ready.task.data.length
     if len(tokens) > most + 2:
         raise DataError(
-            f"the text has {len(tokens) - 2} tokens, the model was trained on {most} at a time; give less"
+            f"expected at most {most} tokens, as in training, got {len(tokens) - 2}; shorten the text"
         )
     gaps = [place for place, token in enumerate(tokens) if token == size]
     source = torch.tensor([tokens], device=device)

@@ -24,7 +24,7 @@ VOCABULARY = "tokenizer.json"
 
 
 class MaskedTask(Task):
-    """Running text to a model that fills gaps.
+    """A model that fills gaps, from running text.
 
     Args:
         data: where text comes from; lines by themselves, cut at `length` tokens.
@@ -52,7 +52,7 @@ class MaskedTask(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the files are there and the settings fit."""
+        """Check that the files exist and the settings fit."""
         text.check(self.data, words=False)
         with within("model"):
             self.rehearse()
@@ -65,7 +65,7 @@ class MaskedTask(Task):
         return self.parts.build(19).loss(hide([[5, 6, 7], [8]], 19, share=0.5, seed=[1]))
 
     def prepare(self, run: Path, progress: Progress) -> MaskedReady:
-        """Learn the vocabulary unless the run has it; read the text."""
+        """Learn the vocabulary, unless the run has one, and read the text."""
         if not (run / VOCABULARY).exists():
             progress("learning the vocabulary", 0, None)
             self.data.vocabulary.learn(self.data.open("train")).save(run / VOCABULARY)
@@ -86,5 +86,5 @@ class MaskedTask(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Plain text: see weft/data/check.py."""
+        """Check plain text; see weft/data/check.py."""
         return check(*files, pairs=False)

@@ -57,7 +57,7 @@ class MemoryTask(Task):
         return True
 
     def check_ready(self) -> None:
-        """See that the parts fit together."""
+        """Check that the parts fit together."""
         with within("model"):
             self.parts.build(self.data.problem)
 

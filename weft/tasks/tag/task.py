@@ -27,7 +27,7 @@ from weft.tasks.task import Progress, Task
 
 
 class Tag(Task):
-    """Tagged sentences to a tagger.
+    """A tagger, from tagged sentences.
 
     Args:
         data: where sentences come from.
@@ -61,7 +61,7 @@ class Tag(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the parts fit together and the files are there."""
+        """Check that the parts fit together and the files exist."""
         with within("model"):
             self.parts.build(5, 5, 3)
         for split in SPLITS:
@@ -85,7 +85,7 @@ class Tag(Task):
         return model.loss(collate(lexicon, [["a", "b", "ab"], ["b"]], [["X", "Y", "Z"], ["Y"]]))
 
     def prepare(self, run: Path, progress: Progress) -> TagReady:
-        """Learn the lexicon unless the run has it; read the sentences."""
+        """Learn the lexicon, unless the run has one, and read the sentences."""
         train = list(self.data.sentences("train"))
         if not train:
             raise DataError("expected sentences to train on, got none", path=self.data.file("train"))
@@ -133,7 +133,7 @@ class Tag(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Tagged text: see check.py."""
+        """Check tagged text; see check.py."""
         return check_tags(files)
 
 

@@ -50,7 +50,7 @@ def check(data: ProseData, *, words: bool) -> None:
     """
     if data.batches != "lines":
         raise ConfigError(
-            f"data: batches: expected lines, got {data.batches}; this task reads each line by itself"
+            f"data: batches is {data.batches}, and this task reads each line alone; set batches: lines"
         )
     if words and data.vocabulary.kind not in ("word", "space"):
         raise ConfigError(
