@@ -5,7 +5,6 @@ run are in _executed. Our own extensions are in _ext.
 """
 
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -14,13 +13,14 @@ sys.path.insert(0, str(DOCS / "_ext"))
 
 from sources import linkcode_resolve  # noqa: E402, F401
 
+from weft import __version__  # noqa: E402
+
 project = "Weft"
 author = "The Weft authors"
 project_copyright = "The Weft authors; Apache License 2.0"
-release = re.findall(r'__version__ = "(.+)"', (DOCS.parent / "weft/version.py").read_text("utf-8"))[0]
+release = __version__
 version = release
 language = "en"
-smartquotes_action = "qe"  # dashes stay: --help
 
 extensions = [
     "myst_nb",

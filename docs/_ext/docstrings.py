@@ -41,8 +41,14 @@ def process(app: Sphinx, what: str, name: str, found: Any, options: Any, lines: 
 
 
 def double(app: Sphinx, context: Any, lines: list[str]) -> None:
-    """Code in the help of a command gets double backticks."""
-    lines[:] = [re.sub(r"(?<![`:])`([^`]+)`(?!`)", r"``\1``", line) for line in lines]
+    """Code in the help of a command gets double backticks, and options become code."""
+    for at, line in enumerate(lines):
+        line = re.sub(r"(?<![`:])`([^`]+)`(?!`)", r"``\1``", line)
+        parts = re.split(r"(``.*?``)", line)
+        plain = [re.sub(r"(?<![\w-])(--[a-z][\w-]*)", r"``\1``", part) for part in parts[::2]]
+        if not line.lstrip().startswith(".. "):
+            parts[::2] = plain
+        lines[at] = "".join(parts)
 
 
 def rewritten(lines: list[str]) -> list[str]:
