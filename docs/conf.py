@@ -76,7 +76,12 @@ napoleon_use_ivar = True
 python_maximum_signature_line_length = 88
 add_module_names = False
 toc_object_entries_show_parents = "hide"
-intersphinx_mapping: dict[str, tuple[str, str]] = {}
+# Links to other documentation need its inventory in docs/_inventories, since nothing is fetched.
+_OTHERS = {"torch": "https://docs.pytorch.org/docs/stable/", "numpy": "https://numpy.org/doc/stable/"}
+_INVENTORIES = {name: DOCS / "_inventories" / f"{name}.inv" for name in _OTHERS}
+intersphinx_mapping = {
+    name: (_OTHERS[name], str(path)) for name, path in _INVENTORIES.items() if path.exists()
+}
 
 # Formulas
 katex_css_path = "katex/katex.min.css"  # its scripts come with sphinxcontrib-katex, of the same version

@@ -5,12 +5,15 @@ such as * and | stand for themselves. The help of commands is treated the same w
 Read next: modules.py, which lists the modules of a page.
 """
 
+from __future__ import annotations
+
 import inspect
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 LISTED = re.compile(r"^(Args|Attributes|Raises|Returns|Yields):$")
 TITLED = re.compile(r"^(Example|Examples|Note|Source):$")

@@ -1,0 +1,63 @@
+"""The site's own tools: links are checked, docstrings become reStructuredText."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "docs" / "_ext"
+
+
+def tool(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"site_{name}", TOOLS / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("body", "word"),
+    [
+        ('<a href="b.html#here">', None),
+        ('<a href="https://example.org/x">', None),
+        ('<a href="c.html">', "not there"),
+        ('<a href="b.html#gone">', "no such anchor"),
+        ('<a href="#gone">', "no such anchor"),
+        ('<script src="https://cdn.example.org/x.js"></script>', "docs/_static"),
+        ('<link rel="stylesheet" href="//cdn.example.org/x.css">', "docs/_static"),
+        ('<img src="gone.png">', "not there"),
+    ],
+)
+def test_a_broken_link_and_a_file_from_another_server_are_found(
+    tmp_path: Path, body: str, word: str | None
+) -> None:
+    (tmp_path / "a.html").write_text(body, "utf-8")
+    (tmp_path / "b.html").write_text('<p id="here">', "utf-8")
+    wrong, _ = tool("links").check(tmp_path)
+    assert len(wrong) == (word is not None)
+    assert all(word and word in one and one.startswith("a.html") for one in wrong)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["The `x` of a * b.", "Read next: y.py."], ["The ``x`` of a \\* b."]),
+        (
+            ["Args:", "    x: of", "        shape [B].", "    y: two"],
+            ["Args:", "    x: of shape [B].", "    y: two"],
+        ),
+        (["First:", "    a = b", "then"], ["First:", "", "::", "", "    a = b", "", "then"]),
+        (["Rules:", "  1. one", "     more", "  2. two"], ["Rules:", "", "1. one more", "2. two"]),
+        ([">>> 1 + 1", "2"], [">>> 1 + 1", "2"]),
+    ],
+    ids=["prose", "arguments", "formula", "list", "example"],
+)
+def test_a_docstring_becomes_restructuredtext(lines: list[str], expected: list[str]) -> None:
+    found = tool("docstrings").rewritten(lines)
+    while found and not found[-1]:
+        found.pop()
+    assert found == expected
