@@ -24,7 +24,6 @@ NAMES_A_TASK = {
     "weft/commands/ngram.py",
     "weft/importing/runs.py",
     # To be freed: what these ask by name, the contract of a task should answer.
-    "weft/inspect/views/forecast.py",
     "weft/inspect/views/heard.py",
     "weft/serve/inside.py",
     "weft/serve/predicting.py",

@@ -7,8 +7,6 @@ import pytest
 
 from weft.errors import ConfigError, DataError
 from weft.figures.answers import Pictures
-from weft.tasks.forecast import answer_figure as forecast
-from weft.tasks.forecast import predictor
 from weft.tasks.predictor import Unanswered
 from weft.tasks.shared.writing.alignment import Alignment
 from weft.tasks.shared.writing.decoding import Decoding
@@ -121,11 +119,3 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, place: str) -> 
         ):
             pytest.fail("it was entered")
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
-
-
-def test_the_days_of_a_forecast_stand_equally_apart_over_the_end_of_a_month() -> None:
-    hours = np.datetime64("2017-01-28T00:00:00") + np.arange(432) * np.timedelta64(1, "h")
-    waves = np.sin(np.arange(432) / 4)
-    look = predictor.Look("wave", hours[:336], waves[:336], hours[336:], waves[336:], None, ())
-    marks = forecast.draw(look).axes[0].get_xticks()
-    assert len(marks) > 4 and np.allclose(np.diff(marks), np.diff(marks)[0])

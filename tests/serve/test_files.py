@@ -193,7 +193,7 @@ def test_a_forecaster_reads_numbers_or_the_text_of_a_table(address: str) -> None
     for table, sentence in (
         ("date,north\n" + "2024-01-01,\n", "got one without any"),
         (large, "below 1e30"),
-        (f"date,{header}\n2024-01-01,{row}\n", "got 400"),
+        ("\n".join([f"date,{header}", *(f"{time},{row}" for time in clock)]), "got 400"),
     ):
         asked["inputs"] = table
         reply = post(f"{address}/predict", asked)

@@ -12,6 +12,7 @@ import weft as package
 from tests.commands.shell import Answer, refused, weft
 from weft.errors import ConfigError, DataError
 from weft.run import open_run
+from weft.tasks.forecast.data import SeriesData
 from weft.tasks.forecast.tensors import tensors
 
 ROWS, LOOKBACK, HORIZON = 170, 6, 4
@@ -143,4 +144,4 @@ def test_times_at_another_frequency_than_the_trainings_are_refused(run: Path, tm
     said = refused(weft("predict", run, path))
     assert "frequency D, got 2024-01-09 07:00" in said
     with pytest.raises(ConfigError, match="resample"):
-        package.load(run).data.__class__(file="x.csv", resample="mean")
+        SeriesData(file="x.csv", resample="mean")

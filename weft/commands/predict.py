@@ -171,7 +171,8 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
     drawing = given["plot"] or given["alignments"]
     with _pictures(predictor, given) if drawing else nullcontext() as pictures:
         for answer, text in predictor.written(answers):
-            click.echo(text)
+            if text is not None:
+                click.echo(text)
             if answer.wrong:
                 code = _code([answer.wrong])
             if pictures is not None:
@@ -201,7 +202,7 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) 
 
     predictor.file([], output)  # a format that it cannot write is refused before the work
     answers = list(predictor.written(answered(predictor, predictor.inputs(source))))
-    outputs.write_bytes(output, predictor.file([text for _, text in answers], output))
+    outputs.write_bytes(output, predictor.file([text for _, text in answers if text is not None], output))
     click.echo(f"written to {output}", err=True)
     return _code([answer.wrong for answer, _ in answers if answer.wrong])
 

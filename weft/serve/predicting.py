@@ -3,14 +3,9 @@
 Read next: files.py, pictures and recordings; answers.py, translations and summaries.
 """
 
-import csv
-import io
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from weft.data.audio import read_wav
 from weft.data.held import held
@@ -21,7 +16,6 @@ from weft.serve.edits import NOTHING, Edits, without
 from weft.serve.files import WANTED, check_pixels, limited
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.served import Served
-from weft.tasks.forecast.data import received
 from weft.tasks.predictor import Place
 
 LARGEST = 1e30
@@ -54,7 +48,7 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
             f"{run.name}: a run of the kind {run.kind} does not answer here; ask /translate for translations "
             "and /v1/completions for continuations",
         )
-    if run.kind == "forecast":
+    if run.reads == "numbers":
         return _series(given, limits)
     if run.reads in WANTED:
         return limited(given, run.reads, limits)
@@ -105,6 +99,9 @@ def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, e
         for item in items:
             check_pixels(item)
     inputs = [predictor.parse(item, Place("inputs")) for item in items]
+    count = sum(map(predictor.count, inputs))
+    if count > limits.items:
+        raise Refusal(400, f"inputs: expected at most {limits.items} inputs or series, got {count}")
     for answer in predictor.answers(inputs):
         yield answer.json()
         if stopped():
@@ -139,39 +136,7 @@ def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> lis
     return answers
 
 
-def _forecasts(run: Served, items: Sequence[list[float] | str], limits: Limits, edits: Edits) -> list[Any]:
-    """Of numbers the next ones; of the text of a table its next rows."""
-    predictor, asked = _at_work(run, edits), 0
-    found: list[Any] = []
-    for item in items:
-        if isinstance(item, list):
-            found.append(predictor.predict(item))
-            continue
-        table = received(item.encode("utf-8", "replace"), run.opened.task.data, "inputs")
-        asked += len(table.series) * len(table.columns)
-        if asked > limits.items:
-            raise Refusal(400, f"inputs: expected at most {limits.items} series, got {asked}")
-        if any(not np.isfinite(one.values).any(0).all() for one in table.series):
-            raise Refusal(400, "inputs: expected numbers in every series, got one without any")
-        if any(np.nanmax(np.abs(one.values)) >= LARGEST for one in table.series):
-            raise Refusal(400, "inputs: expected finite numbers below 1e30 only")
-        banded = predictor.model.has_quantiles
-        text = "\n".join(answer.text for answer in predictor.rows(table, quantiles=banded))
-        found.append([_row(row) for row in csv.DictReader(io.StringIO(text))])
-    return found
-
-
-def _row(row: dict[str, str]) -> dict[str, Any]:
-    found = {name: cell if name in ("unique_id", "ds") else float(cell) for name, cell in row.items()}
-    if not all(isinstance(value, str) or math.isfinite(value) for value in found.values()):
-        raise Refusal(
-            400, f"inputs: the forecast of {found['unique_id']!r} is not a number; check its last values"
-        )
-    return found
-
-
 _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
-    "forecast": _forecasts,
     "draw": _drawn,
     "caption": _captions,
     "speech": _heard,

@@ -168,8 +168,12 @@ class Predictor(ABC, Generic[In]):
         """What is written for an input that has no answer."""
         return Unanswered(given.place.why(why), self.lines)
 
-    def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str]]:
-        """Each answer with what `weft predict` writes for it."""
+    def count(self, value: In) -> int:
+        """How many items of a request an input is, such as the series of a table."""
+        return 1
+
+    def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
+        """Each answer with what `weft predict` writes for it; None where nothing is written."""
         return ((answer, answer.text()) for answer in answers)
 
     def file(self, texts: Sequence[str], output: Path) -> bytes:

@@ -1,6 +1,5 @@
 """A recipe's section `data` for time series: which file, which columns, which windows."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,9 +8,10 @@ import numpy as np
 
 from weft.data import calendar
 from weft.data.future import read_future, with_future
+from weft.data.held import held
 from weft.data.series import Columns, Series, Table, read_series
 from weft.data.windows import Scale, Windows
-from weft.errors import ConfigError, DataError
+from weft.errors import ConfigError
 
 GENERATED = ("waves",)
 
@@ -176,12 +176,5 @@ def received(text: bytes, data: SeriesData, name: str = "standard input") -> Tab
     Raises:
         DataError: names the line of what cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="weft-") as folder:
-        path = Path(folder) / "table.csv"
-        path.write_bytes(text)
-        try:
-            return data.table(path)
-        except DataError as error:
-            raise error.at(name, error.line) from None
-        except ConfigError as error:
-            raise ConfigError(str(error).replace(str(path), name)) from None
+    with held(text, name, ".csv") as path:
+        return data.table(path)

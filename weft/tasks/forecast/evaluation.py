@@ -1,15 +1,16 @@
 """How good forecasts are, beside forecasts that need no model, and where they are wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 
 from weft.data.windows import Windows
 from weft.errors import ConfigError
-from weft.metrics.forecasts import blocks_of, gathered
+from weft.figures.records import Forecasted
+from weft.metrics.forecasts import Blocks, blocks_of, gathered
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.scored import Scored, fingerprint
 from weft.metrics.series import Baselines, Errors, Parts, Ridge, Sums, pinball, repeated, seasonal
@@ -17,7 +18,6 @@ from weft.tasks.evaluation import Evaluation
 from weft.tasks.forecast.calibration import Calibrated
 from weft.tasks.forecast.ensemble import Together
 from weft.tasks.forecast.model import Forecast
-from weft.tasks.forecast.predictor import Look
 from weft.tasks.forecast.tensors import ROWS, tensors
 from weft.tasks.forecast.units import InUnits, in_units
 
@@ -40,7 +40,7 @@ class ForecastEvaluation(Evaluation):
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
     units: InUnits
-    example: Look  # a window of the middle, and what came
+    example: Forecasted  # a window of the middle, and what was measured
     shows: ClassVar[str] = "errors by steps ahead, and one window"
 
     def details(self) -> list[str]:
@@ -103,46 +103,67 @@ def evaluate(
     """
     if series is not None and series not in windows.names:
         raise ConfigError(f"--series: {series!r} is not in the data; it has {', '.join(windows.names)[:300]}")
-    chosen, device = windows.of(part), next(model.parameters()).device
+    chosen = windows.of(part)
     shown = chosen if series is None else chosen[chosen[:, 0] == windows.names.index(series)]
-    levels, sure = torch.tensor(LEVELS, device=device), model.has_quantiles
+    measured = _measured(model, windows, chosen)
+    plain = without_model(windows, season)
+    lowest = baselines(windows, chosen, plain)
+    blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
+    units = in_units(model, windows, chosen, blocks=blocks, season=season, baselines=plain, levels=LEVELS)
+    inside, values = measured.each[:, 3].sum(), max(1.0, measured.each[:, 4].sum())
+    return ForecastEvaluation(
+        f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
+        [f"{step + 1}\t{error:.6f}" for step, error in enumerate(measured.errors.by_step)],
+        [*_scores(measured, blocks, lowest, quantiles=model.has_quantiles), *units.scored],
+        measured.errors,
+        lowest,
+        len(chosen),
+        float(inside / values) if model.has_quantiles else None,
+        units,
+        _example(model, windows, shown[len(shown) // 2]),
+    )
+
+
+class _Measured(NamedTuple):
+    """The errors of a model over some windows."""
+
+    errors: Errors
+    each: np.ndarray  # [N, 5] of each window: squared, absolute, pinball, values inside, values
+    truth: np.ndarray  # [N] sums of the true values, which tell windows apart
+
+
+def _measured(model: Scorable, windows: Windows, chosen: np.ndarray) -> _Measured:
+    device = next(model.parameters()).device
+    levels = torch.tensor(LEVELS, device=device)
     sums, rows, truth = Sums(windows.horizon), [], []
     for at in range(0, len(chosen), ROWS):
         past, future = tensors(windows, chosen[at : at + ROWS], device)
         with torch.no_grad():
             best = model.best(past).double().cpu().numpy()
-            q = model.quantiles(past, levels).double().cpu().numpy() if sure else None
+            q = model.quantiles(past, levels).double().cpu().numpy() if model.has_quantiles else None
         sums.add(best, future)
         rows.append(_each(best, q, future))
         truth.append(np.nan_to_num(future).sum(1))
-    plain = without_model(windows, season)
-    errors, lowest = sums.errors(), baselines(windows, chosen, plain)
-    each = np.concatenate(rows)  # [N, 5] squared, absolute, pinball, inside, values
-    blocks = blocks_of(chosen, windows.horizon, apart=windows.table.long)
-    summed = gathered(each, blocks.numbers)
-    signature = f"scaled by the training part|windows:{len(chosen)}|values:{errors.values}|none dropped"
-    signature += f"|{blocks.about}"
-    items = fingerprint([blocks.about, *(f"{value:.6g}" for value in np.concatenate(truth))])
+    return _Measured(sums.errors(), np.concatenate(rows), np.concatenate(truth))
+
+
+def _scores(
+    measured: _Measured, blocks: Blocks, lowest: Mapping[str, Errors], *, quantiles: bool
+) -> list[Scored]:
+    """MSE, MAE and, with quantiles, the pinball loss, all scaled by the training part."""
+    summed = gathered(measured.each, blocks.numbers)
+    signature = f"scaled by the training part|windows:{len(measured.each)}|values:{measured.errors.values}"
+    signature += f"|none dropped|{blocks.about}"
+    items = fingerprint([blocks.about, *(f"{value:.6g}" for value in measured.truth)])
     scores = []
     for column, (name, own) in enumerate((("MSE", "squared"), ("MAE", "absolute"), ("pinball", ""))):
-        if own or sure:
+        if own or quantiles:
             said = signature if own else f"levels:{','.join(map(str, LEVELS))}|{signature}"
             metric = ratio(name, said, higher_is_better=False)
-            # a forecast without quantiles has the absolute error as its pinball loss at every level
+            # A forecast without quantiles has the absolute error as its pinball loss at every level.
             beside = {key: float(getattr(one, own or "absolute")) for key, one in lowest.items()}
             scores.append(mean_of(metric, summed[:, column], summed[:, 4], baselines=beside, items=items))
-    units = in_units(model, windows, chosen, blocks=blocks, season=season, baselines=plain, levels=LEVELS)
-    return ForecastEvaluation(
-        f"{title}, lookback {windows.lookback}, horizon {windows.horizon}, every origin",
-        [f"{step + 1}\t{error:.6f}" for step, error in enumerate(errors.by_step)],
-        [*scores, *units.scored],
-        errors,
-        lowest,
-        len(chosen),
-        float(each[:, 3].sum() / max(1.0, each[:, 4].sum())) if sure else None,
-        units,
-        _example(model, windows, shown[len(shown) // 2]),
-    )
+    return scores
 
 
 def _each(best: np.ndarray, quantiles: np.ndarray | None, future: np.ndarray) -> np.ndarray:
@@ -185,7 +206,7 @@ def _parts(windows: Windows, which: np.ndarray) -> Parts:
     return batches
 
 
-def _example(model: Scorable, windows: Windows, window: np.ndarray) -> Look:
+def _example(model: Scorable, windows: Windows, window: np.ndarray) -> Forecasted:
     """A window [2] and its forecast, in the units of the data."""
     device = next(model.parameters()).device
     past, future = tensors(windows, window[None], device)
@@ -200,5 +221,5 @@ def _example(model: Scorable, windows: Windows, window: np.ndarray) -> Look:
     times = windows.times(window.tolist())
     before = past.values[0].double().cpu().numpy() * std + mean
     split = windows.lookback
-    came = future[0] * std + mean
-    return Look(windows.names[number], times[:split], before, times[split:], best, q, LEVELS, came)
+    actual = future[0] * std + mean
+    return Forecasted(windows.names[number], times[:split], before, times[split:], best, q, LEVELS, actual)

@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK
-from weft.tasks.forecast.answer_figure import mark_dates
+from weft.figures.series import mark_dates
 from weft.tasks.forecast.evaluation import LEVELS, ForecastEvaluation
 
 
@@ -29,10 +29,10 @@ def figure(evaluation: ForecastEvaluation, name: str) -> Figure:
     above.set_title(evaluation.title, color=INK, fontsize=10, parse_math=False)
     one = evaluation.example
     below.plot(one.past_times, one.past, color=INK, linewidth=1, label="past")
-    # from the last value of the past on, so that no line has a gap
+    # from the last value of the past, so that no line has a gap
     ahead = np.concatenate([one.past_times[-1:], one.times])
-    came, said = (np.concatenate([one.past[-1:], each]) for each in (one.came, one.best))
-    below.plot(ahead, came, color=INK, linewidth=1, linestyle=":", label="actual")
+    actual, said = (np.concatenate([one.past[-1:], each]) for each in (one.actual, one.best))
+    below.plot(ahead, actual, color=INK, linewidth=1, linestyle=":", label="actual")
     below.plot(ahead, said, color=BARS[0], linewidth=1.8, label="forecast")
     if one.quantiles is not None:
         low, high = (np.concatenate([one.past[-1:], one.quantiles[:, at]]) for at in (0, -1))

@@ -1,13 +1,13 @@
-"""What `weft init forecast` writes: a recipe for a user's series, with the reasons as comments."""
+"""What `weft init forecast` writes: a commented recipe for a user's series."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from weft.data.series import Columns, read_series
+from weft.data.series import Columns, Table, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.columns import guessed, parts
 from weft.tasks.init import Init, Option, Written
@@ -16,7 +16,7 @@ from weft.tasks.shared.planned import planned
 FEW, MANY = 2_000, 20_000  # training windows
 
 YEARS = 3
-"""Of training from which the calendar is an input: before, a month is a date that never comes again."""
+"""Years of training from which the calendar is an input; in fewer, each month occurs too rarely."""
 
 
 class Forecast(Init):
@@ -80,6 +80,19 @@ def years(times: np.ndarray) -> float:
     return float((times[-1] - times[0]) / np.timedelta64(365 * 86400, "s"))
 
 
+class _Measured(NamedTuple):
+    """What the recipe says of a table."""
+
+    series: int
+    rows: str  # of a series, for people
+    season: int
+    frequency: str
+    lookback: int
+    segment: int
+    windows: int  # of the training part
+    years: float  # of the shortest series' training part
+
+
 def recipe(file: Path, horizon: int, which: Columns) -> str:
     """A recipe whose lookback, segment and season fit the file.
 
@@ -91,16 +104,28 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
     Raises:
         DataError: the file cannot be read, or is too short for the horizon.
     """
+    table = read_series(file, which)
+    found = _measured(table, file, horizon)
+    often = f", at the frequency {found.frequency}" if found.frequency else ""
+    season = f"a season looks like {found.season} rows"
+    lines = [
+        f"# {found.series} series of {found.rows} in {file.name}{often}; {season}.",
+        *(f"# {note.removeprefix(f'{file}: ')}" for note in table.notes),
+        "task: forecast",
+        "data:",
+        f"  file: {_quoted(str(file))}",
+        *_columns(which),
+        *_settings(found, horizon),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _measured(table: Table, file: Path, horizon: int) -> _Measured:
     from weft.tasks.forecast.data import SeriesData  # loads torch
 
-    table = read_series(file, which)
-    targets, known, past = which.targets, which.known, which.past
     lengths = [len(series.times) for series in table.series]
     rows, most = min(lengths), max(lengths)
-    shown = f"{rows:,} rows" if rows == most else f"{rows:,} to {most:,} rows"
     season = SeriesData(file=str(file)).season_of(table)
-    frequency = table.series[0].frequency
-    often = f", at the frequency {frequency}" if frequency else ""
     train = int(0.7 * rows)
     lookback = max(horizon, 2 * season, 8)
     while lookback > horizon and lookback + horizon > train // 2:
@@ -110,51 +135,62 @@ def recipe(file: Path, horizon: int, which: Columns) -> str:
             f"expected at least {int(2 * horizon / 0.7) + 1} rows for a horizon of {horizon}, got {rows}",
             path=file,
         )
-    segment = next(
-        one for one in range(min(lookback, horizon, 48), 0, -1) if not (lookback % one or horizon % one)
+    segments = range(min(lookback, horizon, 48), 0, -1)
+    windows = (max(1, int(0.7 * length) - lookback - horizon + 1) for length in lengths)
+    return _Measured(
+        series=len(table.series) * len(table.columns),
+        rows=f"{rows:,} rows" if rows == most else f"{rows:,} to {most:,} rows",
+        season=season,
+        frequency=table.series[0].frequency,
+        lookback=lookback,
+        segment=next(one for one in segments if not (lookback % one or horizon % one)),
+        windows=len(table.columns) * sum(windows),
+        years=0.7 * min(years(series.times) for series in table.series),
     )
-    count = len(table.series) * len(table.columns)
-    windows = len(table.columns) * sum(
-        max(1, int(0.7 * len(series.times)) - lookback - horizon + 1) for series in table.series
-    )
-    batch = 256 if windows > MANY else 64 if windows > FEW else 16
-    plan = planned(windows / batch, epochs=30, warmup=0)
-    lines = [
-        f"# {count} series of {shown} in {file.name}{often}; a season looks like {season} rows.",
-        *(f"# {note.removeprefix(f'{file}: ')}" for note in table.notes),
-        "task: forecast",
-        "data:",
-        f"  file: {json.dumps(str(file), ensure_ascii=False)}",
-    ]
+
+
+def _columns(which: Columns) -> list[str]:
+    """The lines of section data that say what the columns are."""
+    lines = []
     for key, value in (("time", which.time), ("id", which.id), ("dates", which.dates)):
-        lines += [f"  {key}: {json.dumps(value, ensure_ascii=False)}"] if value else []
-    lines += [f"  targets: {json.dumps(list(targets), ensure_ascii=False)}"] if targets else []
+        lines += [f"  {key}: {_quoted(value)}"] if value else []
+    lines += [f"  targets: {_quoted(list(which.targets))}"] if which.targets else []
     for key, names, what in (
-        ("known", known, "covariates that are known ahead: weft predict must be given them for the future"),
-        ("past", past, "covariates whose future is not known; only their past is read"),
+        ("known", which.known, "covariates known ahead: weft predict needs them for the future"),
+        ("past", which.past, "covariates with an unknown future; only their past is read"),
     ):
-        lines += [f"  {key}: {json.dumps(list(names), ensure_ascii=False)}   # {what}"] if names else []
+        lines += [f"  {key}: {_quoted(list(names))}   # {what}"] if names else []
     lines += [f"  frequency: {json.dumps(which.frequency)}"] if which.frequency else []
     lines += [f"  resample: {which.resample}"] if which.resample else []
-    calendar = "true" if min(years(series.times) for series in table.series) * 0.7 >= YEARS else "false"
-    lines += [
-        f"  lookback: {lookback}                # rows that are read",
+    return lines
+
+
+def _settings(found: _Measured, horizon: int) -> list[str]:
+    """The rest of section data, and the other sections."""
+    batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
+    plan = planned(found.windows / batch, epochs=30, warmup=0)
+    calendar = "true" if found.years >= YEARS else "false"
+    return [
+        f"  lookback: {found.lookback}                # rows that are read",
         f"  horizon: {horizon}                 # rows that are forecast",
-        f"  season: {season}                  # of the baseline 'last season repeated'",
-        "  split: [0.7, 0.1, 0.2]       # training, validation, test, one after the other",
+        f"  season: {found.season}                  # of the baseline 'last season repeated'",
+        "  split: [0.7, 0.1, 0.2]       # training, validation, test, in this order",
         f"  calendar: {calendar}               # hour, weekday, day and month as inputs",
-        f"  batch_rows: {batch}               # windows a batch",
+        f"  batch_rows: {batch}               # windows per batch",
         "model:",
-        f"  forecaster: {{use: segments, segment: {segment}, hidden: 128, dropout: 0.2}}",
+        f"  forecaster: {{use: segments, segment: {found.segment}, hidden: 128, dropout: 0.2}}",
         "  head: {use: quantile, best: mean}   # bands and a mean; or point, normal, student",
         "  normalise: last              # each window without its last value",
-        "  base: linear                 # begin as ridge regression and learn what it leaves",
+        "  base: linear                 # begin as ridge regression and learn its errors",
         "training:",
-        f"  optimiser: {{use: adam, lr: {0.001 if windows > MANY else 0.002}}}",
+        f"  optimiser: {{use: adam, lr: {0.001 if found.windows > MANY else 0.002}}}",
         "  schedule: {use: cosine}",
         f"  max_epochs: {plan.epochs}",
         f"  patience: {max(5, plan.epochs // 4)}                 # epochs without a better validation",
-        "  validate_start: true         # keep that beginning where nothing better is learnt",
+        "  validate_start: true         # keep the start if training finds nothing better",
         "  metric: mse",
     ]
-    return "\n".join(lines) + "\n"
+
+
+def _quoted(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

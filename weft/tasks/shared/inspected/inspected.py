@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import DataError
+from weft.figures.records import Forecasted
 from weft.probe import probe
 from weft.search.trace import Trace
 from weft.tasks.shared.inspected.context import Around
@@ -99,7 +100,7 @@ class Inspected:
         chosen_what: what the choices are, for a title.
         vectors: embeddings.
         weights: how much each word of the input weighed, and which weights these are.
-        forecast: what weft/tasks/forecast/answer_figure.py draws from.
+        forecast: of a series.
         picture: that was read or drawn.
         heard: a recording and where it was listened to.
         copied: [T] how much of each piece of the best hypothesis was copied, of a model that can copy.
@@ -116,7 +117,7 @@ class Inspected:
     chosen_what: str = ""
     vectors: Vectors | None = None
     weights: tuple[list[str], np.ndarray, str] | None = None
-    forecast: Any = None
+    forecast: Forecasted | None = None
     picture: Pictured | None = None
     heard: "Heard | None" = None
     copied: np.ndarray | None = None

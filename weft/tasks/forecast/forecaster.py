@@ -1,0 +1,248 @@
+"""The forecast of one series: its newest rows, scaled as in training, through the model and back.
+
+Read next: predictor.py, tables of series; data/windows.py, the same windows in training.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from weft.data.future import coming
+from weft.data.periods import shown
+from weft.data.series import Series, Table
+from weft.data.windows import Scale, all_filled, covariates, filled, seen_beside
+from weft.errors import ConfigError, DataError
+from weft.figures.records import Forecasted
+from weft.nn.forecasters.forecaster import Past
+from weft.tasks.forecast.about import scales_of
+from weft.tasks.forecast.calibration import Calibrated
+from weft.tasks.forecast.data import SeriesData
+from weft.tasks.forecast.ensemble import Together
+from weft.tasks.forecast.model import Forecast
+
+LARGEST = 1e30
+"""Values of a series are smaller; float32 cannot hold their squares' sums above it."""
+
+
+class Chosen(NamedTuple):
+    """One column of a series to forecast."""
+
+    series: Series
+    column: int
+    name: str
+
+
+class Forecaster:
+    """Forecasts what follows a series.
+
+    Args:
+        model: in evaluation mode; one, or several together.
+        data: lookback, horizon, columns.
+        about: names and scales of the series that it was trained on.
+        levels: of the quantiles.
+    """
+
+    def __init__(
+        self,
+        model: Forecast | Together | Calibrated,
+        data: SeriesData,
+        about: Mapping[str, Any],
+        levels: Sequence[float],
+    ) -> None:
+        self.model = model
+        self.data = data
+        self.about = about
+        self.levels = tuple(levels)
+
+    def of_values(
+        self,
+        values: Sequence[float],
+        name: str | None,
+        known: Mapping[str, Sequence[float]],
+        past: Mapping[str, Sequence[float]],
+    ) -> Chosen:
+        """A series without dates; see ForecastPredictor.predict."""
+        if self.data.calendar or (self.about.get("channels") and self.data.inputs == "all"):
+            raise ConfigError(
+                "this model reads the calendar or other columns beside the numbers; give it a table: a CSV "
+                "file or its text"
+            )
+        array = np.asarray(values, dtype=np.float64)
+        rows = len(array)
+        beside = _given("known", self.data.known, known, rows + self.data.horizon)
+        others = _given("past", self.data.past, past, rows)
+        series = Series("", np.arange(rows), array[:, None], beside[:rows], others, beside[rows:], "")
+        return Chosen(series, 0, name or self.about["names"][0])
+
+    def chosen(self, table: Table, only: Sequence[str] = ()) -> list[Chosen]:
+        """The series of a table that are to be forecast.
+
+        Args:
+            table: with the columns that the model was trained on.
+            only: names of series; all where empty.
+
+        Raises:
+            ConfigError: a series that is not in the table.
+            DataError: other columns.
+        """
+        check_columns(table, self.about)
+        found = [
+            Chosen(series, column, series.name or name)
+            for series in table.series
+            for column, name in enumerate(table.columns)
+            if not self.data.targets or name in self.data.targets
+        ]
+        names = [one.name for one in found]
+        missing = [name for name in only if name not in names]
+        if missing:
+            raise ConfigError(f"series {missing[0]!r} is not in the table; it has {', '.join(names)[:300]}")
+        return [one for one in found if not only or one.name in only]
+
+    def why_not(self, one: Chosen) -> str:
+        """Why a series cannot be forecast; empty where it can."""
+        try:
+            self._check(one)
+            self._ahead(one)
+        except DataError as error:
+            return str(error)
+        return ""
+
+    def forecast(self, one: Chosen, *, quantiles: bool) -> Forecasted:
+        """What follows a series, in the units of the data.
+
+        Args:
+            one: a series.
+            quantiles: whether they are computed too.
+
+        Raises:
+            DataError: the past is too short; covariates of the future are missing.
+        """
+        series, name, lookback = one.series, one.name, self.data.lookback
+        self._check(one)
+        raw = series.values[:, one.column]
+        number, mean, std = self._scale(name, raw)
+        ahead = coming(series, self.data.horizon)
+        times = np.concatenate([series.times[-lookback:], ahead])
+        covered = np.concatenate([series.known[-lookback:], self._ahead(one)])
+        known_scale, seen_scale = scales_of(self.about)
+        covariate = covariates(times, known_scale.of(covered), self.data.calendar)
+        device = next(self.model.parameters()).device
+        past = Past(
+            torch.from_numpy(filled((raw - mean) / std)[-lookback:]).float()[None].to(device),
+            torch.from_numpy(covariate).float()[None].to(device),
+            torch.tensor([number], device=device),
+            torch.from_numpy(self._seen(series, seen_scale)).float()[None].to(device),
+        )
+        with torch.no_grad():
+            best = self.model.best(past)[0].double().cpu().numpy() * std + mean
+            found = None
+            if quantiles:
+                levels = torch.tensor(self.levels, device=device)
+                found = self.model.quantiles(past, levels)[0].double().cpu().numpy() * std + mean
+        return Forecasted(name, times[:lookback], raw[-lookback:], ahead, best, found, self.levels)
+
+    def last_rows(self, one: Chosen) -> Forecasted:
+        """A forecast of the last `horizon` rows of a series from those before, beside what was measured.
+
+        Raises:
+            DataError: it has fewer than `lookback` + `horizon` rows.
+        """
+        series, cut = one.series, len(one.series.times) - self.data.horizon
+        if cut < self.data.lookback:
+            raise DataError(self._too_short(one, cut))
+        before = series._replace(
+            times=series.times[:cut],
+            values=series.values[:cut],
+            known=series.known[:cut],
+            past=series.past[:cut],
+            ahead=series.known[cut:],
+        )
+        found = self.forecast(one._replace(series=before), quantiles=self.model.has_quantiles)
+        return found._replace(actual=series.values[cut:, one.column])
+
+    def _scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
+        """Number, mean and deviation of a series; one that training did not have is scaled by itself."""
+        if name in self.about["names"]:
+            number = self.about["names"].index(name)
+            return number, self.about["mean"][number], self.about["std"][number]
+        return 0, float(np.nanmean(raw)), float(np.nanstd(raw)) or 1.0
+
+    def _check(self, one: Chosen) -> None:
+        values = one.series.values[:, one.column]
+        if not np.isfinite(values).any():
+            raise DataError(f"{_called(one)}: expected a series of numbers, got one without any")
+        if len(values) < self.data.lookback:
+            raise DataError(self._too_short(one, len(values)))
+        if np.nanmax(np.abs(values)) >= LARGEST:
+            raise DataError(f"{_called(one)}: expected finite numbers below 1e30 only")
+
+    def _too_short(self, one: Chosen, rows: int) -> str:
+        wanted = f"{_called(one)}: expected at least {self.data.lookback} rows"
+        return f"{wanted}, got {max(0, rows)}; give a longer past"
+
+    def _ahead(self, one: Chosen) -> np.ndarray:
+        """[H, G] what is known of the future.
+
+        Raises:
+            DataError: something is missing; says for which times.
+        """
+        series, names = one.series, self.data.known
+        times = coming(series, self.data.horizon)
+        ahead = np.full((len(times), len(names)), np.nan)
+        given = series.ahead[: len(times)]
+        ahead[: len(given)] = given
+        missing = times[np.isnan(ahead).any(1)]
+        if not len(missing):
+            return ahead
+        dated = times.dtype.kind == "M"
+        first, last = (shown(times[at]) if dated else f"row {times[at] + 1}" for at in (0, -1))
+        several = ", ".join(shown(at) if dated else f"row {at + 1}" for at in missing[:5])
+        several += ", ..." if len(missing) > 5 else ""
+        raise DataError(
+            f"{_called(one)}: expected {', '.join(names)} for the {len(times)} rows to forecast "
+            f"({first} to {last}), {len(missing)} are missing ({several}); add rows with an empty target at "
+            "the end of the table, or give a table of the future (--future FILE)"
+        )
+
+    def _seen(self, series: Series, scale: Scale) -> np.ndarray:
+        """[L, C] the columns that are read beside, scaled as in training."""
+        beside = seen_beside(series, self.data.inputs == "all")
+        return all_filled(scale.of(beside))[-self.data.lookback :]
+
+
+def check_columns(table: Table, about: Mapping[str, Any]) -> None:
+    """Check that a table has the columns that a model of several columns reads, in their order.
+
+    Raises:
+        DataError: it has other columns.
+    """
+    beside = (about.get("channels") or {}).get("names", [])
+    names = beside[: len(beside) - len(table.past)] or list(table.columns)
+    if list(names) != list(table.columns):
+        raise DataError(
+            f"expected the columns {', '.join(names)} in this order, got {', '.join(table.columns)}"
+        )
+
+
+def _called(one: Chosen) -> str:
+    return f"series {one.name!r}" if one.name else "the series"
+
+
+def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]], rows: int) -> np.ndarray:
+    """Covariates by name as columns [rows, K].
+
+    Raises:
+        DataError: other names, or another number of values.
+    """
+    if set(given) != set(names):
+        raise DataError(
+            f"{kind}: expected {', '.join(names) or 'none'}, got {', '.join(given) or 'none'}; give each "
+            f"of them {rows} values"
+        )
+    for name in names:
+        if len(given[name]) != rows:
+            raise DataError(f"{kind}: expected {rows} values of {name}, got {len(given[name])}")
+    columns = [np.asarray(given[name], dtype=np.float64) for name in names]
+    return np.stack(columns, 1) if columns else np.zeros((rows, 0))
