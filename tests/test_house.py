@@ -114,8 +114,6 @@ HEAVY = [
 LONG = {
     "weft/commands/predict.py:command",
     "weft/serve/openapi.py:description",
-    "weft/tasks/forecast/evaluation.py:evaluate",
-    "weft/tasks/forecast/init.py:recipe",
     "weft/tasks/language/evaluation.py:evaluate",
     "weft/tasks/speech/init.py:recipe",
 }
