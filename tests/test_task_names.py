@@ -12,10 +12,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = sorted((ROOT / "weft").rglob("*.py"))
 TASKS = {path.parent.name for path in (ROOT / "weft" / "tasks").glob("*/task.py")}
 NAMES_A_TASK = {
-    # Words of a file's format, of a table's header, of an option or a view that are also the name of a task.
+    # Words of a file's format, a table's header, a legend, an option or a view that also name a task.
     "weft/commands/inspect.py",
     "weft/data/captions.py",
     "weft/data/guess.py",
+    "weft/figures/series.py",
+    "weft/inspect/views/forecast.py",
     "weft/tasks/shared/pictures/init.py",
     "weft/tasks/shared/pictures/check.py",
     # The demo is a translator, an n-gram model is of the language model's text, an imported checkpoint is

@@ -9,7 +9,6 @@ from typing import Any
 
 from weft.data.audio import read_wav
 from weft.data.held import held
-from weft.data.images import data_uri
 from weft.errors import WeftError
 from weft.serve.batcher import Left, Stopped, Work
 from weft.serve.edits import NOTHING, Edits, without
@@ -112,10 +111,6 @@ def _at_work(run: Served, edits: Edits) -> Any:
     return run.opened.ready.predictor(without(run, edits))
 
 
-def _drawn(run: Served, texts: list[str], limits: Limits, edits: Edits) -> list[Any]:
-    return [data_uri(picture) for picture in _at_work(run, edits).draw(texts)]
-
-
 def _captions(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
     captioner, answers = _at_work(run, edits), []
     for data in files:
@@ -137,7 +132,6 @@ def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> lis
 
 
 _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
-    "draw": _drawn,
     "caption": _captions,
     "speech": _heard,
 }

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
@@ -15,7 +14,7 @@ from weft.tasks.shared.writing.batch import PairBatch, collate_pairs, pad
 from weft.text.vocabulary import EOS, UNK
 
 if TYPE_CHECKING:
-    from weft.tasks.draw.task import Draw
+    from weft.tasks.draw.ready import DrawReady
 
 
 BEYOND = "(not drawn)"
@@ -23,20 +22,19 @@ BEYOND = "(not drawn)"
 
 
 def inspected(
-    task: "Draw", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "DrawReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
     The picture is drawn as `weft predict` draws it; a beam search shows its tree.
     """
     text = checked(examples.middle() if text is None else text)
-    painter = task.predictor(model)
+    painter = ready.predictor(model)
     device = next(model.parameters()).device
     words = painter.vocabulary.encode(text) or [UNK]
     tokens, mask = pad([words])
     trace = Trace() if painter.decoding.search == "beam" else None
-    chance = torch.Generator(device).manual_seed(painter.decoding.seed)
-    found = painter._search(tokens.to(device), mask.to(device), trace, chance)
+    found = painter.search(tokens.to(device), mask.to(device), trace, painter.seeded())
 
     def batch_of(tiles: list[int]) -> PairBatch:
         return collate_pairs([words], [tiles]).to(device)

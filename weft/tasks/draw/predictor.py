@@ -1,22 +1,62 @@
-"""A trained model that draws at work: captions in, pictures out."""
+"""A trained model that draws: captions in, pictures out."""
 
-from collections.abc import Iterator, Sequence
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from PIL import Image
 
+from weft.data.images import data_uri
 from weft.errors import ConfigError
 from weft.models import Generator
+from weft.tasks import predictor
 from weft.tasks.draw.tiles import FIRST, Tiles
+from weft.tasks.predictor import Answer, Json, Place, Raw
 from weft.tasks.shared.pictures.batch import parts
 from weft.tasks.shared.writing.batch import pad
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.searching import Searching
 from weft.text.vocabulary import PAD, SOS, UNK, Vocabulary
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-class Painter:
+LARGE = 192
+"""Least pixels of a side that a picture is enlarged to, each of its pixels a square."""
+
+
+class Drawn(Answer):
+    """A picture that was drawn.
+
+    Args:
+        caption: what was asked for.
+        picture: [height, width, 3] uint8.
+    """
+
+    def __init__(self, caption: str, picture: np.ndarray) -> None:
+        self.caption = caption
+        self.picture = picture
+
+    def text(self) -> str:
+        """A data URI."""
+        return data_uri(self.picture)
+
+    def json(self) -> Json:
+        """A data URI."""
+        return self.text()
+
+    def pictures(self) -> Mapping[str, bytes]:
+        """A PNG of the picture's own pixels, enlarged."""
+        times = -(-LARGE // max(self.picture.shape[:2]))
+        out = io.BytesIO()
+        Image.fromarray(self.picture.repeat(times, 0).repeat(times, 1)).save(out, "png")
+        return {".png": out.getvalue()}
+
+
+class Painter(predictor.Predictor[str]):
     """Draws captions with a model, a vocabulary and a palette.
 
     Args:
@@ -24,11 +64,13 @@ class Painter:
         vocabulary: of captions.
         tiles: the palette.
         shape: of a picture.
-        decoding: how a picture is searched or drawn by chance.
+        decoding: how a picture is searched or sampled.
 
     Raises:
         ConfigError: a setting of the search that has no meaning for pictures.
     """
+
+    linewise = False
 
     def __init__(
         self,
@@ -47,23 +89,43 @@ class Painter:
         self.decoding = replace(
             decoding, max_ratio=0.0, max_extra=self.places + 1, min_length=self.places, no_repeat_ngram=0
         )
-        self._search = Searching([model], vocabulary, self.decoding, (PAD, UNK, SOS))
+        self.window = self.piped = decoding.batch_rows
+        self.search = Searching([model], vocabulary, self.decoding, (PAD, UNK, SOS))
+        self._random = self.seeded()  # of all answers together
 
-    def predict(self, text: str) -> np.ndarray:
+    def parse(self, raw: Raw, place: Place) -> str:
+        """A caption."""
+        return str(raw)
+
+    def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
+        for caption, picture in zip(inputs, self.draw(inputs, self._random), strict=True):
+            yield Drawn(caption, picture)
+
+    def check_figures(self, *, alignments: bool) -> None:
+        if alignments:
+            super().check_figures(alignments=True)
+
+    def overview(self, answers: Sequence[Any]) -> "Figure | None":
+        """A sheet of all pictures with their captions."""
+        from weft.tasks.draw.answer_figure import sheet
+
+        return sheet([(answer.caption, answer.picture) for answer in answers])
+
+    def predict(self, raw: str) -> np.ndarray:
         """The picture of one caption, [height, width, 3] uint8."""
-        return next(self.draw([text]))
+        return next(self.draw([raw]))
 
-    def chance(self) -> torch.Generator:
-        """New random numbers of sampling, from the seed."""
+    def seeded(self) -> torch.Generator:
+        """New random numbers for sampling, from the seed."""
         return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
 
     def draw(self, texts: Sequence[str], chance: torch.Generator | None = None) -> Iterator[np.ndarray]:
         """A picture for each caption; the random numbers begin with the seed unless given."""
         device = next(self.model.parameters()).device
-        chance = chance or self.chance()
+        chance = chance or self.seeded()
         for part in parts(len(texts), self.decoding.batch_rows):
             rows = self.vocabulary.encode_batch(list(texts[part]))
             tokens, mask = pad([row or [UNK] for row in rows])
-            found = self._search(tokens.to(device), mask.to(device), None, chance)
+            found = self.search(tokens.to(device), mask.to(device), None, chance)
             numbers = found.tokens[:, 0, : self.places].cpu().numpy()
             yield from self.tiles.decode(np.maximum(numbers, FIRST), self.shape)
