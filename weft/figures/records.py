@@ -1,4 +1,4 @@
-"""What pictures are drawn from: plain records, so that whoever fills one does not load matplotlib.
+"""What pictures are drawn from: plain records, which can be filled without matplotlib.
 
 Read next: series.py, which draws a forecast.
 """
