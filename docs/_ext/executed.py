@@ -4,18 +4,19 @@ MyST-NB looks into the cache in build/jupyter-cache before it runs a page. This 
 from docs/_executed before a build and writes new outputs back after it. Only code cells are kept.
 """
 
-import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
 from jupyter_cache import get_cache
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", fill)
-    app.connect("build-finished", keep)
+    app.connect("env-updated", keep)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -26,26 +27,26 @@ def fill(app: Sphinx) -> None:
         cache.cache_notebook_file(path, uri=str(path), check_validity=False, overwrite=True)
 
 
-def keep(app: Sphinx, error: Exception | None) -> None:
-    """What this build ran is written to docs/_executed; pages that are gone leave it."""
-    if error is not None or app.builder.name != "html":
-        return
+def keep(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Writes outputs to docs/_executed and to the notebooks for download; removes those of former pages."""
     folder = Path(app.srcdir, "_executed")
-    known = getattr(app.env, "nb_metadata", {})  # MyST-NB's
+    known = getattr(env, "nb_metadata", {})  # MyST-NB's
     ran = {name for name, one in known.items() if one.get("exec_data")}
+    cache = get_cache(app.config.nb_execution_cache_path)
     for name in sorted(ran):
         made = Path(app.outdir).parent / "jupyter_execute" / f"{name}.ipynb"
-        if made.exists():
-            _write(made, folder / f"{name}.ipynb")
+        with suppress(FileNotFoundError, KeyError):  # not read in this build, and the cache is gone
+            # MyST-NB writes a page without its outputs here where it took them from the cache
+            _, book = cache.merge_match_into_notebook(nbformat.read(made, as_version=4))
+            nbformat.write(book, made)
+            _write(book, folder / f"{name}.ipynb")
     for path in folder.rglob("*.ipynb"):
         if path.relative_to(folder).with_suffix("").as_posix() not in ran:
             path.unlink()
-    for path in [one for one in folder.glob("*") if one.is_dir() and not any(one.rglob("*.ipynb"))]:
-        shutil.rmtree(path)
+    return []
 
 
-def _write(made: Path, place: Path) -> None:
-    book = nbformat.read(made, as_version=4)
+def _write(book: nbformat.NotebookNode, place: Path) -> None:
     book.cells = [cell for cell in book.cells if cell.cell_type == "code"]
     for number, cell in enumerate(book.cells):
         cell["id"] = f"cell-{number}"
