@@ -1,6 +1,6 @@
-"""What every test starts from: one thread, fixed seeds, and data from outside only by name.
+"""Set-up of every test: one thread, fixed seeds, and external data only if WEFT_DATA names it.
 
-Read next: test_house.py, the rules of the house; laws/, the contract suites.
+Read next: test_house.py, rules for the source; laws/, tests of every part of a kind.
 """
 
 import atexit
@@ -10,11 +10,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
-# Before torch starts: spinning OpenMP threads cost up to ten times on a shared machine.
+# Before torch is imported: spinning OpenMP threads cost up to ten times the time on a shared machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
-# What tests measure and tokenise does not belong in the user's own cache; pytest's workers share one.
+# Kernel measurements and token stores of tests stay out of the user's cache; pytest's workers share one.
 if "WEFT_CACHE" not in os.environ:
     os.environ["WEFT_CACHE"] = tempfile.mkdtemp(prefix="weft-tests-")
     atexit.register(shutil.rmtree, os.environ["WEFT_CACHE"], ignore_errors=True)
@@ -24,7 +24,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-# A deadline measures the machine; fixed examples make a failure the same for everybody.
+# Deadlines depend on the machine; fixed examples make a failure reproducible.
 settings.register_profile(
     "weft", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -41,7 +41,7 @@ def _same_numbers() -> None:
 
 @pytest.fixture(scope="session")
 def weft_data() -> Path:
-    """The folder of public corpora that WEFT_DATA names; the test is skipped where it is not set."""
+    """The folder of public corpora in WEFT_DATA; skips the test if it is not set."""
     folder = os.environ.get("WEFT_DATA")
     if not folder:
         pytest.skip("WEFT_DATA is not set: it names a folder with public corpora (mt/multi30k, ...)")

@@ -1,4 +1,4 @@
-"""The source of Weft as tests read it: files, names, imports. Nothing of weft is imported here."""
+"""Weft's source for tests: files, names, imports. This file imports nothing of weft."""
 
 import ast
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def name_of(path: Path) -> str:
 
 
 def imported(source: str) -> Iterator[tuple[int, str]]:
-    """(line, dotted name) of every import, at the top or inside a function."""
+    """(line, dotted name) of every import, at the top level or inside a function."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, name.name) for name in node.names)

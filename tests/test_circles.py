@@ -1,6 +1,6 @@
-"""No circle of imports: what a file imports, at the top or inside a function, never leads back to it.
+"""No import cycles: no file's imports, at the top level or inside a function, lead back to it.
 
-Imports for type checkers alone (`if TYPE_CHECKING:`) do not run and do not count. Read next: test_house.py.
+Imports under `if TYPE_CHECKING:` do not run and do not count. Read next: test_house.py.
 """
 
 import ast
@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Circles that are still there, by their first module; it may only get shorter.
+# Remaining cycles, by their first module; this list may only get shorter.
 STILL = {
     "weft.commands.predict",
     "weft.tasks.draw.evaluation",
@@ -20,7 +20,7 @@ STILL = {
 
 
 def imported(source: str, modules: set[str]) -> set[str]:
-    """The modules, of those given, that a source imports."""
+    """Those of `modules` that a source imports."""
     tree = ast.parse(source)
     for_types = {
         id(part)
@@ -41,7 +41,7 @@ def imported(source: str, modules: set[str]) -> set[str]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Every set of modules that reach each other, sorted."""
+    """Every set of modules that import each other, sorted."""
     reached: dict[str, set[str]] = {}
     for start in graph:
         seen: set[str] = set()

@@ -1,6 +1,6 @@
-"""The command line's promises: one sentence and exit code 2 for a user's mistake, never a traceback.
+"""The command line answers a user's mistake with one error message and exit code 2, never a traceback.
 
-Read next: test_house.py, which holds that it starts without torch.
+Read next: test_house.py, which checks that it starts without torch.
 """
 
 import os
@@ -17,7 +17,7 @@ from weft.errors import DataError
 
 @pytest.fixture
 def fails(monkeypatch: pytest.MonkeyPatch):
-    """A command `fail` that raises what it is given, and the exit code and text that come of it."""
+    """A command `fail` that raises the given error; returns its exit code and output."""
 
     def run(trouble: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
         @click.command

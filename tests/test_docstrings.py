@@ -1,4 +1,4 @@
-"""What a file's docstring sends its reader to is there: "Read next" never ends at a closed door."""
+"""Every file that a docstring names after "Read next" exists."""
 
 import ast
 import re

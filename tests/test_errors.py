@@ -1,4 +1,4 @@
-"""Errors that a user can correct: what they carry beside their text."""
+"""Errors that a user can correct: their fields besides the text."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files are written atomically: an error, or a faster process, leaves what was there."""
+"""Files are written atomically: an error or a concurrent writer never leaves a partial file."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def test_two_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
     with files.replacing(tmp_path / "a") as one, files.replacing(tmp_path / "a") as other:
         one.write(b"1" * 5)
         other.write(b"2" * 3)
-    assert (tmp_path / "a").read_bytes() == b"1" * 5  # the last to end
+    assert (tmp_path / "a").read_bytes() == b"1" * 5  # the last writer to finish
     assert names(tmp_path) == ["a"]
 
 

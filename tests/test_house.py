@@ -1,7 +1,7 @@
-"""The rules of the house, held by reading the files: who may import whom, how long a file may be,
-what may never be called. Nothing of weft is imported here, except in a fresh interpreter.
+"""Rules for the source, checked by reading it: which package may import which, how long a file may be,
+which calls are forbidden. This file imports nothing of weft, except in a new interpreter.
 
-Read next: CONTRIBUTING.md, which says why.
+Read next: CONTRIBUTING.md, which explains them.
 """
 
 import ast
@@ -52,7 +52,7 @@ ALLOWED["figures"] = GROUND | {"metrics"}
 for _room in ("tasks", "train", "config", "run", "card"):
     ALLOWED[_room] = ALLOWED[_room] | {"figures"}
 ALLOWED |= {room: GROUND | SIDE | {"figures"} | set(ORDER) for room in LEAVES}
-ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the one of `weft inspect`
+ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the page of `weft inspect`
 ALLOWED["commands"] = GROUND | SIDE | {"figures"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
@@ -73,7 +73,7 @@ ALLOWED |= {
 }
 ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}, "recompute": {"probe", "randomness"}}
 
-# Each library has few homes, so that it can be replaced, and missing, in one place.
+# Each library is imported in few packages, so that it can be replaced or missing.
 EVERYWHERE = set(ALLOWED) - {"cli", "__main__", "__init__"}
 NUMBERS = EVERYWHERE - GROUND - {"search", "nn", "models", "config"}
 HOMES = {
@@ -126,7 +126,7 @@ def room_of(path: Path) -> str:
 
 
 def wrong_imports(source: str, room: str) -> list[str]:
-    """What this room may not import, a sentence each."""
+    """Imports that are not allowed in this package, one message each."""
     wrong = []
     for line, name in imported(source):
         top, _, rest = name.partition(".")
@@ -141,7 +141,7 @@ def wrong_imports(source: str, room: str) -> list[str]:
 
 
 def undocumented(source: str, contracts: set[str]) -> list[str]:
-    """Public classes, functions and methods without a docstring; a contract's word serves its leaves."""
+    """Public classes, functions and methods without a docstring; overrides inherit their base's."""
     bare = []
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):

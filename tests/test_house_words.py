@@ -50,7 +50,7 @@ ROUGH = (
 
 
 def odd_sentences(source: str) -> list[str]:
-    """The strings of a source, without docstrings, that match ODD."""
+    """String constants of a source, without docstrings, that match ODD."""
     tree = ast.parse(source)
     told, inner = set(), set()
     for node in ast.walk(tree):
@@ -83,7 +83,7 @@ def test_messages_are_plain_english() -> None:
 
 
 def prose(source: str) -> Iterator[tuple[int, str]]:
-    """The lines of docstrings and comments with their line numbers."""
+    """Lines of docstrings and comments with their line numbers."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string

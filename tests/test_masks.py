@@ -1,4 +1,4 @@
-"""Masks, by hand on ragged rows and by hypothesis against plain Python lists."""
+"""Masks: manual calculations on rows of different lengths, and Hypothesis against plain Python lists."""
 
 import pytest
 import torch

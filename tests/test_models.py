@@ -1,4 +1,4 @@
-"""The Generator: its loss is a sum over real targets, whoever shares a batch with whom; D2's feeding."""
+"""The Generator: loss is a sum over real targets, independent of the other rows; input feeding (D2)."""
 
 from pathlib import Path
 from typing import NamedTuple

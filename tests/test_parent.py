@@ -1,4 +1,4 @@
-"""kill -9 of a launcher, ours or torchrun, leaves no process behind that works on, or holds the run."""
+"""kill -9 of a launcher (weft's or torchrun) leaves no process that keeps running or keeps the run locked."""
 
 import os
 import signal
@@ -39,7 +39,7 @@ def until(happened: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 def descendants(pid: int) -> list[int]:
-    """All processes below one, and not itself."""
+    """All descendants of a process."""
     listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True)
     parents = {int(own): int(above) for own, above in (line.split() for line in listed.stdout.splitlines())}
     found, todo = [], [pid]
@@ -59,7 +59,7 @@ def alive(pids: Sequence[int]) -> list[int]:
 
 
 def killed(command: Sequence[str], working: Callable[[], bool], folder: Path) -> None:
-    """Start a launcher, kill it once its processes work, and see that they end."""
+    """Start a launcher, kill it once its processes are running, and check that they end."""
     env = os.environ | {"WEFT_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     with (folder / "said.txt").open("wb") as said:
         launcher = subprocess.Popen(command, cwd=ROOT, env=env, stdout=said, stderr=said)
@@ -93,7 +93,7 @@ def test_processes_of_a_training_end_with_their_launcher(launcher: str, tmp_path
     killed(ours if launcher == "--processes" else [*TORCHRUN, *words], trains(run), tmp_path)
     saved = max(int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*"))
     again = weft("train", recipe, "--run", run, *ENDLESS[1:], f"training.max_updates={saved + 3}")
-    assert again.code == 0, again.err  # nobody holds the run
+    assert again.code == 0, again.err  # no process keeps it locked
     assert f"goes on after update {saved}" in again.err, again.err
 
 

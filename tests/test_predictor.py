@@ -1,4 +1,4 @@
-"""The Predictor: its loss is a sum over real targets, whoever shares a batch with whom."""
+"""The Predictor: its loss is a sum over real targets, independent of the rest of the batch."""
 
 from pathlib import Path
 from typing import NamedTuple

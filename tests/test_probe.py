@@ -1,4 +1,4 @@
-"""A probe sees what happens inside its block, and nothing else does."""
+"""A probe records what is computed inside its block, and only there."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Every recipe that ships can be read, built and typed as its header says."""
+"""Every shipped recipe can be read and built, and its header states command, machine and precision."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Checkpointed activations: the gradients of the plain way, dropout included, and less is kept."""
+"""Activation checkpointing: the same gradients as without it, dropout included, and less memory."""
 
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ KINDS = ["transformer", "recurrent", "lookback"]
 def gradients(
     kind: str, wanted: bool, *, seeded: bool, rows: int = 13, dtype: torch.dtype = torch.float64
 ) -> tuple[list[Tensor], int]:
-    """Of a loss with dropout 0.3, and the bytes that were kept for them."""
+    """Gradients of a loss with dropout 0.3, and the bytes kept for the backward pass."""
     task = Pairs(kind, 4, 0.3, dtype)
     torch.manual_seed(3)
     model = task.model().train()
@@ -38,7 +38,8 @@ def gradients(
         before = None if own is None else own.get_state()
         found = torch.autograd.grad(loss, list(model.parameters()))
     if own is not None:
-        assert before is not None and torch.equal(own.get_state(), before)  # the way back draws from another
+        # recomputing does not advance the generator
+        assert before is not None and torch.equal(own.get_state(), before)
     weights = sum(p.untyped_storage().nbytes() for p in model.parameters())
     return list(found), sum(kept.values()) - weights
 
@@ -54,7 +55,7 @@ def test_gradients_are_those_of_the_plain_way_with_dropout(kind: str, seeded: bo
 
 @pytest.mark.parametrize("cells", ["auto", "torch"])
 def test_every_kernel_of_cells_can_be_run_again(cells: Literal["auto", "torch"]) -> None:
-    """In float32, which the compiled cells take where there are such."""
+    """In float32, the dtype of the compiled cells."""
     with choice.use(cells=cells):
         plain, _ = gradients("recurrent", False, seeded=True, dtype=torch.float32)
         again, _ = gradients("recurrent", True, seeded=True, dtype=torch.float32)
@@ -64,7 +65,7 @@ def test_every_kernel_of_cells_can_be_run_again(cells: Literal["auto", "torch"])
 
 @pytest.mark.parametrize(("kind", "most"), [("transformer", 0.45), ("lookback", 0.6)])
 def test_less_is_kept(kind: str, most: float) -> None:
-    """Of the plain way's bytes beside the weights, in models of two layers a side and few words."""
+    """Ratio of kept bytes, without the weights, in models of two layers per side and a small vocabulary."""
     assert gradients(kind, True, seeded=True)[1] < most * gradients(kind, False, seeded=True)[1]
 
 
@@ -104,7 +105,7 @@ def test_it_is_the_function_itself_where(why: str) -> None:
         with recomputing(), probe() as seen:
             y = recomputed(layer, x)
         assert len(seen["x"]) == 1
-    else:  # a layer inside of a layer: only the outer one runs again
+    else:  # nested layers: only the outer one is computed again
         with recomputing():
             y = recomputed(lambda x: recomputed(layer, x), x)
     torch.autograd.grad(y.sum(), x)

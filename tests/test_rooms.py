@@ -1,4 +1,4 @@
-"""A room holds the parts that its files hold: found at once, one a file, named as the file."""
+"""A folder of parts: a new file is found at once; one part per file, with the file's name."""
 
 import importlib
 import sys
@@ -34,7 +34,7 @@ class {name}(Cell):
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ModuleType, Path]]:
-    """A room of its own, outside the package."""
+    """A folder of parts outside the package."""
     folder = tmp_path / "guestroom"
     folder.mkdir()
     (folder / "__init__.py").write_text("")

@@ -1,4 +1,4 @@
-"""A run directory from Python: what is written when, and that a check makes nothing."""
+"""A run directory from Python: which files are written when, and that a check creates none."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_checking_a_recipe_touches_nothing(recipe: Path, tmp_path: Path) -> None
     before = sorted(tmp_path.rglob("*"))
     begun = check(read_recipe(recipe))
     assert begun.settings.max_updates == 400
-    assert begun.plain["data"]["max_length"] == 128  # a default, written out
+    assert begun.plain["data"]["max_length"] == 128  # a default, written explicitly
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -1,4 +1,4 @@
-"""The check of a shape says both shapes."""
+"""The error of a shape check names both shapes."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What is installed is what was tested, and what is built is the same wherever and whenever it is built."""
+"""Installed packages are the tested ones, and builds are reproducible."""
 
 import hashlib
 import os
@@ -53,7 +53,7 @@ def test_a_wheel_built_twice_is_the_same_to_the_bit(tmp_path: Path) -> None:
 
 
 def built(folder: Path, environment: dict[str, str], older: int) -> Path:
-    """The wheel of this checkout, from a copy in that folder whose files are so many seconds older."""
+    """The wheel of a copy of this checkout whose modification times are `older` seconds earlier."""
     folder.mkdir(parents=True)
     for name in BUILT:
         place = ROOT / name

@@ -1,6 +1,6 @@
-"""No file outside weft/tasks/<task>/ names that task, as a string or in an import; the exceptions are listed.
+"""No file outside weft/tasks/<task>/ names that task, in a string or an import; exceptions are listed.
 
-Read next: test_house.py, the other rules of the house.
+Read next: test_house.py, more rules for the source.
 """
 
 import ast

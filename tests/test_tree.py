@@ -1,4 +1,4 @@
-"""State trees: what picks, repeats and merges rows touches all tensors, the source's only where it must."""
+"""State trees: picking, repeating and merging rows changes all tensors, the source's only if necessary."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Nest(NamedTuple):
 
 
 def nest(rows: int = 3) -> Nest:
-    """Row r holds r everywhere, so that every result can be read off."""
+    """Row r contains r everywhere, so results show which row they came from."""
     h = torch.arange(rows).float()[:, None].repeat(1, 2)
     return Nest(((h, h + 10), (h + 20, h + 30)), None, Shared(torch.arange(rows).view(-1, 1, 1) + 100, None))
 

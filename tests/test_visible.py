@@ -1,4 +1,4 @@
-"""What a file says is shown, and steers no terminal."""
+"""Text from files is shown with control characters escaped, so that it cannot control the terminal."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""Small files that promise or become much more than they are."""
+"""Small files that claim to be, or decompress to, something much larger."""
 
 import gzip
 import io
@@ -16,26 +16,26 @@ HUGE = 10**12
 
 
 def wav(samples: int, length: int, channels: int = 1, rate: int = 16000) -> bytes:
-    """A header that promises so many samples and bytes, and nothing after it."""
+    """A header that claims these sizes, followed by almost nothing."""
     form = struct.pack("<HHIIHH", 1, channels, rate, 2 * rate * channels, 2 * channels, 16)
     chunk = b"fmt " + struct.pack("<I", len(form)) + form + b"data" + struct.pack("<I", samples)
     return b"RIFF" + struct.pack("<I", length) + b"WAVE" + chunk + b"\0" * 8
 
 
 def npy(shape: tuple[int, ...], dtype: str = "<f8", data: bytes = b"\0" * 64) -> bytes:
-    """A header of that shape; the data is what it is."""
+    """A header with this shape, and any data."""
     head = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape!r}, }}".encode()
     head += b" " * (63 - (len(head) + 10) % 64) + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data
 
 
 def pickled_npy() -> bytes:
-    """An array of objects, whose pickle would write a file."""
+    """An array of objects whose pickle would write a file."""
     return npy((1,), "|O", b"\x80\x04cos\nsystem\n(S'touch harm'\ntR.")
 
 
 def png(width: int, height: int, promised: int = 0) -> bytes:
-    """Black, a bit a pixel; its lines shrink a thousand times. The head may promise another side."""
+    """Black, one bit per pixel, compressed a thousand times. The header may claim another side length."""
     deflate = zlib.compressobj(9)
     data = b"".join(deflate.compress(b"\0" * (1 + -(-width // 8)) * 64) for _ in range(height // 64))
     data += deflate.flush()
@@ -48,7 +48,7 @@ def png(width: int, height: int, promised: int = 0) -> bytes:
 
 
 def gif(width: int, height: int, frames: int) -> bytes:
-    """So many frames of one pixel each on a large screen: each is the whole screen once it is drawn."""
+    """Frames of one pixel each on a large screen: each becomes the whole screen when drawn."""
     out = b"GIF89a" + struct.pack("<HHBBB", width, height, 0x80, 0, 0) + b"\0\0\0\xff\xff\xff"
     frame = (
         b"\x21\xf9\x04\x04\x01\0\0\0" + b"," + struct.pack("<HHHHB", 0, 0, 1, 1, 0) + b"\x02\x02\x44\x01\0"
@@ -57,7 +57,7 @@ def gif(width: int, height: int, frames: int) -> bytes:
 
 
 def repeated(line: bytes, size: int, pack: str) -> bytes:
-    """A line again and again until it is so large, compressed."""
+    """A line repeated up to this size, compressed."""
     piece = line * (2**20 // len(line))
     times = size // len(piece)
     if pack == "gz":
@@ -74,7 +74,7 @@ def repeated(line: bytes, size: int, pack: str) -> bytes:
 
 
 def archive(kind: str) -> bytes:
-    """A zip or tar one of whose members lies outside of it."""
+    """A zip or tar with a member outside its folder."""
     out = io.BytesIO()
     if kind == "zip":
         with zipfile.ZipFile(out, "w") as file:
@@ -89,18 +89,18 @@ def archive(kind: str) -> bytes:
 
 
 def sparse(path: Path, size: int, head: bytes = b"") -> None:
-    """A file of that size that takes no room on the disk."""
+    """A file of this size that uses no disk space."""
     with open(path, "wb") as file:
         file.write(head)
         file.truncate(size)
 
 
 def safetensors(shape: list[int], size: int) -> bytes:
-    """A header of one tensor of so many bytes."""
+    """A header of one tensor of this many bytes."""
     text = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}}).encode()
     return struct.pack("<Q", len(text)) + text
 
 
 def glove(dimensions: int) -> bytes:
-    """A word with that many numbers."""
+    """A word with this many numbers."""
     return b"word" + b" 1" * dimensions + b"\n"

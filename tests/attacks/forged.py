@@ -1,6 +1,6 @@
-"""Every value of every JSON file of a run, replaced in turn by values that do not belong there.
+"""Every value of every JSON file of a run, replaced in turn by invalid values.
 
-Read next: test_forged.py, which opens what comes out.
+Read next: test_forged.py, which opens the results.
 """
 
 import copy
@@ -44,7 +44,7 @@ RAW = {
 
 
 class Forgery(NamedTuple):
-    """One harm: in which file, at which place, what."""
+    """One replacement: the file, the place in it, and the name of the new value."""
 
     file: str
     route: Route
@@ -52,7 +52,7 @@ class Forgery(NamedTuple):
 
 
 def routes(value: Any, start: Route = ()) -> Iterator[Route]:
-    """To every value below and including this one; of a list of like things only to the first and last."""
+    """To this value and all below it; in a list only to the first and last."""
     yield start
     if isinstance(value, dict):
         for key in value:
@@ -63,14 +63,14 @@ def routes(value: Any, start: Route = ()) -> Iterator[Route]:
 
 
 def forgeries(run: Path, name: str) -> list[Forgery]:
-    """All of a file; of a log those of its last line."""
+    """All forgeries of a file; of a log only those of its last line."""
     text = (run / name).read_text("utf-8")
     content = json.loads(text.rstrip("\n").split("\n")[-1] if name.endswith("jsonl") else text)
     return [Forgery(name, route, what) for route in routes(content) for what in (*VALUES, *RAW)]
 
 
 def written(original: str, forgery: Forgery) -> str:
-    """The text of the file with the harm in it."""
+    """The file's text with the replacement."""
     lines = original.rstrip("\n").split("\n") if forgery.file.endswith("jsonl") else [original]
     content, mark = json.loads(lines[-1]), "<here stands the harm>"
     value = VALUES.get(forgery.what, mark)
@@ -81,7 +81,7 @@ def written(original: str, forgery: Forgery) -> str:
 
 
 def harm(run: Path, forgery: Forgery) -> None:
-    """Write it; a checkpoint's manifest then says that this is what was written."""
+    """Write it, and update the checkpoint's manifest accordingly."""
     path = run / forgery.file
     path.write_text(written(path.read_text("utf-8"), forgery), "utf-8")
     if path.name == "state.json":
@@ -89,7 +89,7 @@ def harm(run: Path, forgery: Forgery) -> None:
 
 
 def seal(path: Path) -> None:
-    """Let the manifest of a checkpoint say that a file of it is what was written."""
+    """Write a file's new size and checksum into its checkpoint's manifest."""
     manifest = path.parent / "manifest.json"
     data, seals = path.read_bytes(), json.loads(manifest.read_text())
     seals[path.name] = {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}

@@ -1,4 +1,4 @@
-"""A process with little memory that runs `weft`, and what it must say to a file that attacks it."""
+"""A process with little memory that runs `weft`, and the error it must print for malicious files."""
 
 import contextlib
 import json
@@ -15,13 +15,13 @@ SECONDS = 600
 
 
 class Jail:
-    """Runs commands in tests/attacks/worker.py; one that kills it, or hangs, leaves the next a new one."""
+    """Runs commands in tests/attacks/worker.py; starts a new worker if one was killed or hangs."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def weft(self, *arguments: object) -> tuple[Any, str, str]:
-        """Exit code (a text where it was no exit), stdout and stderr."""
+        """Exit code (a text if there was no exit), stdout and stderr."""
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._process is None:
@@ -62,7 +62,7 @@ class Jail:
 
 
 def listing(folder: Path) -> dict[str, tuple[int, int]]:
-    """Size and time of everything in a folder; a link is what it is, not what it leads to."""
+    """Size and time of everything in a folder; links are not followed."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.name not in (".lock", "cache") and "cache" not in path.parts:
@@ -75,7 +75,7 @@ def listing(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def refused(jail: Jail, folder: Path, sentence: str, *arguments: object) -> None:
-    """A command must be refused in one sentence, and change nothing in the folder."""
+    """The command must fail with one error message and change nothing in the folder."""
     before = listing(folder)
     code, out, err = jail.weft(*arguments)
     assert code == 2 and out == "", (code, out[-500:], err[-1500:])

@@ -1,4 +1,4 @@
-"""Data from a stranger: whatever it promises or becomes, one sentence, in little memory, and no side effect.
+"""Untrusted data: whatever it claims or decompresses to, one error, little memory, no side effects.
 
 Read next: bombs.py, the files; jail.py, the process; test_runs.py.
 """
@@ -53,7 +53,7 @@ def test_text_that_unpacks_to_far_more(jail: Jail, tmp_path: Path, name: str) ->
 
 
 def trained(jail: Jail, folder: Path, recipe: Path, sentence: str, *changes: str) -> None:
-    """Training refuses; of the run there is no model, of the data everything is as it was."""
+    """Training fails without writing a model, and the data is unchanged."""
     before = listing(recipe.parent)
     code, out, err = jail.weft("train", recipe, "--run", folder / "run", *changes)
     said = err.rstrip("\n").split("\n")[-1]

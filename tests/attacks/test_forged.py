@@ -1,7 +1,7 @@
-"""Runs whose JSON was forged: every value of every file in turn; one sentence or a right answer, never more.
+"""Runs with forged JSON: every value of every file in turn; the result is one error or a correct answer.
 
-The forgeries are made in forged.py. A short choice of them is tried on each run of the suite, all of them for
-every task in the slow test. Read next: forged.py; test_runs.py, for links and huge files.
+forged.py makes the forgeries. A sample of them is tested each time, all of them for every task in
+the slow test. Read next: forged.py; test_runs.py, for links and huge files.
 """
 
 import json
@@ -49,7 +49,7 @@ def jail() -> Iterator[Jail]:
 
 
 def trained(folder: Path, task: str) -> tuple[Path, list[object]]:
-    """A run of two updates, and the command that goes on with it for a third."""
+    """A run of two updates, and the command that resumes it for a third."""
     recipe = KINDS[task].make(folder / "toy")
     answer = weft("train", recipe, "--run", folder / "run", *KINDS[task].changes, *SHORT)
     assert answer.code == 0, answer.err
@@ -58,7 +58,7 @@ def trained(folder: Path, task: str) -> tuple[Path, list[object]]:
 
 
 def files_of(run: Path) -> list[str]:
-    """Its JSON files, of the checkpoints the newest one's."""
+    """Its JSON files; of the checkpoints only those of the newest."""
     names = [str(path.relative_to(run)) for path in sorted(run.rglob("*.json*"))]
     return [name for name in names if "step-00000001" not in name]
 
@@ -79,7 +79,7 @@ def uses(task: str, run: Path, name: str, again: list[object]) -> list[list[obje
 
 
 def attacked(jail: Jail, original: Path, forgery: Forgery, commands: list[list[object]]) -> list[str]:
-    """What went wrong where a forged copy of a run was opened; nothing where all was answered or refused."""
+    """Failures when opening a forged copy of a run; empty if all commands answered or reported an error."""
     run, wrong = original.parent / "forged", []
     for command in commands:
         shutil.rmtree(run, ignore_errors=True)
@@ -95,7 +95,7 @@ def test_a_choice_of_forgeries_is_answered_or_refused(jail: Jail, tmp_path: Path
     run, again = trained(tmp_path, "translate")
     every = [one for name in files_of(run) for one in forged.forgeries(run, name)]
     kinds = len(VALUES) + len(forged.RAW)
-    chosen = every[:: 2 * kinds + 7]  # at every second place another value
+    chosen = every[:: 2 * kinds + 7]  # a different value at every second place
     assert len({one.what for one in chosen}) > kinds / 2 and len(chosen) > 50
     wrong = []
     for one in chosen:
@@ -110,7 +110,7 @@ def test_every_forgery_is_answered_or_refused(jail: Jail, tmp_path: Path, task: 
     shared = {"run.json", "metrics.jsonl", "checkpoints/step-00000002/manifest.json"}
     wrong = []
     for name in files_of(run):
-        if task == "translate" or name not in shared:  # they are the same for each task
+        if task == "translate" or name not in shared:  # these are the same for every task
             commands = uses(task, tmp_path / "forged", name, again)
             for one in forged.forgeries(run, name):
                 wrong += attacked(jail, run, one, commands)
@@ -149,7 +149,7 @@ def test_a_forged_position_is_refused_with_file_place_and_value(
 
 
 def test_a_run_of_another_version_opens(translator: tuple[Path, list[object]], tmp_path: Path) -> None:
-    """Keys that a newer Weft may add are skipped; those that an older one did not write have defaults."""
+    """Unknown keys, as of a newer Weft, are skipped; missing ones, as of an older Weft, have defaults."""
     run = tmp_path / "run"
     shutil.copytree(translator[0], run)
     state = run / "checkpoints" / "step-00000002" / "state.json"
@@ -169,7 +169,7 @@ def test_a_huge_file_takes_little_memory(
 ) -> None:
     run = tmp_path / "run"
     shutil.copytree(translator[0], run)
-    lists = "[" + "[]," * (20 * 2**20) + "[]]"  # 60 MiB that would be gigabytes of lists
+    lists = "[" + "[]," * (20 * 2**20) + "[]]"  # 60 MiB of text for gigabytes of lists
     about = (run / "run.json").read_text().rstrip().removesuffix("}")
     (run / "run.json").write_text(about + f', "newer": {lists}}}')
     assert jail.weft("show", run)[0] in (None, 0)

@@ -1,4 +1,4 @@
-"""A run from a stranger: links out of it, pipes, deep and huge files; one sentence, nothing written.
+"""An untrusted run: links out of it, pipes, deep and huge files; one error, and nothing is written.
 
 Read next: test_data.py; ../train/test_headers.py, weights; ../commands/test_damage.py.
 """
@@ -46,7 +46,7 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(translator: Path, tmp_path: Path) -> Path:
-    """A copy of a trained run, its recipe beside it, and a file outside of both."""
+    """A copy of a trained run, with its recipe next to it and a file outside both."""
     shutil.copytree(translator, tmp_path / "run")
     shutil.copytree(translator.parent / "toy", tmp_path / "toy")
     (tmp_path / "outside").mkdir()

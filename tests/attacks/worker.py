@@ -1,4 +1,4 @@
-"""`weft ARGUMENTS`, many of them one after the other, in a process that has little memory.
+"""`weft ARGUMENTS`, many in succession, in a process with little memory.
 
 Each line of stdin is a JSON list of arguments; the answer is a JSON line [exit code, stdout, stderr].
 Read next: jail.py, which starts it.

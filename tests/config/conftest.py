@@ -1,4 +1,4 @@
-"""A recipe to read, whole or changed. Read next: test_text.py."""
+"""A recipe for tests, with and without changes. Read next: test_text.py."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ training:
 
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Table]:
-    """Reads a text (the one above unless given) with overrides, from a file called x.yaml."""
+    """Reads a text (by default the one above) with overrides, as file x.yaml."""
     monkeypatch.chdir(tmp_path)
 
     def read(text: str = "", *overrides: str) -> Table:

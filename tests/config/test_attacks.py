@@ -1,4 +1,4 @@
-"""A recipe is data from a stranger: whatever it holds, the answer is one sentence, soon, and nothing runs.
+"""An untrusted recipe: whatever it contains, the result is one error message, quickly, and no code runs.
 
 Read next: weft/config/text.py.
 """

@@ -1,4 +1,4 @@
-"""Recipes become objects; the sentence for everything else, with file, line and key.
+"""Building objects from recipes; errors name file, line and key.
 
 Read next: test_text.py, test_attacks.py.
 """
@@ -52,7 +52,7 @@ def training(text: str) -> Training:
     return build(parse("\n" * 2 + text, "x.yaml", name="training"), Training)
 
 
-# What a recipe may say
+# Valid recipes
 
 
 def test_every_plain_kind_arrives_as_its_annotation_says() -> None:
@@ -119,7 +119,7 @@ def test_a_plugin_is_used_only_if_the_command_line_names_it(recipe, tmp_path, mo
             build(parse(f"{{cell: {name}}}", "x.yaml"), network, in_size=3, plugins=["mycells"])
 
 
-# The sentence for everything else
+# Errors
 
 
 @pytest.mark.parametrize(

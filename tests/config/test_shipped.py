@@ -1,4 +1,4 @@
-"""Recipes that come with Weft are found by name, from any directory, and a file of the user's goes first."""
+"""Shipped recipes are found by name, from any directory; a user's file with that name has priority."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""What a recipe's text means: scalars, overrides, sections, and writing it down again.
+"""Parsing recipes: scalars, overrides, sections, and writing them again.
 
-Read next: test_build.py, what becomes of it; test_attacks.py.
+Read next: test_build.py, building objects from them; test_attacks.py.
 """
 
 import re
@@ -53,7 +53,7 @@ plain_trees = st.recursive(
 def test_what_is_written_is_read_back(plain: object) -> None:
     read = parse(dump(plain), "x.yaml").plain()
     assert read == plain
-    assert repr(read) == repr(plain)  # 1, 1.0 and True are equal, and not the same
+    assert repr(read) == repr(plain)  # 1, 1.0 and True are equal but different
 
 
 def test_an_override_replaces_and_adds(recipe) -> None:

@@ -1,4 +1,4 @@
-"""Wav files of every width, resampling, and lists of recordings."""
+"""Wav files of every sample width, resampling, and lists of recordings."""
 
 import struct
 import wave
@@ -48,7 +48,7 @@ def test_a_tone_stays_the_tone(rate: int, wanted: int) -> None:
     found = resample(np.sin(2 * np.pi * cycles * time).astype(np.float32), rate, wanted)
     want = np.sin(2 * np.pi * cycles * np.arange(wanted) / wanted)
     assert len(found) == wanted
-    edge = wanted // 5  # the filter sees the silence before and after the tone
+    edge = wanted // 5  # the filter includes the silence before and after the tone
     np.testing.assert_allclose(found[edge:-edge], want[edge:-edge], atol=2e-3)
 
 

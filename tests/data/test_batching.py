@@ -1,4 +1,4 @@
-"""Batches: every example once an epoch, budgets kept, the order a function of (seed, epoch) alone."""
+"""Batches: every example once per epoch, budgets kept, the order determined by (seed, epoch) alone."""
 
 from itertools import chain, islice
 
@@ -57,7 +57,7 @@ def test_a_batch_is_closed_only_when_it_must_be() -> None:
     lengths = np.array([[1, 1]] * 5 + [[2, 2]] * 3 + [[3, 9]])
     batches = lists(Batches(lengths, max_tokens=10, seed=0, shuffle=False).epoch(0))
     assert batches == [[0, 1, 2, 3, 4], [5, 6, 7], [8]]
-    # A source of 7 (8 with eos) makes every row 8 wide: 20 cells hold two rows.
+    # A source of 7 (8 with eos) makes every row 8 long: 20 cells hold two rows.
     lengths = np.array([[7, 1]] * 5)
     assert [len(batch) for batch in Batches(lengths, max_tokens=10, seed=0).epoch(0)] in (
         [2, 2, 1],
@@ -115,7 +115,7 @@ def test_without_shuffling_every_epoch_is_the_same_from_short_to_long() -> None:
 
 @pytest.mark.parametrize("target", ["es", "de", "ru"])
 def test_nine_cells_in_ten_are_real_on_the_embedded_corpus(target: str) -> None:
-    # Words and marks stand for subwords: about as many, and no vocabulary has to be trained here.
+    # Words and punctuation instead of subwords: about as many, without training a vocabulary.
     pairs = corpus("libreoffice-help", "en", target, "train")
     lengths = np.array([[1 + len(side) // 4 for side in pair[1:]] for pair in pairs])
     lengths = lengths[(lengths <= 100).all(1)]
@@ -129,7 +129,7 @@ def test_nine_cells_in_ten_are_real_on_the_embedded_corpus(target: str) -> None:
 
 
 def test_statistics_by_hand() -> None:
-    # Rows 0 and 1, with eos 2+3 and 3+3 real of 2 x (3+3) cells; row 2 alone, 5+9, all real.
+    # Rows 0 and 1, with eos: 2+3 and 3+3 real of 2 x (3+3) cells; row 2 alone: 5+9, all real.
     plan = Batches(np.array([[1, 2], [2, 2], [4, 8]]), max_tokens=9, seed=0)
     assert plan.statistics() == (2, 1.5, 7.5, (11 + 14) / (12 + 14))
 
@@ -146,7 +146,7 @@ def test_an_epoch_of_two_million_examples_holds_one_block_and_starts_fast() -> N
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(first)
-    assert peak < 150 * 2**20  # a block is a million examples: 16 MB a column of numbers
+    assert peak < 150 * 2**20  # a block is a million examples: 16 MB per column of numbers
 
 
 @pytest.mark.parametrize(

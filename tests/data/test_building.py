@@ -1,4 +1,4 @@
-"""Stores are the same bytes however many processes build them, and go on where a kill stopped them."""
+"""Stores are byte-identical for any number of processes, and building resumes after a kill."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_several_processes_build_the_same_bytes(tmp_path: Path, monkeypatch: pyt
     fork = os.fork
     monkeypatch.setattr(os, "fork", lambda: forks.append(1) or fork())
     build(tmp_path / "three", many(1000), processes=3, max_length=11)
-    assert len(forks) == 3  # for 28 pieces, the last one ragged; the first is encoded here
+    assert len(forks) == 3  # for 28 shards, the last one shorter; the first is encoded here
     assert content(tmp_path / "one") == content(tmp_path / "three")
     assert sorted(os.listdir(tmp_path)) == ["one", "three"]
 

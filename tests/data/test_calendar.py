@@ -1,4 +1,4 @@
-"""What times mean: their forms, how often they come, which are missing and which come next."""
+"""Times: formats, frequencies, missing periods and future periods."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""weft data check: one run names everything that is wrong, with its place."""
+"""weft data check: one run reports all problems, with their places."""
 
 import gzip
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""CoNLL-U and word TAB tag: what is not asked for comes out byte for byte, what is wrong is named."""
+"""CoNLL-U and word TAB tag: other columns are kept byte for byte, errors name their place."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Tables as people write them: marks between cells, decimal marks, dates, encodings, columns of any name."""
+"""Tables as saved by spreadsheets: delimiters, decimal commas, dates, encodings, any column names."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def test_two_decimal_marks_are_left_to_be_named(tmp_path: Path) -> None:
         (["01.02.2024", "02.02.2024"], "day", "2024-02-01"),
         (["31/01/2024", "01/02/2024"], "day", "2024-01-31"),
         (["01/31/2024", "02/01/2024"], "month", "2024-01-31"),
-        (["01/02/2024", "02/01/2024"], "month", "2024-01-02"),  # day first would go back
+        (["01/02/2024", "02/01/2024"], "month", "2024-01-02"),  # with the day first, dates would go backwards
         (["11/12/24 13:05", "13/12/24 13:05"], "day", "2024-12-11 13:05"),
         (["2024-02-01"], "day", "2024-02-01"),
     ],
@@ -184,7 +184,7 @@ def test_the_encoding_is_named_with_the_command_that_converts(
     with pytest.raises(DataError) as caught:
         list(read_lines(file))
     assert str(caught.value).endswith(f"iconv -f {name} -t UTF-8 '{file}' > '{tmp_path}/my file.utf8.csv'")
-    assert file.read_bytes().decode(name).startswith(text)  # Python knows the names too
+    assert file.read_bytes().decode(name).startswith(text)  # names in Python work as well
 
 
 def test_a_file_in_another_encoding_is_named_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pictures, clips and captions from files, and what is said of those that are wrong."""
+"""Images, clips and captions from files, and the errors of invalid ones."""
 
 import json
 import shutil
@@ -171,7 +171,7 @@ def test_the_class_is_where_the_shape_of_the_still_ones_colour_goes():
 
 
 def zipped(folder: Path, names: list[str], top: str = "") -> Path:
-    """captions.jsonl and images.zip of pictures that are nowhere else; returns the first."""
+    """captions.jsonl and images.zip of images that are not in the folder; returns the first image."""
     pixels = [save(folder / "made" / name, seed=number) for number, name in enumerate(names)]
     with zipfile.ZipFile(folder / "images.zip", "w") as file:
         for name in names:

@@ -1,4 +1,4 @@
-"""Lines: LF is the only end, N in are N out, and what is no text is named with its place."""
+"""Lines: only LF ends a line, N lines in are N out, and invalid text is reported with its place."""
 
 import gzip
 import io

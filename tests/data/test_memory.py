@@ -1,4 +1,4 @@
-"""The generated problems are what the papers say, whatever the batch."""
+"""The generated problems are those of the papers, for any batch size."""
 
 import numpy as np
 import pytest

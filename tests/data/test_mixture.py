@@ -1,4 +1,4 @@
-"""A mixture gives each corpus its share, in an order that seed and epoch alone decide."""
+"""A mixture takes each corpus's share, in an order determined by seed and epoch."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_weights_multiply_sizes() -> None:
 def test_each_example_comes_as_often_as_another_or_once_more(
     runs: bool, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also in runs of neighbours, as of a corpus of more than a million; 23 has a tail shorter than a run."""
+    """Also in runs of neighbours, as for a corpus of more than a million; 23 ends in an incomplete run."""
     if runs:
         monkeypatch.setattr(module, "BLOCK", 11)
         monkeypatch.setattr(module, "RUN", 5)

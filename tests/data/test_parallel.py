@@ -1,4 +1,4 @@
-"""Parallel text: two files or two columns, the same pairs; every mistake with its place."""
+"""Parallel text: two files or two columns give the same pairs; every error names its place."""
 
 import gzip
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_two_files_are_read_side_by_side(tmp_path: Path) -> None:
     write(tmp_path, train__en="a cat\n\ntwo\u2028parts\n", train__de="eine Katze\r\nleer\r\nzwei Teile")
     text = ParallelText(tmp_path / "train", "en", "de")
     assert list(text) == PAIRS
-    assert list(text) == PAIRS  # again from the start
+    assert list(text) == PAIRS  # iterate again
     assert text.files == [tmp_path / "train.en", tmp_path / "train.de"]
     assert text.name == str(tmp_path / "train")
     assert text.place(3) == f"{tmp_path}/train.en:3"
@@ -43,7 +43,7 @@ def test_columns_are_found_by_name_or_taken_in_order(end: str, tmp_path: Path) -
     assert list(ParallelText(tmp_path / f"plain.{end}", "en", "de")) == PAIRS
     named = list(ParallelText(tmp_path / f"named.{end}", "en", "de"))
     assert [pair[1:] for pair in named] == [pair[1:] for pair in PAIRS]
-    assert [pair.number for pair in named] == [2, 3, 4]  # lines of the file: the first holds the names
+    assert [pair.number for pair in named] == [2, 3, 4]  # lines of the file: the first is the header
     turned = list(ParallelText(tmp_path / f"named.{end}", "de", "en"))
     assert [(pair.target, pair.source) for pair in turned] == [pair[1:] for pair in PAIRS]
 

@@ -1,4 +1,4 @@
-"""Series from CSV: wide and long, with holes and without dates; what is wrong is named by file and line."""
+"""Series from CSV: wide and long, with gaps and without dates; errors name file and line."""
 
 import gzip
 from pathlib import Path

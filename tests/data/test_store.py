@@ -1,4 +1,4 @@
-"""The token store: what went in comes out, whole or not at all, counted, keyed, flat in memory."""
+"""The token store: round trips, atomic writes, counts, keys, constant memory."""
 
 import os
 import resource
@@ -25,12 +25,12 @@ TokenStore.build(sys.argv[1], [(n, "a", "b") for n in range(3)], both, max_lengt
 
 
 def numbers(texts: list[str]) -> list[list[int]]:
-    """One token a word: its length in symbols, and 70,000 more for a word in capitals."""
+    """One token per word: its length in symbols, plus 70,000 for a word in capitals."""
     return [[len(word) + 70_000 * word.isupper() for word in text.split()] for text in texts]
 
 
 def both(sources: list[str], targets: list[str]) -> EncodedPairs:
-    """Sources of five words and more count as cut."""
+    """Sources of five or more words count as cut."""
     return EncodedPairs(numbers(sources), numbers(targets), sum(len(text.split()) > 4 for text in sources))
 
 
@@ -169,7 +169,7 @@ def test_a_build_killed_midway_leaves_nothing_that_counts(tmp_path: Path) -> Non
     with pytest.raises(DataError, match="no token store"):
         TokenStore.open(tmp_path / "store")
     assert len(os.listdir(tmp_path)) == 1
-    build(tmp_path / "store", PAIRS)  # and the next build clears it away
+    build(tmp_path / "store", PAIRS)  # and the next build removes it
     assert os.listdir(tmp_path) == ["store"]
 
 

@@ -50,7 +50,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path, name: str) -> N
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-# gensim leaves a file without a head open
+# gensim does not close a file without a header
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", ["v.txt", "v.bin", "v.glove"])
 def test_gensim_reads_what_is_written_and_its_files_are_read(tmp_path: Path, name: str) -> None:

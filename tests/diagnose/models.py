@@ -1,4 +1,4 @@
-"""Recurrent models small enough to be checked by hand and by differences."""
+"""Recurrent models small enough to check manually and by finite differences."""
 
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ class Reader(nn.Module):
 
 
 class Linear(Cell):
-    """h_t = W h_{t-1} + U x_t: a user's own cell, written as `start` and `step` alone."""
+    """h_t = W h_{t-1} + U x_t: a user-defined cell with `start` and `step` only."""
 
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__(in_size, size)

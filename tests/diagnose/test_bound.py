@@ -1,4 +1,4 @@
-"""G2: the bound of Pascanu, Mikolov & Bengio is one."""
+"""G2: the bound of Pascanu, Mikolov & Bengio is an upper bound."""
 
 import numpy as np
 import pytest

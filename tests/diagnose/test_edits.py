@@ -1,4 +1,4 @@
-"""Units that are silenced and attention that is moved: by the equation, on this copy alone."""
+"""Silenced units and changed attention weights: equal to the equations, in the edited copy only."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ def test_a_silenced_unit_is_one_whose_weights_are_gone(cell: type[Cell]) -> None
     x = torch.randn(2, 6, 3, dtype=torch.float64)
     mask = torch.arange(6) < torch.tensor([[6], [1]])
     y, finals = silenced(stack, {"forwards.0": [1, 4]})(x, None, mask)
-    # By hand: the lower layer step by step, its units 1 and 4 set to 0 in y and in the state.
+    # Manually: the lower layer step by step, its units 1 and 4 set to 0 in y and in the state.
     lower, upper = stack.forwards
     state, outputs = lower.start(x), []
     for t in range(6):
@@ -94,7 +94,7 @@ def test_cells_and_units_that_are_not_there_are_named() -> None:
 
 
 def written(model: Generator, tokens: list[int]) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Log-probabilities and where each step looked."""
+    """Log-probabilities and attention weights of each step."""
     state, found, looks = model.start(SOURCE, REAL), [], []
     for token in tokens:
         with torch.no_grad(), probe() as seen:
@@ -114,7 +114,7 @@ def test_a_step_looks_where_it_is_told_and_the_steps_before_it_are_as_they_were(
     found, looks = written(forced, tokens)
     assert (looks[1] == wanted.double()).all()
     assert (found[0] == plain[0]).all() and (found[1] - plain[1]).abs().max() > 1e-6
-    again, _ = written(forced, tokens)  # a new start counts anew
+    again, _ = written(forced, tokens)  # step numbers begin again
     assert all((a == b).all() for a, b in zip(found, again, strict=True))
     assert all((a == b).all() for a, b in zip(plain, written(model, tokens)[0], strict=True))
 
@@ -130,11 +130,11 @@ def test_the_context_of_a_forced_step_is_the_one_value_looked_at(kind: str) -> N
         return weights
 
     state = model.start(SOURCE, REAL)
-    with editing(mine):  # an edit that changes nothing goes another way to the same numbers
+    with editing(mine):  # an edit that changes nothing uses other code with the same result
         edited_way = model.step(torch.tensor([2]), state)[0]
     assert (edited_way - model.step(torch.tensor([2]), state)[0]).abs().max() < 1e-10
     assert own
-    # With all weight on one position only that value counts: the others may be anything.
+    # With all weight on one position only its value counts.
     one = torch.eye(5)[3]
     forced = steered(model, {1: one})
     state = forced.start(SOURCE, REAL)

@@ -1,4 +1,4 @@
-"""G3 and what gates, spectra and attention say: expected values from NumPy."""
+"""G3, and summaries of gates, spectra and attention: expected values from NumPy."""
 
 import numpy as np
 import pytest

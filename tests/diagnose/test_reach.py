@@ -30,7 +30,7 @@ STEP = 1e-6
 
 
 def by_differences(cell: Cell, x: Tensor, t: int) -> float:
-    """‖∂h_T/∂h_t‖₂ of one row x [T, D] by central differences in the h that the cell shows after step t."""
+    """‖∂h_T/∂h_t‖₂ of one row x [T, D] by central differences of h after step t."""
     with torch.no_grad():
         state = cell.start(x[None, 0])
         for row in x[: t + 1]:
@@ -102,7 +102,7 @@ def test_a_linear_network_reaches_as_the_powers_of_its_weight() -> None:
 def test_a_user_s_cell_and_every_cell_of_the_room_have_a_reach() -> None:
     for name, kind in rooms.parts(cells, Cell).items():
         torch.manual_seed(1)
-        narrow = {"inner": 7} if name == "projected" else {}  # its usual 1,024 units take minutes
+        narrow = {"inner": 7} if name == "projected" else {}  # the default 1,024 units take minutes
         model = Reader(Stack(3, (5,), cell=partial(kind, **narrow))).double()
         (one,) = reach(model, ragged(2, 5, 3))
         assert one.norms[0, 0] == 1 and one.norms[1, -1] == pytest.approx(1, abs=1e-12), name
@@ -145,7 +145,7 @@ def test_a_decoder_with_input_feeding_is_seen_with_its_rows_of_different_length(
 
 def test_measuring_leaves_the_model_as_it_was() -> None:
     model = Reader(Stack(2, (3,), cell=LSTM, dropout=0.5)).double().train()
-    model.stack.dropout.eval()  # what a user froze stays frozen
+    model.stack.dropout.eval()  # parameters frozen by the user stay frozen
     before = {name: value.clone() for name, value in model.state_dict().items()}
     state = torch.random.get_rng_state()
     reach(model, ragged(2, 5, 2))

@@ -1,4 +1,4 @@
-"""What readers see for the name of a layer: one name each, and no two layers with the same."""
+"""Names of layers for readers: one name per layer, all different."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""G4: judged by the measured reach over training, later measures first."""
+"""G4: the verdict uses the reach measured during training; later measurements have priority."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from weft.diagnose.verdict import verdict, worst
         ([{1: 0.5, 10: 0.5**10}], "vanishes"),
         ([{1: 2.0, 10: 2.0**10}], "explodes"),
         ([{1: 1.0, 50: 0.2}], "stable"),
-        ([{1: 1.0, 10: 1e-9}, {1: 1.0, 10: 0.9}, {1: 1.0, 10: 0.8}], "stable"),  # it vanished at first only
+        ([{1: 1.0, 10: 1e-9}, {1: 1.0, 10: 0.9}, {1: 1.0, 10: 0.8}], "stable"),  # vanished only at first
         ([{1: 1.0, 10: 0.9}, {1: float("inf"), 10: float("nan")}], "explodes"),
         ([{1: 1e3, 20: 1e-8}], "explodes"),
         ([{1: 0.001}], "vanishes"),

@@ -1,4 +1,4 @@
-"""What the pages of docs/ tell a reader to type exists: commands, options, recipes, scripts, pictures."""
+"""Everything that docs/ tells readers to type exists: commands, options, recipes, scripts, pictures."""
 
 import importlib
 import re
@@ -34,7 +34,7 @@ def test_a_command_of_a_page_is_understood(page: str, line: str) -> None:
         found = command.get_command(click.Context(command), words.pop(0))
         assert found is not None, line
         command = found
-    command.make_parser(click.Context(command)).parse_args(words)  # refuses an option that is not there
+    command.make_parser(click.Context(command)).parse_args(words)  # fails for an unknown option
     missing = [word for word in words if word.startswith("recipes/") and not (ROOT / word).is_file()]
     assert missing == []
 

@@ -1,4 +1,4 @@
-"""The reference of the site leaves nothing out: every package, task and kind of part has its page."""
+"""The site's reference is complete: every package, task and kind of part has a page."""
 
 import importlib
 import pkgutil

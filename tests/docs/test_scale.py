@@ -1,4 +1,4 @@
-"""The figures of docs/guides/scale.md that are formulas are what the formulas give."""
+"""Calculated figures in docs/guides/scale.md follow from their formulas."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ ROW = r"\| (.+) \| ([\d.]+) M \| (?:(\d+) \+ (\d+) M|0) \| (\d+) MB \| (\d+) MB 
 
 
 def test_what_is_sent_for_each_model() -> None:
-    """b = 4; a ring sends 2 (N - 1)/N of a sum and (N - 1)/N of what is gathered or scattered."""
+    """b = 4; a ring sends 2 (N - 1)/N of an all-reduce and (N - 1)/N of what is gathered or scattered."""
     rows = re.findall(ROW, PAGE)
     assert len(rows) == 3
     for name, numbers, encoder, decoder, two, many, full in rows:

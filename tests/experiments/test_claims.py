@@ -1,4 +1,4 @@
-"""Every experiment runs, says a verdict, and docs/claims.md says what was found."""
+"""Every experiment runs and prints a verdict, and docs/claims.md reports the finding."""
 
 import json
 import re
@@ -16,7 +16,7 @@ FAST = {"06", "12", "14"}
 
 @pytest.fixture
 def neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scripts import study.py and problems.py, which stand beside them."""
+    """The scripts import study.py and problems.py, which are next to them."""
     monkeypatch.syspath_prepend(FOLDER)
 
 

@@ -1,7 +1,7 @@
 """Fuzz the readers for so many minutes: python -m tests.fuzz MINUTES [NAME ...]
 
-Each finding is shrunk, printed, and kept in tests/fuzz/seeds/NAME; tests/fuzz/test_readers.py reads it for
-ever. The seconds and files of every reader are printed at the end. Read next: harm.py.
+Each finding is minimised, printed, and saved in tests/fuzz/seeds/NAME; tests/fuzz/test_readers.py reads
+it from then on. Time and number of files per reader are printed at the end. Read next: harm.py.
 """
 
 import hashlib
@@ -17,14 +17,14 @@ from tests.fuzz.harm import Slow, harm, tried
 from tests.fuzz.readers import READERS, Reader
 
 SEEDS = Path(__file__).with_name("seeds")
-ROUND = 300  # examples of a reader at a time
+ROUND = 300  # examples per reader and round
 SHRINK_SECONDS = 10
 MEMORY = 2**30
 """Bytes of address space beyond what the readers take to be imported."""
 
 
 def rounds(minutes: float, names: list[str]) -> int:
-    """Fuzz; the number of findings."""
+    """Fuzz; returns the number of findings."""
     end = time.monotonic() + 60 * minutes
     chance = random.Random()
     spent: dict[str, list[float]] = {name: [0.0, 0] for name in names}
@@ -47,7 +47,7 @@ def rounds(minutes: float, names: list[str]) -> int:
 
 
 def fuzzed(name: str, chance: random.Random, spent: list[float]) -> tuple[str, bytes, str] | None:
-    """A round of one reader: what it tripped over, a small file that shows it, and where."""
+    """One round of one reader: the failure, a small file that causes it, and where it happened."""
     reader = READERS[name]
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -59,7 +59,7 @@ def fuzzed(name: str, chance: random.Random, spent: list[float]) -> tuple[str, b
             if trouble is None:
                 continue
             size, soon = len(data) // 2, time.monotonic() + SHRINK_SECONDS
-            while size and time.monotonic() < soon:  # smaller, as long as it is the same
+            while size and time.monotonic() < soon:  # minimise as long as the failure stays the same
                 for at in range(0, len(data), size):
                     less = data[:at] + data[at + size :]
                     again = tripped(reader, folder, less)
@@ -73,7 +73,7 @@ def fuzzed(name: str, chance: random.Random, spent: list[float]) -> tuple[str, b
 
 
 def tripped(reader: Reader, folder: Path, data: bytes) -> tuple[str, str] | None:
-    """What a reader raises that it should not, and the last of its frames."""
+    """A reader's unexpected exception, and its last stack frame."""
     try:
         tried(reader, folder, data)
         return None

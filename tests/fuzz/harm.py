@@ -1,7 +1,7 @@
-"""How a valid file is harmed, and what counts as a finding.
+"""How valid files are damaged, and what counts as a finding.
 
-Bytes are changed, cut out, doubled, swapped for those of another; numbers
-and words become the ones that programs trip over. Read next: readers.py; __main__.py.
+Bytes are changed, deleted, duplicated or replaced by those of another file; numbers
+and words become ones that often cause errors. Read next: readers.py; __main__.py.
 """
 
 import re
@@ -35,12 +35,12 @@ Pick = Callable[[int, int], int]
 
 @st.composite
 def harmed(draw: Callable, seeds: Sequence[bytes]) -> bytes:
-    """Harm that Hypothesis chooses, and makes smaller."""
+    """Changes chosen, and minimised, by Hypothesis."""
     return harm(seeds, lambda low, high: draw(st.integers(low, high)))
 
 
 def harm(seeds: Sequence[bytes], pick: Pick) -> bytes:
-    """One of the seeds, harmed up to six times."""
+    """One of the seeds, with up to six changes."""
     data = bytearray(seeds[pick(0, len(seeds) - 1)])
     for _ in range(pick(1, 6)):
         size = len(data)
@@ -70,17 +70,17 @@ def harm(seeds: Sequence[bytes], pick: Pick) -> bytes:
 
 
 class Slow(BaseException):
-    """A reader that takes too long; no reader catches it."""
+    """A reader takes too long; no reader may catch this."""
 
 
 @contextmanager
 def in_time(seconds: int = SECONDS) -> Iterator[None]:
-    """Raise Slow inside the block once that many seconds are over."""
+    """Raise Slow inside the block after this many seconds."""
 
     def over(number: int, frame: object) -> None:
         raise Slow(f"no answer in {seconds} seconds of the processor")
 
-    before = signal.signal(signal.SIGPROF, over)  # a busy machine makes nobody slow
+    before = signal.signal(signal.SIGPROF, over)  # CPU time, so a busy machine causes no findings
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
@@ -90,12 +90,12 @@ def in_time(seconds: int = SECONDS) -> Iterator[None]:
 
 
 def tried(reader: Reader, folder: Path, data: bytes) -> None:
-    """Read the data; raises what is a finding.
+    """Read the data; raises on a finding.
 
     Args:
-        reader: what reads.
-        folder: with what must stand beside the file; nothing else may be left there.
-        data: of the file.
+        reader: the reader to test.
+        folder: contains the other files it needs; no more files may be left in it.
+        data: content of the file.
     """
     path = folder / reader.name
     path.write_bytes(data)

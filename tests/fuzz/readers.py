@@ -1,7 +1,7 @@
-"""What is fuzzed: every reader of files that somebody else may have written.
+"""The fuzzed readers: all that read files which others may have written.
 
-A reader gets the path of one file; it gives back anything, or refuses it with an error of weft.errors. What
-else it raises, and a minute without an answer, is a finding. Read next: harm.py.
+A reader gets the path of one file and returns anything, or raises an error of weft.errors. Any other
+exception, or a minute without a result, is a finding. Read next: harm.py.
 """
 
 import gzip
@@ -42,12 +42,12 @@ from weft.train.checkpoints import Checkpoints
 
 
 class Reader(NamedTuple):
-    """Something that reads a file.
+    """A reader of a file.
 
-    name: of the file; its ending may decide how it is read.
-    seeds: contents that it takes.
+    name: of the file; its extension may determine its format.
+    seeds: valid contents.
     read: reads the file.
-    beside: writes what else must stand in the folder, once.
+    beside: writes other required files into the folder, once.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Reader(NamedTuple):
 
 
 def _resealed(path: Path) -> Any:
-    """A checkpoint of which one file is another's, with a manifest that vouches for it."""
+    """Read a checkpoint with one file replaced, and a manifest that matches it."""
     folder = path.parent / "checkpoints" / "step-00000003"
     (folder / path.name).write_bytes(path.read_bytes())
     if path.name != "manifest.json":
@@ -83,7 +83,7 @@ def _bytes(path: Path) -> int:
 
 
 def _inside(name: str, read: Callable[[Path], Any]) -> Reader:
-    """Of a checkpoint."""
+    """The reader of a file of a checkpoint."""
     return Reader(name, [samples.checkpoint(name)], read, _saved)
 
 

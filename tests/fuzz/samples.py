@@ -1,4 +1,4 @@
-"""Small valid files of every sort that Weft reads: what harm begins with. Read next: readers.py."""
+"""Small valid files of all formats that Weft reads, as starting points. Read next: readers.py."""
 
 import io
 import json
@@ -70,7 +70,7 @@ GPT2 = {
 
 
 def recipes() -> list[bytes]:
-    """Of several tasks."""
+    """Recipes of several tasks."""
     names = ["translate/help-transformer", "translate/help-lstm-attention", "forecast/waves-segments"]
     names += ["classify/help-language-lstm-queries", "tag/ewt-bilstm-crf", "memory/adding-gru"]
     return [(RECIPES / f"{name}.yaml").read_bytes() for name in names]
@@ -88,21 +88,21 @@ def wav(width: int) -> bytes:
 
 
 def array(numbers: np.ndarray) -> bytes:
-    """A .npy file."""
+    """The numbers as a .npy file."""
     out = io.BytesIO()
     np.save(out, numbers)
     return out.getvalue()
 
 
 def picture(kind: str) -> bytes:
-    """Of 5 x 7 pixels."""
+    """An image of 5 x 7 pixels."""
     out = io.BytesIO()
     Image.fromarray(np.arange(7 * 5 * 3, dtype=np.uint8).reshape(7, 5, 3)).save(out, kind)
     return out.getvalue()
 
 
 def gif() -> bytes:
-    """Of three frames."""
+    """A clip of three frames."""
     out = io.BytesIO()
     frames = [Image.fromarray(np.full((5, 7), level, np.uint8)) for level in (0, 90, 200)]
     frames[0].save(out, "gif", save_all=True, append_images=frames[1:])
@@ -110,27 +110,27 @@ def gif() -> bytes:
 
 
 def written(name: str, write: Callable[[Path], Any]) -> bytes:
-    """What a function writes into a file of that name."""
+    """What a function writes to a file with this name."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / name)
         return (Path(folder) / name).read_bytes()
 
 
 def vectors(ending: str) -> bytes:
-    """Of three words."""
+    """Vectors of three words."""
     numbers = np.linspace(-1, 1, 9).reshape(3, 3)
     return written(f"x{ending}", lambda path: write_vectors(path, ["a", "bc", "é"], numbers))
 
 
 def tokenizer(kind: str) -> bytes:
-    """A tokenizer.json of ours."""
+    """A tokenizer.json of Weft."""
     size = {"bpe": 20, "unigram": 20}.get(kind)
     made = Vocabulary.train(["a cat sat", "the cats sit, they sat"], kind=kind, size=size)
     return written("tokenizer.json", made.save)
 
 
 def foreign_tokenizer() -> bytes:
-    """One of another program."""
+    """A tokenizer.json as another program writes it."""
     plain = json.loads(tokenizer("bpe"))
     return json.dumps(plain | {"weft": {"order": list(range(20)), "framed": False}}).encode()
 
@@ -141,7 +141,7 @@ def checkpoint(name: str) -> bytes:
 
 
 def gpt2(folder: Path) -> None:
-    """The weights of GPT2."""
+    """Write GPT-2's weights."""
     shapes: dict[str, tuple[int, ...]] = {"wte.weight": (11, 4), "wpe.weight": (7, 4)}
     for norm in ("ln_f", "h.0.ln_1", "h.0.ln_2"):
         shapes |= {f"{norm}.weight": (4,), f"{norm}.bias": (4,)}

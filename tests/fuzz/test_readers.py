@@ -1,4 +1,4 @@
-"""Files that readers once tripped over, and new ones at each run; for longer: python -m tests.fuzz 60."""
+"""Files that readers once failed on, and new ones in each run; for longer: python -m tests.fuzz 60."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""Randomly initialised models of the `transformers` library, saved by it and read here, say the same.
+"""Randomly initialised models of the `transformers` library, saved by it and imported, give the same outputs.
 
-Skipped, and said so, where the library is missing: pip install -e .[import-tests] -c constraints.txt
+Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
 """
 
 import json
@@ -41,7 +41,7 @@ PAIR: dict[str, Any] = {
 
 
 def theirs_of(name: str) -> nn.Module:
-    """One of theirs, small, with no parameter left at zero or one."""
+    """A small model of the library, with no parameter at zero or one."""
     torch.manual_seed(3)
     if name.startswith("gpt2"):
         inner = {"n_inner": 19} if name == "gpt2-inner" else {}

@@ -1,7 +1,7 @@
-"""A directory as Marian translators are published becomes a run that cuts, reads and writes as the library.
+"""A Marian directory as published becomes a run that tokenises, reads and writes like the library.
 
-The directory is made here: two SentencePiece models learnt from the embedded corpus, a vocab.json that lacks
-some of their pieces, and a random model. Skipped, and said so, where a library is missing:
+The directory is made here: two SentencePiece models trained on the embedded corpus, a vocab.json without
+some of their pieces, and a random model. Skipped with a message if a library is missing:
 pip install -e .[import-tests] -c constraints.txt
 """
 
@@ -73,7 +73,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]
         learnt(lines(language), there / f"{name}.spm")
         made = sentencepiece.SentencePieceProcessor(model_file=str(there / f"{name}.spm"))
         every = [made.id_to_piece(number) for number in range(made.get_piece_size())]
-        pieces |= dict.fromkeys(every[3:-7])  # without its own symbols, and without the last few
+        pieces |= dict.fromkeys(every[3:-7])  # without its special symbols, and without the last few pieces
     names = ["</s>", "<unk>", MARK, *(piece for piece in pieces if piece != MARK), "<pad>"]
     (there / "vocab.json").write_text(
         json.dumps({name: number for number, name in enumerate(names)}), "utf-8"
@@ -104,7 +104,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, Any]
     theirs.final_logits_bias = 0.1 * torch.randn(theirs.final_logits_bias.shape)
     theirs.save_pretrained(there)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it recommends sacremoses, which it does not use for cutting
+        warnings.simplefilter("ignore")  # it recommends sacremoses, which it does not use for tokenising
         cutter = transformers.MarianTokenizer(
             source_spm=str(there / "source.spm"),
             target_spm=str(there / "target.spm"),
@@ -138,7 +138,7 @@ def test_it_cuts_every_text_as_the_library_does(published: tuple[Path, Any, Any]
     for text in texts:
         assert there_of(opened.ready.source, order, text) == cutter(text).input_ids, text
         unknown += UNK in opened.ready.source.encode(text)
-    assert unknown > 3  # or the pieces that vocab.json lacks were never met
+    assert unknown > 3  # so that pieces missing from vocab.json do occur
     for text in [*ODD, *lines(2, "valid")[:200]]:
         ids = cutter(text_target=text).input_ids
         assert there_of(opened.ready.target, order, text) == ids[:-1], text
@@ -169,7 +169,7 @@ def test_it_gives_each_piece_the_same_probability_and_writes_the_same_text(
         state = opened.model.start(here, torch.ones_like(here, dtype=torch.bool))
         words = torch.tensor([[2, *opened.ready.target.encode("Abra el archivo")]])
         got = opened.model.head(opened.model.decoder(opened.model.embed(words), state)[0])[0]
-        # Weft has no padding to write, so that what the library gives to it is spread over the rest.
+        # Weft has no padding among its outputs, so the library's probability of it is shared by the rest.
         close(got[:, rows[kept]] - got[:, 3:4], want[:, kept] - want[:, 0:1], 1e-5)
         most = 2 * ids.shape[1] + 10
         found = theirs.generate(

@@ -1,4 +1,4 @@
-"""A checkpoint directory becomes a run that reads, writes and learns as the model in it does."""
+"""An imported checkpoint directory becomes a run that reads, generates and trains like the original model."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ LINES = ["Click the button.", "Ünicode, a line break", "x", "The file is open i
 
 
 def tokenizer() -> Tokenizer:
-    """A byte-level one like BART's, learnt from a few sentences."""
+    """A byte-level tokenizer like BART's, trained on a few sentences."""
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -42,11 +42,11 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="module", params=["bart", "marian"])
 def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The model of the library, its tokenizer, and the run that was made of them."""
+    """The library's model, its tokenizer, and the imported run."""
     there = tmp_path_factory.mktemp(request.param)
     made = tokenizer()
     settings: dict[str, Any] = {
-        "vocab_size": 317,  # more rows than pieces, as real checkpoints have
+        "vocab_size": 317,  # more rows than pieces, as in real checkpoints
         "d_model": 12,
         "encoder_layers": 1,
         "decoder_layers": 2,
@@ -104,7 +104,7 @@ def test_it_gives_each_piece_the_same_probability(imported: Any) -> None:
         got = opened.model.head(opened.model.decoder(opened.model.embed(words), state)[0])[0]
         kept = [place for place in range(len(order)) if got[0, place] > -1000]
         close(got[:, kept], want[:, order[kept]], 1e-5)
-        assert sorted(order[kept].tolist()) == list(range(317))  # every piece of theirs, and none twice
+        assert sorted(order[kept].tolist()) == list(range(317))  # every piece of the library's, each once
 
 
 @torch.no_grad()
@@ -149,7 +149,7 @@ def test_it_predicts_and_learns_on(imported: Any, tmp_path: Path, capsys: pytest
     pairs = {"train": 20, "valid": 5}
     for split, count in pairs.items():
         every = corpus("libreoffice-help", "en", "es", "valid")
-        rows = [row for row in every if len(row[1]) < 40][:count]  # twice that and ten are written at most
+        rows = [row for row in every if len(row[1]) < 40][:count]  # at most twice that plus ten are generated
         (tmp_path / f"{split}.en").write_text("\n".join(source for _, source, _ in rows) + "\n", "utf-8")
         (tmp_path / f"{split}.es").write_text("\n".join(target for _, _, target in rows) + "\n", "utf-8")
     before = open_run(run, device="cpu")
@@ -159,7 +159,7 @@ def test_it_predicts_and_learns_on(imported: Any, tmp_path: Path, capsys: pytest
         cli.main(["train", str(run / "recipe.yaml"), *changes, "--run", str(run)])
     assert leave.value.code == 0, capsys.readouterr().err
     after = open_run(run, device="cpu").model.state_dict()
-    for name, tensor in before.model.state_dict().items():  # it went on from there: nothing was drawn anew
+    for name, tensor in before.model.state_dict().items():  # starts from the import
         close(after[name], tensor, 1e-6)
 
 

@@ -1,4 +1,4 @@
-"""Modules of torch.nn, imported, give the outputs that they gave."""
+"""Modules of torch.nn give the same outputs after import."""
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from weft.importing.torch_nn import from_torch
 
 
 def shaken(module: nn.Module) -> nn.Module:
-    """In float64, with no parameter at its starting value."""
+    """In float64, with no parameter at its initial value."""
     module = module.double().eval()
     for seed, parameter in enumerate(module.parameters()):
         parameter.data = 0.4 * normal(*parameter.shape, seed=seed)

@@ -1,4 +1,4 @@
-"""Whether gradients reach what they must, told from rounding: what is zero in truth may come out as 1e-17."""
+"""Checks that gradients reach all parameters, with a threshold: a true zero may be computed as 1e-17."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ NOISE = 1e-9
 
 
 def every_parameter_reached(module: nn.Module, value: Any, *, except_for: tuple[str, ...] = ()) -> None:
-    """Gradients of a random combination of all the tensors of `value` are finite and reach everything."""
+    """Gradients of a random combination of all tensors in `value` are finite and reach everything."""
     if not any(True for _ in module.parameters()):
         return
     parts = list(tree.leaves(value))
@@ -26,7 +26,7 @@ def every_parameter_reached(module: nn.Module, value: Any, *, except_for: tuple[
 
 
 def gradients_reach_every_parameter(module: nn.Module, *, except_for: tuple[str, ...] = ()) -> None:
-    """After a backward pass: each parameter's gradient is finite and more than rounding noise."""
+    """After a backward pass: each parameter's gradient is finite and larger than rounding noise."""
     gradients = {name: parameter.grad for name, parameter in module.named_parameters()}
     for name, gradient in gradients.items():
         assert gradient is None or gradient.isfinite().all(), name
@@ -38,5 +38,5 @@ def gradients_reach_every_parameter(module: nn.Module, *, except_for: tuple[str,
 
 
 def more_than_noise(x: Tensor, largest: float | Tensor) -> Tensor:
-    """Where x is more than what rounding leaves of a true zero, beside numbers as large as `largest`."""
+    """Where x is larger than rounding errors of zeros computed from numbers up to `largest`."""
     return x.abs() > NOISE * largest

@@ -1,8 +1,8 @@
-"""Every part of every room, ready to be tested: found in the folders, built from its own signature.
+"""Every part of every folder, built for tests: found by its file, constructed by its signature.
 
-A new file in weft/nn/cells, scores, encoders, decoders or heads is found here and held to every law.
-Its constructor gets what the contract names (in_size, size, encoder, ...) and the small settings of
-SMALL that it knows. Where a part has settings that change the equation, add a line to VARIANTS.
+A new file in weft/nn/cells, scores, encoders, decoders or heads is found here and tested by every law.
+Its constructor gets the arguments of the base class (in_size, size, encoder, ...) and those of SMALL
+that it accepts. If a part has settings that change the equation, add a line to VARIANTS.
 Read next: test_cells.py.
 """
 
@@ -29,9 +29,9 @@ from weft.nn.pools.pool import Pool
 from weft.nn.scores.dot import Dot
 from weft.nn.scores.score import Score
 
-# Different primes, so that no two axes are taken for each other; widths of heads are products of two.
+# Different primes, so that confused axes raise errors; sizes of attention heads are products of two.
 ROWS, SOURCE, TARGET, READ, WRITE, SIZE, CLASSES = 5, 7, 11, 3, 2, 13, 17
-SOURCE_LENGTHS = (7, 4, 1, 6, 2)  # always one row with a single real position
+SOURCE_LENGTHS = (7, 4, 1, 6, 2)  # always includes a row with a single real position
 TARGET_LENGTHS = (11, 1, 5, 8, 3)
 
 SMALL: dict[str, Any] = {"num_heads": 2, "inner": 19, "num_layers": 2, "dropout": 0.0, "max_length": 40}
@@ -140,7 +140,7 @@ Make = Callable[..., Any]
 
 
 def found(room: Any, contract: type, **settings: Any) -> dict[str, Make]:
-    """Every variant of every part of a room, by a name that a test's id shows."""
+    """Every variant of every part in a folder, by the name used as test id."""
     name = room.__name__.rsplit(".", 1)[1]
     makes: dict[str, Make] = {}
     for part, kind in rooms.parts(room, contract).items():
@@ -167,7 +167,7 @@ POOLS: dict[str, Make] = found(pools, Pool)
 
 
 def one_of_each(members: dict[str, Make]) -> list[str]:
-    """The first variant of each part, and the GRU's two resets, whose loops differ."""
+    """The first variant of each part, and both reset modes of the GRU, whose loops differ."""
     parts = {name.split("(")[0]: name for name in reversed(members)}
     return [name for name in members if name in parts.values() or name == "gru(before)"]
 
@@ -189,7 +189,7 @@ def _with_cells_and_scores() -> None:
 
 
 def needs_equal_sizes(score: Make) -> bool:
-    """Whether this score refuses a query and a key of different sizes."""
+    """Whether this score requires queries and keys of the same size."""
     try:
         score(SIZE, READ)
     except ShapeError:
@@ -201,7 +201,7 @@ _with_cells_and_scores()
 
 
 def ready(make: Callable[[], nn.Module], dtype: torch.dtype = torch.float64, seed: int = 3) -> Any:
-    """A member in evaluation mode whose every parameter is drawn anew: none stays at zero or one."""
+    """A member in evaluation mode with random parameters: none remains zero or one."""
     module = make().to(dtype).eval()
     generator = torch.Generator().manual_seed(seed)
     for parameter in module.parameters():
@@ -217,24 +217,24 @@ def normal(*shape: int, seed: int = 1, dtype: torch.dtype = torch.float64) -> Te
 
 
 def source(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
-    """x [B, S, D] with loud padding, and its mask."""
+    """x [B, S, D] with large values as padding, and its mask."""
     mask = masks.from_lengths(torch.tensor(SOURCE_LENGTHS), SOURCE)
     return loud(normal(ROWS, SOURCE, READ, dtype=dtype), mask), mask
 
 
 def target() -> tuple[Tensor, Tensor]:
-    """x [B, T, D] with loud padding, and its mask."""
+    """x [B, T, D] with large values as padding, and its mask."""
     mask = masks.from_lengths(torch.tensor(TARGET_LENGTHS), TARGET)
     return loud(normal(ROWS, TARGET, WRITE, seed=2), mask), mask
 
 
 def loud(x: Tensor, mask: Tensor) -> Tensor:
-    """Padding that would be noticed: 50 instead of numbers around 1."""
+    """Set padding to 50, among values around 1, so that using it changes results."""
     return x.masked_fill(~mask[..., None], 50.0)
 
 
 def close(got: Any, want: Any, tolerance: float = 1e-10) -> None:
-    """Equal trees of tensors, up to the tolerance."""
+    """Assert that two trees of tensors are equal up to the tolerance."""
     gots, wants = list(tree.leaves(got)), list(tree.leaves(want))
     assert len(gots) == len(wants) > 0
     for one, other in zip(gots, wants, strict=True):
@@ -252,9 +252,9 @@ class _Run(nn.Module):
 
 
 def gradcheck(module: nn.Module, function: Callable[..., Any], *inputs: Tensor) -> None:
-    """Law 5: derivatives of `function`, which calls `module`, by the inputs and by all parameters at once.
+    """Law 5: derivatives of `function`, which calls `module`, by its inputs and by all parameters.
 
-    Projected on random directions (fast mode), so that a check costs a few calls instead of thousands.
+    Projected on random directions (fast mode), so that a check needs a few calls instead of thousands.
     """
     run = _Run(module, function)
     names, sizes = [], []
@@ -276,5 +276,5 @@ def gradcheck(module: nn.Module, function: Callable[..., Any], *inputs: Tensor) 
 
 
 def near(got: Tensor, want: Tensor, share: float) -> None:
-    """The error's length is at most this share of the length of what is wanted."""
+    """Assert that the error's norm is at most this fraction of the norm of the expected value."""
     assert float((got - want).detach().norm()) <= share * float(want.detach().norm())

@@ -1,4 +1,4 @@
-"""An encoder and a decoder put together, and what the laws ask of the two.
+"""An encoder and a decoder combined, and the laws of the combination.
 
 Read next: test_decoders.py (every variant of a decoder), test_grid.py (every encoder with every decoder).
 """
@@ -19,20 +19,20 @@ from weft.tree import State
 
 
 class Pair(NamedTuple):
-    """A decoder and the encoder whose memory it reads, if it reads one."""
+    """A decoder and its encoder, if it reads a memory."""
 
     decoder: Decoder
     encoder: Encoder | None
 
     def memory(self) -> Memory | None:
-        """What the encoder makes of `source()`."""
+        """The encoder's memory of `source()`."""
         return None if self.encoder is None else self.encoder(*source())
 
     def start(self) -> State:
         return self.decoder.start(self.memory(), ROWS)
 
     def start_of(self, rows: list[int]) -> State:
-        """Only these rows, read afresh without needless padding; a row may come twice."""
+        """These rows only (repetitions allowed), with padding up to their longest."""
         if self.encoder is None:
             return self.decoder.start(None, len(rows))
         x, mask = (each[rows] for each in source())
@@ -41,19 +41,19 @@ class Pair(NamedTuple):
 
 
 def some(y: Any, *index: Any) -> Any:
-    """y[index], and of what a decoder that copies gives, a tree, every tensor's."""
+    """y[index]; if y is a tree, as of a decoder that copies, of each of its tensors."""
     return tree.tree_map(lambda leaf: leaf[index], y)
 
 
 def close_but_for_padding(got: Any, want: Any) -> None:
-    """Equal; of the weights over a longer source, those of the padding are 0."""
+    """Assert equality; weights over the padding of a longer source must be 0."""
     parts = list(tree.leaves(got)), list(tree.leaves(want))
     longer = [one.shape[-1] - other.shape[-1] for one, other in zip(*parts, strict=True)]
     close(got, tuple(F.pad(each, (0, more)) for each, more in zip(parts[1], longer, strict=True)))
 
 
 def pair(make: Make, make_encoder: Make | None, seed: int = 3, dtype: torch.dtype = torch.float64) -> Pair:
-    """Build both, with parameters that are not zero anywhere."""
+    """Build both, with no parameter at zero."""
     if make_encoder is None and getattr(make, "func", make) is PointerDecoder:
         pytest.skip("a pointer is refused without a source")
     encoder = None if make_encoder is None else ready(lambda: make_encoder(READ), dtype, seed)
@@ -61,7 +61,7 @@ def pair(make: Make, make_encoder: Make | None, seed: int = 3, dtype: torch.dtyp
 
 
 def one_call_equals_steps(it: Pair, x: Tensor, cuts: list[int]) -> None:
-    """Law 1: all of x [B, T, D] at once, in pieces that end at `cuts`, and step by step."""
+    """Law 1: x [B, T, D] all at once, in pieces that end at `cuts`, and step by step."""
     whole, last = it.decoder(x, it.start())
     assert next(tree.leaves(whole)).shape == (*x.shape[:2], it.decoder.size)
     for ends in (list(range(1, x.shape[1] + 1)), [*cuts, x.shape[1]]):
@@ -74,7 +74,7 @@ def one_call_equals_steps(it: Pair, x: Tensor, cuts: list[int]) -> None:
 
 
 def masked_prefix_equals_prefix(it: Pair, x: Tensor, mask: Tensor, cuts: list[int]) -> None:
-    """Laws 2 and 3: after a masked prefix, given in pieces, each row goes on as after that prefix alone."""
+    """Laws 2 and 3: after a masked prefix, given in pieces, each row continues as after its own prefix."""
     state, begin, ys = it.start(), 0, []
     for end in [*cuts, x.shape[1]]:
         y, state = it.decoder(x[:, begin:end], state, mask[:, begin:end])
@@ -93,7 +93,7 @@ def masked_prefix_equals_prefix(it: Pair, x: Tensor, mask: Tensor, cuts: list[in
 
 
 def chosen_rows_equal_rows(it: Pair, x: Tensor, mask: Tensor) -> None:
-    """Law 4: `step` on chosen rows equals chosen rows of `step`."""
+    """Law 4: `step` on selected rows equals the selected rows of `step`."""
     rows = torch.tensor([4, 1, 1, 0, 3, 3, 2])
     _, state = it.decoder(x, it.start(), mask)
     token = normal(len(x), 1, x.shape[2], seed=9)
@@ -111,7 +111,7 @@ def beams_share_a_source(it: Pair, x: Tensor, mask: Tensor, width: int = 3) -> N
     copied = it.decoder(x[copies], it.start_of(copies.tolist()), mask[copies])[1]
     words = [normal(len(copies), steps, x.shape[2], seed=9 + steps) for steps in (1, 2, 1)]
     within = torch.cat([torch.tensor([2, 0, 0]) + width * row for row in range(len(x))])
-    for word in words:  # one step, two at once, one step; hypotheses change places after each
+    for word in words:  # one step, two at once, one step; hypotheses are reordered after each
         y, shared = it.decoder(word, shared)
         z, copied = it.decoder(word, copied)
         close_but_for_padding(y, z)

@@ -36,7 +36,7 @@ def cell_of(make: Make, dtype: torch.dtype = torch.float64) -> Cell:
 
 
 def middle(cell: Cell, dtype: torch.dtype = torch.float64) -> State:
-    """A state that some steps have led to."""
+    """A state after a few steps."""
     state = cell.start(torch.zeros(ROWS, 1, dtype=dtype))
     for t in range(3):
         state = cell.step(normal(ROWS, READ, seed=20 + t, dtype=dtype), state)[1]
@@ -127,7 +127,7 @@ def test_law_7_fast_kernel_equals_plain_loop(
     x, mask = source(dtype)
     mask = mask if masked else None
     begin = middle(cell, dtype) if where == "middle" else cell.start(x)
-    with torch.no_grad():  # in evaluation oneDNN takes another way than in training
+    with torch.no_grad():  # oneDNN uses other code in evaluation than in training
         close(cell(x, begin, mask), Cell.run(cell, x, begin, mask), tolerance)
     gradients = []
     for run in (cell, lambda *inputs: Cell.run(cell, *inputs)):
@@ -138,7 +138,7 @@ def test_law_7_fast_kernel_equals_plain_loop(
         total = sum((normal(*end.shape, seed=k, dtype=dtype) * end).sum() for k, end in enumerate(ends))
         wanted = [read, *tree.leaves(state), *cell.parameters()]
         gradients.append((*ends, *torch.autograd.grad(total, wanted, materialize_grads=True)))
-    for one, other in zip(*gradients, strict=True):  # a sum of large terms may be small: the largest counts
+    for one, other in zip(*gradients, strict=True):  # relative to the largest, as sums may cancel
         close(one, other, tolerance * max(1.0, float(other.detach().abs().max())))
 
 
@@ -151,7 +151,7 @@ def test_bfloat16_autocast_stays_near_float32(make: Make, masked: bool) -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y, state = cell(x, cell.start(x), mask)
     want, last = cell(x, cell.start(x), mask)
-    near(y.float(), want, 0.1)  # bfloat16 keeps 8 bits: 1/256 an operation, dozens of them in a row
+    near(y.float(), want, 0.1)  # bfloat16: relative error 1/256 per operation, dozens in a row
     for got, wanted in zip(tree.leaves(state), tree.leaves(last), strict=True):
         near(got.float(), wanted, 0.1)
     every_parameter_reached(cell, (y.float(), state))

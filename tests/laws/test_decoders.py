@@ -1,4 +1,4 @@
-"""The laws of a decoder, for every file of weft/nn/decoders, with a memory and without one."""
+"""The laws of a decoder, for every file of weft/nn/decoders, with and without a memory."""
 
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,12 @@ with_and_without = pytest.mark.parametrize("reader", [READER, None], ids=["memor
 
 
 def first(y: Any) -> Tensor:
-    """The features [B, T, D] of what a decoder gives, which is a tree where it copies."""
+    """The features [B, T, D] of a decoder's output, which is a tree if it copies."""
     return next(tree.leaves(y))
 
 
 def unread(decoder: Decoder) -> tuple[str, ...]:
-    """A bridge into cells that read no state learns nothing."""
+    """Parts that get no gradient: a bridge into cells whose steps read no state."""
     return ("bridge",) if any(isinstance(part, Stepwise) for part in decoder.modules()) else ()
 
 
@@ -104,7 +104,7 @@ def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make, reader:
     def outputs(x: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
         memory = None if it.encoder is None else it.encoder(*read, read_mask)
         y, state = it.decoder(x, it.decoder.start(memory, 2), mask)
-        z, _ = it.decoder(x[:, 1:2], state)  # and one step more, from the state
+        z, _ = it.decoder(x[:, 1:2], state)  # and one more step, from the state
         real = tree.tree_map(lambda leaf: leaf * mask[..., None], y)
         return tuple(tree.leaves((real, z)))
 
@@ -137,7 +137,7 @@ def test_law_9_every_earlier_input_is_seen(make: Make, reader: Make | None) -> N
     weights = normal(*y[:, 6].shape, seed=4)
     reach = torch.autograd.grad((y[:, 6] * weights).sum(), x)[0].abs().sum(-1)  # [B, T]
     begin = it.decoder.skips if it.decoder.reach is None else max(0, 7 - it.decoder.reach)
-    assert (reach[:, begin:7] > 0).any(0).all()  # in some row: a ReLU may be shut in others
+    assert (reach[:, begin:7] > 0).any(0).all()  # in some row: a ReLU may be inactive in others
     assert not reach[:, 7:].any() and not reach[:, :begin].any()
 
 
@@ -185,5 +185,5 @@ def test_bfloat16_autocast_stays_near_float32(make: Make, reader: Make | None) -
 
     with torch.autocast("cpu", dtype=torch.bfloat16):
         rounded = written()
-    near(rounded, written(), 0.1)  # bfloat16 keeps 8 bits: 1/256 an operation, dozens of them in a row
+    near(rounded, written(), 0.1)  # bfloat16: relative error 1/256 per operation, dozens in a row
     every_parameter_reached(it.decoder, rounded, except_for=unread(it.decoder))

@@ -35,7 +35,7 @@ def encoder_of(make: Make, seed: int = 3) -> Encoder:
 
 
 def both_ways(make: Make) -> bool | None:
-    """Whether it reads both ways; None where it has no such setting, or no step reads another."""
+    """Whether it is bidirectional; None if it has no such setting or its steps are independent."""
     if stepwise(make):
         return None
     if "bidirectional" not in inspect.signature(make).parameters:
@@ -98,7 +98,7 @@ def test_law_4_chosen_rows(make: Make) -> None:
 def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make) -> None:
     encoder = encoder_of(make)
     x, mask = source()
-    # Two positions in memory at least: with one, attention has nothing to learn. And a row of one real step.
+    # At least two positions in memory: attention over one has no gradient. And a row of one real step.
     rows, steps = ([1, 2], 4) if encoder.stride == 1 else ([0, 2], SOURCE)
     assert steps > encoder.stride
     x, mask = x[rows, :steps], mask[rows, :steps]
@@ -138,7 +138,7 @@ def test_law_9_the_backward_half_reads_the_last_real_input_at_position_0(make: M
     x.requires_grad_()
     reach = torch.zeros(mask.shape)
     concatenated = both_ways(make) and make.keywords.get("join", "concatenate") == "concatenate"
-    for seed in (3, 4, 5):  # a ReLU may be shut by one draw
+    for seed in (3, 4, 5):  # a ReLU may be inactive for one draw
         encoder = encoder_of(make, seed)
         first = encoder(x, mask).states[:, 0]
         backward = first[:, encoder.size // 2 :] if concatenated else first
@@ -174,6 +174,6 @@ def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
     x, mask = source(torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         memory = encoder(x, mask)
-    # bfloat16 keeps 8 bits: 1/256 an operation, a few dozen of them in a row
+    # bfloat16: relative error 1/256 per operation, dozens in a row
     near(memory.states[memory.mask].float(), encoder(x, mask).states[memory.mask], 0.1)
     every_parameter_reached(encoder, memory.states[memory.mask].float())

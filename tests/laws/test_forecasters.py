@@ -64,7 +64,7 @@ def test_a_row_alone_equals_the_row_in_a_batch(name: str) -> None:
 
 @every
 def test_fed_with_its_own_values_it_is_what_it_is_alone(name: str) -> None:
-    """Teacher forcing with the values it would say itself changes nothing, in one call or step by step."""
+    """Teacher forcing with the model's own predictions changes nothing, in one call or step by step."""
     model, all_ = made(name), past()
     h = model(all_, say)
     own = say(h).detach()
@@ -74,7 +74,7 @@ def test_fed_with_its_own_values_it_is_what_it_is_alone(name: str) -> None:
 
 @every
 def test_the_future_is_not_seen_before_its_time(name: str) -> None:
-    """True values of step t and later have no part in the features of steps up to t."""
+    """True values of step t and later do not affect the features of steps up to t."""
     model, all_ = made(name), past()
     future = normal(ROWS, HORIZON, seed=9)
     h = model(all_, say, future)

@@ -1,4 +1,4 @@
-"""The helpers of the laws can fail: a gradient that is only rounding noise is told from one that is there."""
+"""The helpers of the laws can fail: a gradient of rounding noise counts as none."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from tests.laws.gradients import gradients_reach_every_parameter
 
 
 class Noisy(nn.Module):
-    """Its gradient is zero in truth; what is computed is 0.1 * 3 - 0.3, that is 5.6e-17."""
+    """Its true gradient is zero; computed is 0.1 * 3 - 0.3 = 5.6e-17."""
 
     def __init__(self) -> None:
         super().__init__()

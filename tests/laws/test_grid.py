@@ -1,4 +1,4 @@
-"""Every encoder with every decoder, as one model that writes: the laws hold whatever the parts are."""
+"""Every encoder with every decoder, as one generator: the laws hold for all combinations."""
 
 from itertools import product
 
@@ -18,7 +18,7 @@ from weft import tree
 
 
 def leading(members: dict[str, Make]) -> dict[str, str]:
-    """The first variant of each file, and it is enough that the others meet these."""
+    """The first variant of each file; combining the others would add nothing."""
     first: dict[str, str] = {}
     for name in members:
         if "/" not in name:
@@ -34,12 +34,12 @@ RARE = {f"recurrent/{cell}" for cell in CELLS if cell.partition("(")[0] not in (
 
 
 def worth_a_test(reads: str, writes: str) -> bool:
-    """Each kind of encoder meets every decoder, each kind of decoder every encoder, each cell itself.
+    """Every encoder kind with every decoder, every decoder kind with every encoder, every cell with itself.
 
-    A rare cell meets itself and the first recurrent one; its state is a tuple of tensors like theirs.
+    A rare cell is combined with itself and the first recurrent one; its state is a tuple of tensors as well.
     """
     if writes.startswith("pointer") and ENCODERS[reads](READ).stride != 1:
-        return False  # refused: there would be no position left to copy from
+        return False  # rejected: there would be no position left to copy from
     rare = {reads, writes} & RARE
     if rare and reads != writes:
         return {reads, writes} - rare <= {FIRST_READER, FIRST_WRITER} and len(rare) == 1
@@ -72,4 +72,4 @@ def test_law_5_the_source_learns_wherever_it_is_read(it: Pair) -> None:
     reached = [
         p.grad is not None and bool(more_than_noise(p.grad, largest).any()) for p in it.encoder.parameters()
     ]
-    assert any(reached) or not reached  # a bag of plain embeddings has nothing to learn
+    assert any(reached) or not reached  # a bag of plain embeddings has no parameters

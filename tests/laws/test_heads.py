@@ -37,23 +37,23 @@ def head_of(make: Make, seed: int = 3) -> Head:
 
 
 def problem(make: Make) -> tuple[Tensor, Tensor, Tensor]:
-    """Features, targets (classes where the head counts classes, else numbers) and their mask."""
+    """Features, targets (classes or numbers, depending on the head) and their mask."""
     mask = masks.from_lengths(torch.tensor(TARGET_LENGTHS), TARGET)
     target = normal(ROWS, TARGET, seed=5)
     if "num_classes" in inspect.signature(make).parameters:
         target = torch.randint(0, CLASSES, (ROWS, TARGET), generator=torch.Generator().manual_seed(5))
-    # Of a head that copies also a gate, weights over SOURCE positions, and the cost of looking again.
+    # For a head that copies also a gate, weights over SOURCE positions, and the coverage loss.
     width = SIZE + (SOURCE + 2 if copies(make) else 0)
     return normal(ROWS, TARGET, width), target, mask
 
 
 def copies(make: Make) -> bool:
-    """Whether this head reads what a pointer gives."""
+    """Whether this head reads a pointer's output."""
     return getattr(make, "func", make).copies  # type: ignore[no-any-return]
 
 
 def read(head: Head, x: Tensor) -> Any:
-    """What a head reads, from numbers: x itself, or what a pointer would give, cut out of it."""
+    """A head's input made of numbers: x itself, or a pointer's output cut out of x."""
     if not head.copies:
         return x
     h, gate, energy, again = x.split([SIZE, 1, SOURCE, 1], -1)
@@ -131,4 +131,4 @@ def test_bfloat16_autocast_stays_near_float32(make: Make) -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = head.loss(read(head, h.float()), target, mask)
     assert loss.total.dtype == torch.float32
-    close(loss.mean, head.loss(read(head, h.float()), target, mask).mean, 0.02)  # bfloat16 keeps 8 bits
+    close(loss.mean, head.loss(read(head, h.float()), target, mask).mean, 0.02)  # bfloat16

@@ -1,4 +1,4 @@
-"""Law 11: a tiny task is learnt in seconds. Copying and reversing need the whole chain to work."""
+"""Law 11: tiny tasks are learnt in seconds. Copying and reversing need every part of the model to work."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ UPDATES = 250
 
 
 class Lines:
-    """Rows of 1 to 5 random symbols; the target is the row itself, or the row from its end."""
+    """Rows of 1 to 5 random symbols; the target is the row itself or the reversed row."""
 
     def __init__(self, task: str, rows: int, draw: torch.Generator) -> None:
         length = torch.randint(1, LONGEST + 1, (rows,), generator=draw)
@@ -48,7 +48,7 @@ def transformer() -> Generator:
 
 
 def written(model: Generator, lines: Lines) -> Tensor:
-    """What the model writes greedily, as many steps as the longest target has."""
+    """The model's greedy output, as long as the longest target."""
     token = torch.full((len(lines.source),), SOS)
     state, words = model.start(lines.source, lines.source_mask), []
     for _ in range(LONGEST + 1):

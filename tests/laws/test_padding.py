@@ -1,4 +1,4 @@
-"""Padding stands anywhere and holds anything: it changes no output and no gradient, by no kernel."""
+"""Padding at any position with any content changes no output and no gradient, with every kernel."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,18 +36,18 @@ every_cell = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
 
 SCATTERED = torch.tensor(
     [
-        [0, 0, 0, 1, 1, 1, 1],  # padded on the left
-        [1, 0, 1, 0, 0, 1, 1],  # holes
+        [0, 0, 0, 1, 1, 1, 1],  # left padding
+        [1, 0, 1, 0, 0, 1, 1],  # gaps
         [0, 0, 0, 0, 1, 0, 0],  # one real position
         [1, 1, 1, 1, 1, 1, 1],
-        [1, 1, 1, 0, 0, 0, 0],  # padded on the right
+        [1, 1, 1, 0, 0, 0, 0],  # right padding
     ]
 ).bool()
 """[B, S]: rows whose real positions do not come first, beside some whose do."""
 
 
 def derived(run: Callable[[Tensor], Any], x: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
-    """What `run` gives for x, and the gradients of a random combination of it by x and `others`."""
+    """Output of `run` for x, and the gradients of a random combination of it by x and `others`."""
     x = x.clone().requires_grad_()
     outs = list(tree.leaves(run(x)))
     total = sum((normal(*out.shape, seed=k, dtype=out.dtype) * out).sum() for k, out in enumerate(outs))
@@ -55,7 +55,7 @@ def derived(run: Callable[[Tensor], Any], x: Tensor, *others: Tensor) -> tuple[T
 
 
 def by_hand(cell: Cell, x: Tensor, state: tree.State, mask: Tensor) -> tuple[Tensor, tree.State]:
-    """Each row by itself: the real positions alone, step after step."""
+    """Each row on its own: its real positions only, step by step."""
     ys, states = [], []
     for row in range(len(x)):
         here, outs = tree.take(state, torch.tensor([row])), []

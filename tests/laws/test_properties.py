@@ -1,4 +1,4 @@
-"""Laws on sizes that nobody chose: Hypothesis draws them; those of searches are in test_search.py.
+"""Laws on random sizes, drawn by Hypothesis; those of searches are in test_search.py.
 
 Read next: test_decoders.py, the same laws on fixed sizes for every decoder.
 """
@@ -84,7 +84,7 @@ def test_an_update_does_not_depend_on_batches_padding_or_processes(
 
 
 def dealt_out(parts: list[np.ndarray], processes: int) -> list[np.ndarray]:
-    """The batches of all processes, each taking what is its own."""
+    """The batches of all processes together, each process taking its own."""
     found = []
     for rank in range(processes):
         one = Processes(torch.device("cpu"))

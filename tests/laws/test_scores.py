@@ -23,13 +23,13 @@ from tests.laws.members import (
 from weft.errors import ShapeError
 from weft.nn.scores.score import Score
 
-OTHER = 11  # the width of keys where a score takes two different sizes
+OTHER = 11  # size of keys for scores that take two different sizes
 
 every_score = pytest.mark.parametrize("make", SCORES.values(), ids=SCORES)
 
 
 def score_of(make: Make, seed: int = 3) -> tuple[Score, int]:
-    """A score and the width of its keys: another one than the query's wherever that is allowed."""
+    """A score and its key size, different from the query's if the score allows it."""
     key_size = SIZE if needs_equal_sizes(make) else OTHER
     return ready(lambda: make(SIZE, key_size), seed=seed), key_size
 
@@ -61,7 +61,7 @@ def test_law_5_gradcheck_and_gradients_reach_every_parameter(make: Make) -> None
     def energies(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
         return score(q, score.prepare(k))
 
-    if energies(q, k).requires_grad:  # uniform looks at nothing
+    if energies(q, k).requires_grad:  # uniform does not depend on its input
         gradcheck(score, energies, q, k)
         every_parameter_reached(score, energies(q, k))
     assert any(True for _ in score.parameters()) <= energies(q, k).requires_grad

@@ -1,6 +1,6 @@
-"""Law 8: a beam of one is greedy; a beam as wide as V^T is brute force; replaying a trace gives the n best.
+"""Law 8: a beam of 1 is greedy; a beam of V^T is exhaustive; replaying a trace gives the n best.
 
-And what every search owes its caller: a source alone is the source in a batch.
+Also: the result for a source does not depend on its batch.
 """
 
 import math
@@ -115,7 +115,7 @@ def test_replaying_a_trace_gives_the_n_best_and_so_does_a_plain_search(
     tied: bool,
     data,
 ) -> None:
-    sources, eos = 19, 1  # many, so that a source that is done waits in the batch
+    sources, eos = 19, 1  # many, so that finished sources wait for others in the batch
     nbest = data.draw(st.integers(1, width))
     table = (tied_table if tied else random_table)(sources, limit, vocabulary, seed)
     limits = [1 + seed % limit, 1 + (seed + 1) % limit] + [limit] * (sources - 2)
@@ -137,7 +137,7 @@ def test_replaying_a_trace_gives_the_n_best_and_so_does_a_plain_search(
     for replayed in (trace.replay(), Trace.from_json(trace.to_json()).replay()):
         for source, hypotheses in enumerate(replayed):
             got = [(one.tokens, one.logp, one.score) for one in as_found(found, source)]
-            assert got == [tuple(one) for one in hypotheses]  # every bit: both are float64
+            assert got == [tuple(one) for one in hypotheses]  # bit-identical: both are float64
     for source, own in enumerate(limits):
         plain = plain_beam(
             table,
@@ -180,7 +180,7 @@ def test_a_source_alone_is_the_source_in_a_batch(tied: bool) -> None:
 
 
 def test_a_recurrent_model_alone_and_in_a_batch() -> None:
-    """Products of matrices may differ in the last bit with the number of rows; tokens may not."""
+    """Matrix products may differ in the last bit with the number of rows; tokens must not."""
     step, sources = gru_step(2, vocabulary=71)
     begin = torch.full((64,), 2)
     whole = beam(step, sources, begin, eos=3, max_length=13, width=5, nbest=5)
@@ -190,7 +190,7 @@ def test_a_recurrent_model_alone_and_in_a_batch() -> None:
 
 
 def writer(make: Make) -> Generator:
-    """A generator around this decoder; its source needs no front end."""
+    """A generator with this decoder; its source needs no embedding."""
 
     def build() -> Generator:
         encoder = ENCODERS["recurrent((13,5),True)"](READ)
@@ -206,7 +206,7 @@ def writer(make: Make) -> Generator:
 
 @pytest.mark.parametrize("make", DECODERS.values(), ids=DECODERS)
 def test_every_decoder_is_searched_alike(make: Make) -> None:
-    """A beam of one is greedy; a source alone is the source in a batch; the scores are the model's own."""
+    """A beam of 1 is greedy; a source alone gives the result it has in a batch; scores are the model's."""
     model = writer(make)
     x, mask = members.source()
     begin = torch.full((len(x),), 2)

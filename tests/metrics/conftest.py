@@ -1,4 +1,4 @@
-"""Made-up outputs with repetitions, missing words and empty lines."""
+"""Artificial outputs with repetitions, missing words and empty lines."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The translation memory finds the TF-IDF nearest sentence, first of equals, and refuses nonsense."""
+"""The translation memory finds the TF-IDF nearest sentence, the first of ties; invalid input is rejected."""
 
 import math
 from collections import Counter
@@ -11,7 +11,7 @@ from weft.metrics.baseline import copy, nearest
 
 
 def dense(train, queries):
-    """TF-IDF cosine with whole matrices, as in the text books (and scikit-learn's smooth idf)."""
+    """TF-IDF cosine with full matrices, as in textbooks (and scikit-learn's smooth idf)."""
     words = sorted({word for line in train for word in line.lower().split()})
     idf = {
         word: math.log((1 + len(train)) / (1 + sum(word in line.lower().split() for line in train))) + 1

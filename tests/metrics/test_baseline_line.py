@@ -1,4 +1,4 @@
-"""A baseline's line says who is ahead, a tie too, for scores of either direction."""
+"""A baseline's line says whether the model is better, worse or equal, for scores of either direction."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bootstrap: seeded, exact against a plain loop, honest about equal systems."""
+"""Bootstrap: seeded, equal to a plain loop, no significant difference between equal systems."""
 
 import numpy as np
 import pytest

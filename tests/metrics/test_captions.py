@@ -1,4 +1,4 @@
-"""Scores of captions against hand calculations, sacrebleu and the published formulas."""
+"""Scores of captions against manual calculations, sacrebleu and the published formulas."""
 
 import math
 from collections import Counter
@@ -68,7 +68,7 @@ def test_the_longest_common_words_are_those_of_enumeration():
 
 
 def test_cider_d_is_the_formula_of_the_paper():
-    """Vedantam et al. 2015, as the authors' program computes it, over dense vectors."""
+    """Vedantam et al. 2015, as computed by the authors' program, with dense vectors."""
 
     def grams(text, n):
         cut = text.split()

@@ -1,4 +1,4 @@
-"""F1, confusion, and the tagger's floor, counted by hand."""
+"""F1, confusion, and the tagger's baseline, by manual calculation."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_the_matrix_counts_pairs() -> None:
 
 def test_f1_is_the_harmonic_mean_and_macro_the_plain_one() -> None:
     rows = {row.label: row for row in by_class(OURS, THEIRS)}
-    # a: 1 right of 3 called and 2 there; b: 2 of 2 and 3; c: 1 of 1 and 2; d: called once, never there
+    # a: 1 correct of 3 predicted and 2 true; b: 2 of 2 and 3; c: 1 of 1 and 2; d: predicted once, never true
     for label, precision, recall in [("a", 1 / 3, 1 / 2), ("b", 1, 2 / 3), ("c", 1, 1 / 2)]:
         assert rows[label].precision == pytest.approx(precision)
         assert rows[label].recall == pytest.approx(recall)

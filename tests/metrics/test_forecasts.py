@@ -1,4 +1,4 @@
-"""Errors in the units of the data, by hand, and their intervals over blocks."""
+"""Errors in the units of the data, by manual calculation, and their intervals over blocks."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def found(count: int = 1, levels: tuple[float, ...] = (0.1, 0.5, 0.9)) -> dict[s
 
 def test_scores_are_those_of_their_formulas() -> None:
     got = found()
-    # errors 2, 4 and 0; the second value of the first window was not measured
+    # errors 2, 4 and 0; the second value of the first window is missing
     assert got["MAE in units"] == pytest.approx(6 / 3)
     assert got["RMSE in units"] == pytest.approx(np.sqrt((4 + 16 + 0) / 3))
     assert got["sMAPE"] == pytest.approx(100 * (2 * 2 / 22 + 2 * 4 / 12 + 0) / 3)  # 0 for 0 and 0

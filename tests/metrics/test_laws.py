@@ -1,4 +1,4 @@
-"""Laws of every metric: the folder is walked, so a new file is tested the moment it exists."""
+"""Laws of every metric: a new file in the folder is tested automatically."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""METEOR against nltk where nltk follows the paper, against enumeration where it does not."""
+"""METEOR against nltk where nltk follows the paper, and against enumeration elsewhere."""
 
 import itertools
 import random
@@ -24,7 +24,7 @@ class NoStemmer:
 
 
 def balanced_pair(seed: int) -> tuple[list[str], list[str]]:
-    """Words whose stems stand equally often on both sides, or on one side only: no choice is left."""
+    """Words whose stems occur equally often on both sides, or on one side only: the alignment is unique."""
     generator = random.Random(seed)
     shared = generator.choices(["cat", "walked", "dog", "ran", "mat", "sat"], k=generator.randint(0, 7))
     ours = shared + generator.sample(["red", "green", "seven"], generator.randint(0, 3))
@@ -48,7 +48,7 @@ def test_stem_stage_equals_nltk_with_its_porter_stemmer():
     for seed in range(200):
         generator = random.Random(seed)
         ours, theirs = balanced_pair(seed)
-        # all of a word or none, lest the exact stage leave surplus words to the stem stage
+        # all occurrences of a word or none, so that the exact stage leaves no extra words to the stem stage
         changed = {word for word in endings if generator.random() < 0.5}
         ours = [endings[word] if word in changed else word for word in ours]
         want = single_meteor_score(theirs, ours, stemmer=PorterStemmer(), wordnet=NoSynonyms())

@@ -1,4 +1,4 @@
-"""Naive Bayes by hand, and how sure a classifier is."""
+"""Naive Bayes by manual calculation, and a classifier's confidence."""
 
 from collections import Counter
 from math import log

@@ -1,4 +1,4 @@
-"""The test between variants with several seeds, against simulation: how often chance alone is called real."""
+"""The test between variants with several seeds, by simulation: its rate of false positives."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_with_one_run_each_it_is_the_paired_bootstrap_of_items() -> None:
 
 
 def test_variants_that_differ_by_their_seeds_alone_are_seldom_called_different() -> None:
-    # every run has its own luck, drawn alike for both variants: no variant is better
+    # each run has its own noise, from one distribution for both variants: neither is better
     chance, seeds, wrong, by_items = np.random.default_rng(7), 3, 0, 0
     for _ in range(100):
         first, second = (

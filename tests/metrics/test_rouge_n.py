@@ -1,4 +1,4 @@
-"""ROUGE by hand, and by trying all subsequences."""
+"""ROUGE by manual calculation, and by enumerating all subsequences."""
 
 import itertools
 

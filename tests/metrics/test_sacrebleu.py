@@ -1,4 +1,4 @@
-"""BLEU and chrF are sacrebleu's, value and signature; so are intervals and p-values."""
+"""BLEU and chrF equal sacrebleu's value and signature, and so do intervals and p-values."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_p_value_of_a_pair_is_sacrebleus(ours, theirs, seed, good, references, d
     monkeypatch.setenv("SACREBLEU_SEED", str(seed))
     second = damaged(
         references, seed=9, rate=0.31
-    )  # hardly worse, so that the p-value lies away from its end
+    )  # only slightly worse, so that the p-value is not near 0 or 1
     systems = [("first", good), ("second", second)]
     _, table = PairedTest(systems, {"metric": theirs}, [references], "bs", n_samples=200)()
     (name,) = set(table) - {"System"}

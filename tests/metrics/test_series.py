@@ -1,4 +1,4 @@
-"""Floors of forecasting: repeated, seasonal, ridge, against hand calculations and least squares."""
+"""Baselines of forecasting (repeated, seasonal, ridge) against manual calculations and least squares."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from weft.metrics.series import PENALTIES, Ridge, Sums, pinball, repeated, seaso
 def test_ridge_is_the_penalised_least_squares_solution() -> None:
     generator = np.random.default_rng(3)
     past, future = generator.normal(size=(50, 4)), generator.normal(size=(50, 3))
-    future[7, 1] = np.nan  # a window with a hole is left out
+    future[7, 1] = np.nan  # a window with a gap is left out
     whole = np.isfinite(future).all(1)
 
     def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -20,7 +20,7 @@ def test_ridge_is_the_penalised_least_squares_solution() -> None:
 
     ridge = Ridge(batches, batches)
     assert ridge.penalty in PENALTIES
-    # The same as least squares on data with sqrt(penalty) rows appended; the constant is not penalised.
+    # Equal to least squares on data with sqrt(penalty) rows appended; the constant is not penalised.
     x = np.concatenate([(past - past[:, -1:])[whole], np.ones((whole.sum(), 1))], 1)
     y = (future - past[:, -1:])[whole]
     extra = np.sqrt(ridge.penalty) * np.eye(5)[:4]

@@ -1,4 +1,4 @@
-"""Rank correlation by its definition, and scipy's where it is installed."""
+"""Rank correlation by its definition, and compared with scipy's if installed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Error rates count the fewest edits: held by trying all alignments of short texts."""
+"""Error rates count the fewest edits: checked by enumerating all alignments of short texts."""
 
 import functools
 import itertools
@@ -10,7 +10,7 @@ from weft.metrics.wer import Wer, edits
 
 
 def ways(reference: tuple[str, ...], said: tuple[str, ...]) -> set[tuple[int, int, int]]:
-    """Substitutions, deletions and insertions of every alignment there is."""
+    """Substitutions, deletions and insertions of every possible alignment."""
 
     @functools.cache
     def rest(i: int, j: int) -> frozenset[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""ARPA files: what is written is read back, and what others wrote is read as they mean it."""
+"""ARPA files: round trips, and files of other programs are read with the meaning these give them."""
 
 import math
 from pathlib import Path
@@ -13,7 +13,7 @@ from weft.ngram.kneser_ney import kneser_ney
 
 WORDS = ["<s>", "</s>", "", "a", "b", "c", "d", "e", "f", "g", "<unk>"]
 
-# As KenLM writes and means it: p(b | a) is there; "b a" is not, so it backs off with the weight of "b".
+# KenLM's interpretation: p(b | a) is present; "b a" is missing, so it backs off with the weight of "b".
 BY_HAND = """\
 some comment
 
@@ -92,4 +92,4 @@ def test_kenlm_reads_what_is_written_and_gives_the_same_scores(order: int, tmp_p
         tokens = np.array([START, *sentence, END])
         words = " ".join(WORDS[token] for token in sentence)
         want = [logp * math.log(10) for logp, _, _ in theirs.full_scores(words)]
-        np.testing.assert_allclose(model.score(tokens)[1:], want, atol=1e-5)  # they keep float32
+        np.testing.assert_allclose(model.score(tokens)[1:], want, atol=1e-5)  # they have float32

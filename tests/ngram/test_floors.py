@@ -1,4 +1,4 @@
-"""The n-gram figures that the field knows, on the real texts: WEFT_DATA names the folder that holds them."""
+"""The published n-gram figures, on the real texts in the folder WEFT_DATA."""
 
 import os
 from pathlib import Path

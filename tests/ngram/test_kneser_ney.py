@@ -1,4 +1,4 @@
-"""Modified Kneser-Ney against the formula by dictionaries, and against what a distribution must be."""
+"""Modified Kneser-Ney against the formula with dictionaries, and against the laws of a distribution."""
 
 import math
 import random
@@ -15,7 +15,7 @@ SIZE = 11
 
 
 def text(sentences: int = 97, seed: int = 5) -> list[list[int]]:
-    """Sentences of a skewed vocabulary, one empty; token 10 is never seen."""
+    """Sentences of a skewed vocabulary, one of them empty; token 10 never occurs."""
     chance = random.Random(seed)
     made = [
         [chance.choice([3, 3, 3, 4, 4, 5, 6, 7, 8, 9]) for _ in range(chance.randint(1, 7))]
@@ -29,7 +29,7 @@ def flat(sentences: list[list[int]]) -> np.ndarray:
 
 
 class ByHand:
-    """The equations as they are printed, n-gram by n-gram."""
+    """The equations as printed, n-gram by n-gram."""
 
     def __init__(self, sentences: list[list[int]], order: int) -> None:
         self.order = order

@@ -1,4 +1,4 @@
-"""Log-mel frames are their formula; masks hide stretches in training alone."""
+"""Log-mel frames equal their formula; masking happens only in training."""
 
 import numpy as np
 import pytest

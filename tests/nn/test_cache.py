@@ -1,4 +1,4 @@
-"""The shared key-value cache: a step costs W entries, and a state outlives what comes after it."""
+"""The shared key-value cache: a step costs W entries, and older states stay valid."""
 
 import torch
 from torch import Tensor
@@ -15,7 +15,7 @@ MAKE = next(make for name, make in DECODERS.items() if name.startswith("transfor
 
 
 def test_a_state_is_not_changed_by_what_comes_after_it() -> None:
-    """Two continuations of one state, in the buffer that they share, equal those of copies."""
+    """Two continuations of one state, in their shared buffer, equal those of copies."""
     it, other = pair(MAKE, READER), pair(MAKE, READER)
     x, words = normal(ROWS, 3, WRITE), [normal(ROWS, 1, WRITE, seed=n) for n in (5, 6, 7)]
     state = it.decoder(x, it.start())[1]
@@ -33,7 +33,7 @@ def test_a_state_is_not_changed_by_what_comes_after_it() -> None:
 
 
 def test_a_cache_in_a_buffer_equals_one_that_is_copied() -> None:
-    """With gradients every step copies, without them it writes into the buffer: the same numbers."""
+    """With gradients each step copies, without them it writes into the buffer: the same numbers."""
     it = pair(MAKE, READER)
     states, width = [it.start(), it.start()], 3
     for time in range(23):
@@ -53,7 +53,7 @@ def test_a_cache_in_a_buffer_equals_one_that_is_copied() -> None:
 
 
 def test_a_search_step_moves_paths_and_no_keys() -> None:
-    """The bytes that belong to hypotheses are 8 a position, whatever the width and the number of layers."""
+    """The bytes that belong to hypotheses are 8 per position, for any width and number of layers."""
     it = pair(MAKE, READER)
     seen: list[TransformerState] = []
 
@@ -72,11 +72,11 @@ def test_a_search_step_moves_paths_and_no_keys() -> None:
         buffers.add(state.cache.layers[0].data_ptr())
         own = list(tree.leaves(state._replace(cache=None, source=None)))
         assert sum(leaf.numel() * leaf.element_size() for leaf in own) == 8 * ROWS * width * time
-    assert len(buffers) <= 4  # doubled when full: all the copying together is linear in the length
+    assert len(buffers) <= 4  # doubled when full, so the copying costs linear time in total
 
 
 def test_the_products_of_a_step_do_not_grow_with_what_was_written() -> None:
-    """Without attention itself, n steps cost n times what one costs: nothing is computed again."""
+    """Without the attention itself, n steps take n times as long as one: nothing is computed again."""
     it = pair(MAKE, READER)
     words, begin = normal(17, WRITE), it.start()
 

@@ -1,4 +1,4 @@
-"""The head in a search: one block of memory in place of three, the same log-probabilities."""
+"""The head in a search: one block of memory instead of three, the same log-probabilities."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What cells promise beyond the laws: scans, orthogonal matrices, starts, bad input, what a probe sees."""
+"""Properties of cells beyond the laws: scans, orthogonal matrices, initial states, bad input, probes."""
 
 from collections.abc import Callable
 from functools import partial

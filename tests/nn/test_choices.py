@@ -1,4 +1,4 @@
-"""A word that is none of a closed choice is refused, by the part itself and not only by a recipe."""
+"""A part rejects an unknown value of a string option itself, also without a recipe."""
 
 from collections.abc import Callable
 

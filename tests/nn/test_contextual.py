@@ -1,4 +1,4 @@
-"""ELMo: neither direction sees what it predicts; padding changes nothing; the frozen model stays frozen."""
+"""ELMo: neither direction reads its targets; padding changes nothing; the frozen model stays frozen."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ V, LETTERS, H = 11, 7, 5
 
 
 def given(words: list[list[int]]) -> Sentences:
-    """Word n has the letters of n; rows are ragged, 0 is padding."""
+    """Word n has the letters of n; rows have different lengths, 0 is padding."""
     numbers = torch.tensor(words)
     letters = torch.tensor([[1 + n % 6, 1 + n % 5] for n in range(V)])
     mask = numbers > 0

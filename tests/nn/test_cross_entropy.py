@@ -1,4 +1,4 @@
-"""The fused softmax and cross-entropy equals its plain twin, in one chunk or many, compiled or not."""
+"""The fused softmax and cross-entropy equals the simple implementation, in any chunks, compiled or not."""
 
 import math
 
@@ -42,7 +42,7 @@ def test_law_7_values_and_gradients_equal_the_plain_twin(smoothing: float, bias:
     for function in (cross_entropy, plain_cross_entropy):
         h, weight, b, target = inputs(bias)
         total, plain = function(h, weight, b, target, smoothing)
-        (1.7 * total).backward()  # a factor, as accumulation and loss scaling give one
+        (1.7 * total).backward()  # a factor, as in gradient accumulation or loss scaling
         results.append((total, plain, h.grad, weight.grad, b.grad if b is not None else None))
     close(results[0], results[1])
     assert not results[0][1].requires_grad
@@ -115,14 +115,14 @@ def test_bfloat16_autocast_stays_near_float32() -> None:
         got = cross_entropy(*rounded, 0.1)[0]
     got.backward()
     assert got.dtype == torch.float32
-    close(got, want, 0.01)  # bfloat16 keeps 8 bits, 1/256 = 0.004
+    close(got, want, 0.01)  # bfloat16 has 8 significant bits, 1/256 = 0.004
     for one, other in zip(rounded[:3], exact[:3], strict=True):
         assert one.grad.dtype == torch.float32
         assert (one.grad - other.grad).norm() < 0.02 * other.grad.norm()
 
 
 def wide_row(dtype: torch.dtype, classes: int) -> list[Tensor]:
-    """More classes than a register or four of them hold, and logits of some size."""
+    """More classes than one register or four can hold, and large logits."""
     made = [normal(21, 6), 3 * normal(classes, 6, seed=2), normal(classes, seed=3)]
     return [tensor.to(dtype).requires_grad_() for tensor in made]
 
@@ -194,7 +194,7 @@ def test_a_class_that_cannot_be_costs_nothing(way: str) -> None:
     with choice.use(fused=way):  # type: ignore[arg-type]
         total, _ = cross_entropy(h, weight, b, torch.zeros(21, dtype=torch.long))
     assert total.isfinite()
-    total.mul_(2)  # it is nobody's view
+    total.mul_(2)  # allowed: not a view
 
 
 @ways

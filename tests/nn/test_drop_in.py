@@ -1,6 +1,6 @@
-"""weft.nn.RNN, LSTM, GRU and their cells give the numbers, gradients and state_dicts of torch.nn's.
+"""weft.nn.RNN, LSTM, GRU and their cells have torch.nn's numbers, gradients and state_dicts.
 
-The oracle is torch.nn, also through torch's own list of module cases; rows one by one where torch has none.
+The reference is torch.nn, also with torch's own list of module cases; row by row if torch has no such input.
 """
 
 import copy
@@ -31,7 +31,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def pair(kind: str, dtype: torch.dtype = torch.float64, **settings: Any) -> tuple[nn.Module, nn.Module]:
-    """torch's module and ours with its weights."""
+    """torch's module, and weft's with the same weights."""
     name = kind.partition("-")[0]
     theirs = getattr(nn, name)(READ, SIZE, dtype=dtype, **KINDS[kind], **settings)
     ours = getattr(weft.nn, name)(READ, SIZE, dtype=dtype, **KINDS[kind], **settings)
@@ -111,7 +111,7 @@ def test_packed_rows_of_very_different_length_shrink_the_batch(
     ours.residual = residual
     x = normal(STEPS, ROWS, READ)
     got = outcome(ours, x, packed(False, LENGTHS), start(theirs, ROWS))
-    if residual:  # torch has none: rows one by one
+    if residual:  # torch does not support these: row by row
         whole, finals = ours(packed(False, LENGTHS)(x), start(theirs, ROWS))
         whole, _ = nn.utils.rnn.pad_packed_sequence(whole)
         for row, length in enumerate(LENGTHS):
@@ -166,13 +166,13 @@ def test_a_join_is_the_directions_run_alone(name: str, join: str) -> None:
 def test_dropout_acts_between_layers_and_in_training_only() -> None:
     _, ours = pair("LSTM", num_layers=2, dropout=1.0)
     x, other = normal(STEPS, ROWS, READ), normal(STEPS, ROWS, READ, seed=5)
-    close(ours(x)[0], ours(other)[0], 0.0)  # the second layer read nothing but zeros
+    close(ours(x)[0], ours(other)[0], 0.0)  # the second layer read only zeros
     assert ours(x)[0].abs().max() > 0
     assert not torch.allclose(ours.eval()(x)[0], ours(other)[0])
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")  # torch.export's own
-@pytest.mark.filterwarnings("ignore:The tensor attributes self._flat_weights")  # torch.nn's modules warn, too
+@pytest.mark.filterwarnings("ignore:The tensor attributes self._flat_weights")  # as torch.nn's
 @pytest.mark.parametrize(("name", "operation"), [("RNN", "rnn_tanh.input"), ("LSTM", "lstm.input")])
 def test_a_graph_holds_torchs_own_operation(name: str, operation: str) -> None:
     _, ours = pair(name, torch.float32)
@@ -188,7 +188,7 @@ every_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], i
 
 
 def module_cases(name: str, dtype: torch.dtype, error: bool) -> list[Any]:
-    """torch's own cases, from the list that its test suite runs."""
+    """torch's own cases, from the list of its test suite."""
     pytest.importorskip("expecttest", reason="torch's list of module cases needs expecttest")
     from torch.testing._internal import common_modules
 
@@ -216,7 +216,7 @@ def test_torchs_own_module_cases(name: str, dtype: torch.dtype) -> None:
             wanted = [*inputs, *module.parameters()]
             results.append([*ends, *torch.autograd.grad(total, wanted, materialize_grads=True)])
         same(*results, dtype)
-        if not isinstance(given.args[0], PackedSequence):  # torch's reference knows none
+        if not isinstance(given.args[0], PackedSequence):  # not in torch's reference
             want = case.reference_fn(ours, *given.args, **given.kwargs)
             same(leaves(want), leaves(ours(*given.args, **given.kwargs)), dtype)
 
@@ -228,5 +228,5 @@ def test_torchs_own_error_cases(name: str, dtype: torch.dtype) -> None:
         made, given = case.module_error_input.constructor_input, case.module_error_input.forward_input
         with pytest.raises(case.error_type, match=case.error_regex) as caught:
             getattr(weft.nn, name)(*made.args, **made.kwargs)(*given.args, **given.kwargs)
-        if case.error_type is not TypeError:  # a wrong Python type is torch's own word
+        if case.error_type is not TypeError:  # a wrong Python type is torch's own error
             assert isinstance(caught.value, WeftError)

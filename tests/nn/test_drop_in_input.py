@@ -1,4 +1,4 @@
-"""What a drop-in cannot read is refused in one sentence: what was expected, what was found, what to do."""
+"""A drop-in rejects invalid input with one message: what was expected, what was found, what to do."""
 
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +64,7 @@ def pack(lengths: list[int], x: Tensor = X) -> PackedSequence:
         ),
         (lambda: GRU(READ, SIZE)(X[:, 0], h(1, 1, 5)), ShapeError, r"size \(1, 5\), got \[1, 1, 5\]"),
         (
-            lambda: RNN(READ, SIZE)(PackedSequence(h(3, READ), torch.tensor([1, 2]))),  # unsorted by hand
+            lambda: RNN(READ, SIZE)(PackedSequence(h(3, READ), torch.tensor([1, 2]))),  # not sorted
             ShapeError,
             r"growing batch sizes \[1, 2\]",
         ),
@@ -121,7 +121,7 @@ def test_an_input_that_is_no_number_is_named_by_row_and_step(module: Any, bidire
     ours(pack([3, 1, 4, 11, 2, 7, 5], x))  # the row ends before it
     passing = module(READ, SIZE, nan="pass")
     assert passing(x)[0].isnan().any()
-    with torch.no_grad():  # weights that are no numbers are the training guard's matter
+    with torch.no_grad():  # non-finite weights are left to the training guard
         ours.weight_hh_l0.fill_(float("nan"))
     assert ours(X)[0].isnan().any()
 

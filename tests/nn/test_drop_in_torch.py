@@ -1,4 +1,4 @@
-"""What torch's own tools make of the drop-ins: compile, script, quantisation, fake tensors, migration."""
+"""torch's own tools with the drop-ins: compile, script, quantisation, fake tensors, migration."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ READ, SIZE, STEPS, ROWS = 3, 5, 7, 2
 
 
 class Net(nn.Module):
-    """A drop-in between two products, as models have it."""
+    """A drop-in between two linear layers, as in typical models."""
 
     def __init__(self, recurrent: nn.Module) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ def test_compile_leaves_a_drop_in_eager_as_it_leaves_torchs(kind: str, training:
     theirs = as_torch(ours)
     (got, operations), (want, expected) = compiled(ours, x, training), compiled(theirs, x, training)
     close(got, want, 1e-5)
-    assert operations == expected and len(operations) <= 2  # the products at most; nothing of 7 steps
+    assert operations == expected and len(operations) <= 2  # at most the linear layers; none of the 7 steps
 
 
 @every_kind

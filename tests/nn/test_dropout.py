@@ -1,4 +1,4 @@
-"""Dropout from 16 bits an element: the right share, the mean kept, the gradient where the output is."""
+"""Dropout from 16 random bits per element: rate, mean, and gradients where the output is not zero."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ def test_the_share_and_the_mean(share: float) -> None:
     torch.manual_seed(1)
     y = dropout(
         torch.ones(1000, 401, dtype=torch.float64), share, training=True
-    )  # 401 is no multiple of four
+    )  # 401 is not a multiple of four
     # 401,000 draws: the standard error of the share is at most 0.0008
     assert (y == 0).double().mean().item() == pytest.approx(share, abs=0.004)
     assert y.mean().item() == pytest.approx(1.0, abs=0.04)

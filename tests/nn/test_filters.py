@@ -1,4 +1,4 @@
-"""Filters against the sum that they are."""
+"""Filters equal their defining sum."""
 
 import torch
 
@@ -11,7 +11,7 @@ def test_a_filter_is_its_equation() -> None:
     x, mask = normal(1, 7, 3), torch.ones(1, 7, dtype=torch.bool)
     states = encoder(x, mask).states[0].detach()
     padded = torch.cat([torch.zeros(1, 3), x[0], torch.zeros(1, 3)]).double()  # one more at each end
-    for number, (width, start) in enumerate([(2, 1), (3, 0)]):  # an even width sees one more to the right
+    for number, (width, start) in enumerate([(2, 1), (3, 0)]):  # an even width reads one more to the right
         weight, bias = encoder.layers[0][number].weight.detach(), encoder.layers[0][number].bias.detach()
         for j in range(7):
             seen = padded[j + start : j + start + width]  # [width, 3]

@@ -1,4 +1,4 @@
-"""A bag's linear model is the sum of what its items say."""
+"""A bag's linear model is the sum of its items' weights."""
 
 import torch
 

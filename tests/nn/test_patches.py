@@ -1,4 +1,4 @@
-"""A picture is cut into patches in the order of reading."""
+"""An image is cut into patches in reading order."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Laws of every front end for pictures: the folder is walked, so a new file is tested at once."""
+"""Laws of every front end for images: a new file in the folder is tested automatically."""
 
 import pytest
 import torch
@@ -69,11 +69,11 @@ def test_a_stage_of_stride_one_keeps_the_grid_and_lets_a_place_see_more():
     def seen(strides: tuple[int, ...]) -> int:
         front = ConvolutionFront((24, 24, 1), sizes=(3,) * len(strides), strides=strides, coordinates=False)
         for number in range(len(strides)):
-            front.norms[number] = torch.nn.Identity()  # which sees the whole picture
+            front.norms[number] = torch.nn.Identity()  # whose receptive field is the whole image
             torch.nn.init.ones_(front.stages[number].weight)
         x = torch.ones(1, 24, 24, 1, requires_grad=True)
         assert front.grid == (6, 6)
-        (slope,) = torch.autograd.grad(front(x)[0, 14].sum(), x)  # place (2, 2)
+        (slope,) = torch.autograd.grad(front(x)[0, 14].sum(), x)  # position (2, 2)
         return int(slope[0, :, 9, 0].count_nonzero())
 
     assert (seen((2, 2)), seen((2, 1, 2)), seen((2, 2, 1))) == (7, 11, 15)
@@ -104,7 +104,7 @@ def test_the_gradient_of_a_short_clip_in_bfloat16_reads_no_memory_that_nobody_wr
     for _ in range(20):
         front.zero_grad()
         for size in (64, 300, 1000, 5000, 20_000, 100_000):
-            torch.full((size,), 3e38)  # what a freed tensor leaves behind
+            torch.full((size,), 3e38)  # simulates the old content of freed memory
         with torch.autocast("cpu", torch.bfloat16):
             front(x).float().sum().backward()
         for parameter, gradient in zip(front.parameters(), exact, strict=True):

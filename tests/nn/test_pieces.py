@@ -1,4 +1,4 @@
-"""A word in context is the mean of its pieces' states; padding and neighbours in a batch change nothing."""
+"""A word in context is the mean of its pieces' hidden states, independent of padding and batch."""
 
 import torch
 

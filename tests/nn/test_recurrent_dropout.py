@@ -1,4 +1,4 @@
-"""Variational dropout and zoneout in training: the laws hold, numbers come from the open generator."""
+"""Variational dropout and zoneout in training: the laws hold with numbers from the open generator."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What a user's mistake is answered with: one sentence, both numbers, and what to do."""
+"""A user's mistake gives one error message with both numbers and what to do."""
 
 import pytest
 import torch
@@ -34,7 +34,7 @@ def test_a_product_needs_equal_sizes(score: type, name: str) -> None:
     encoder = RecurrentEncoder(3, sizes=(5,), bidirectional=True)
     with pytest.raises(ShapeError, match=sentence):
         RecurrentDecoder(2, encoder, sizes=(13,), score=score)
-    RecurrentDecoder(2, encoder, sizes=(13,), score=score, key_size=13)  # the remedy that the sentence names
+    RecurrentDecoder(2, encoder, sizes=(13,), score=score, key_size=13)  # the remedy that the message names
 
 
 def test_learned_positions_end() -> None:
@@ -57,7 +57,7 @@ def test_a_cache_ends_where_learned_positions_do() -> None:
     )
     with pytest.raises(ShapeError, match=sentence):
         decoder(torch.zeros(2, 1, 4), state)
-    with pytest.raises(ShapeError, match="at most 5 positions, got 6"):  # where some of it was padding, too
+    with pytest.raises(ShapeError, match="at most 5 positions, got 6"):  # also with a mask
         decoder(torch.zeros(2, 6, 4), decoder.start(None, 2), torch.ones(2, 6, dtype=torch.bool))
 
 

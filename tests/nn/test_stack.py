@@ -1,4 +1,4 @@
-"""Stacks (C3, C4, C11): residuals, eight layers, extreme lengths, carried state, truncation, refusals."""
+"""Stacks (C3, C4, C11): residuals, eight layers, extreme lengths, carried state, truncation, errors."""
 
 from collections.abc import Callable
 from functools import partial
@@ -31,7 +31,7 @@ def test_a_residual_adds_what_a_layer_read(cell: type, bidirectional: bool) -> N
     stack = ready(lambda: Stack(READ, (SIZE, SIZE, SIZE), residual=True, **settings))
     x = normal(ROWS, 7, READ)
     want = x
-    for layer in range(3):  # each layer as a stack of its own
+    for layer in range(3):  # each layer as a stack on its own
         alone = ready(lambda inside=want.shape[2]: Stack(inside, (SIZE,), **settings))
         alone.forwards[0] = stack.forwards[layer]
         if bidirectional:
@@ -58,7 +58,7 @@ def test_eight_layers_of_different_sizes_equal_eight_torch_modules() -> None:
 
 @pytest.mark.parametrize("steps", [1, 10_000])
 def test_one_step_and_ten_thousand(steps: int) -> None:
-    stack = ready(lambda: Stack(2, (3,)), torch.float32)  # float64 takes torch ten times as long
+    stack = ready(lambda: Stack(2, (3,)), torch.float32)  # torch needs ten times as long in float64
     cell = stack.forwards[0]
     theirs = nn.LSTM(2, 3, batch_first=True)
     given = {"weight_ih_l0": cell.weight_x, "weight_hh_l0": cell.weight_h, "bias_ih_l0": cell.bias}
@@ -141,7 +141,7 @@ def test_the_truncated_gradient_is_the_one_of_the_equation() -> None:
         states = None if states is None else tree.detach(states)
         y, finals = stack(piece, states)
         states = tuple(layer[0] for layer in finals)
-        y.sum().backward()  # the graph of the pieces before is gone: nothing can reach beyond the cut
+        y.sum().backward()  # the graph of earlier pieces is freed: nothing can reach beyond the cut
         total += float(y.detach().sum())
     h, slope, want, full, whole = 0.0, 0.0, 0.0, 0.0, 0.0
     through = 0.0

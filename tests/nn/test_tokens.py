@@ -1,4 +1,4 @@
-"""Embedded tokens have variance 1, whatever their size, and their table suits an output layer."""
+"""Embedded tokens have variance 1 for any size, and their table can be shared with an output layer."""
 
 import pytest
 import torch

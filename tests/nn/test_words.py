@@ -1,4 +1,4 @@
-"""Words from a table and from their letters: equal words have equal vectors, whoever stands beside them."""
+"""Words from a table and from their letters: equal words have equal vectors, whatever their neighbours."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Equations of A0, A1, A2, A6, A7 and A10 in NumPy: one query, one key at a time, as they are written.
+"""Equations of A0, A1, A2, A6, A7 and A10 in NumPy: one query and one key at a time, as written.
 
 Read next: transformer.py.
 """
@@ -12,7 +12,7 @@ Score = Callable[[Array, Array], float]
 
 
 def uniform(q: Array, k: Array) -> float:
-    """A0: every position weighs the same."""
+    """A0: all positions have the same weight."""
     return 0.0
 
 
@@ -54,7 +54,7 @@ def attention(score: Score, q: Array, keys: Array, values: Array) -> tuple[Array
 
 
 def causal(queries: int, keys: int) -> Array:
-    """A7's M: 0 where query t may look, -inf to the right of it."""
+    """A7's M: 0 where query t may attend, -inf to the right of it."""
     return np.array([[0.0 if j <= t else -np.inf for j in range(keys)] for t in range(queries)])
 
 
@@ -64,7 +64,7 @@ def multi_head(
     """A6, A7: Concat(head_1 .. head_h) W_O, head = softmax(M + Q K^T / sqrt(d_k)) V.
 
     Args:
-        x: [T, D] whence queries come; y: [S, D'] whence keys and values come.
+        x: [T, D], from which queries are computed; y: [S, D'], for keys and values.
         num_heads: h.
         w_q, w_k, w_v, w_o: functions x W + b, given as matrices [D + 1, ..] whose last row is the bias.
         m: [T, S] or 0.

@@ -1,4 +1,4 @@
-"""A9, A10 and sparse weights in NumPy: one place, one pair, one head at a time.
+"""A9, A10 and sparse weights in NumPy: one position, one pair, one head at a time.
 
 Read next: test_places.py.
 """
@@ -53,7 +53,7 @@ def simplex(z: Array, alpha: float) -> Array:
 
 
 def non_local(x: Array, f: Callable[[Array, Array], float], g: Array, w_z: Array, exponential: bool) -> Array:
-    """Wang et al. 2018, eq. 1 and 6: place by place; C is the sum of f where f is an exponential."""
+    """Wang et al. 2018, eq. 1 and 6: position by position; C is the sum of f if f is an exponential."""
     rows = []
     for here in x:
         weights = np.array([f(here, there) for there in x])

@@ -1,6 +1,6 @@
-"""Recurrent equations of C1, C5, C8, C4, C12 and A3 in NumPy, one row at a time, as they are written.
+"""Recurrent equations of C1, C5, C8, C4, C12 and A3 in NumPy, one row at a time, as written.
 
-Weights come as a pair (W_x, W_h) and a bias for each gate. Read next: attention.py.
+Weights are a pair (W_x, W_h) and a bias for each gate. Read next: attention.py.
 """
 
 from collections.abc import Callable
@@ -79,7 +79,7 @@ def unroll(step: Step, xs: Array, state: tuple[Array, ...]) -> tuple[Array, tupl
 def both_directions(
     forward: Step, backward: Step, xs: Array, zeros: tuple[Array, ...]
 ) -> tuple[Array, Array]:
-    """C4: h_t of the network that reads from the left, and of the one that reads from the right."""
+    """C4: h_t of the forward network and of the backward one."""
     left, _ = unroll(forward, xs, zeros)
     right, _ = unroll(backward, xs[::-1], zeros)
     return left, right[::-1]
@@ -95,9 +95,9 @@ def decode(
     readout: Callable[[Array], Array],
     fed: Array | None,
 ) -> Array:
-    """A3: where attention enters a recurrent decoder; `look` gives the context of a query.
+    """A3: where attention enters a recurrent decoder; `look` returns the context of a query.
 
-    late: query h_t, before the output; input: query h_{t-1}, into the cell; both: that one context twice.
+    late: query h_t, before the output; input: query h_{t-1}, into the cell; both: this context for both.
     """
     outputs = []
     for x in xs:

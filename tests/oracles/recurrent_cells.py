@@ -1,7 +1,7 @@
-"""The other recurrent cells of C0 to C10 in NumPy, one row at a time, as they are written.
+"""The other recurrent cells of C0 to C10 in NumPy, one row at a time, as written.
 
-A gate is (W_x, W_h, b), or (W_x, b) where no matrix is multiplied with the state. A step gives the
-output first and then what the cell carries. Read next: recurrent.py, attention.py.
+A gate is (W_x, W_h, b), or (W_x, b) if the state is not multiplied by a matrix. A step returns the
+output first and then the cell's state. Read next: recurrent.py, attention.py.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Step = Callable[[Array, tuple[Array, ...]], tuple[Array, tuple[Array, ...]]]
 
 
 def g(name: str, *energies: Array) -> Array:
-    """An activation of C0; maxout takes the largest of its energies."""
+    """An activation of C0; maxout takes the maximum of its energies."""
     (z, *_) = energies
     return {
         "sigmoid": lambda: sigmoid(z),
@@ -67,7 +67,7 @@ def jordan(gates: list[Gate], v: list[Plain], g1: str, g2: str) -> Step:
 
 
 def normed(gain: Array, z: Array) -> Array:
-    """Layer normalisation, epsilon 1e-5 beside the variance."""
+    """Layer normalisation, epsilon 1e-5 added to the variance."""
     return gain * (z - z.mean()) / np.sqrt(z.var() + 1e-5)
 
 
@@ -80,9 +80,9 @@ def lstm(
     gains: dict[str, tuple[Array, Array]] | None = None,
     gain_c: Array | None = None,
 ) -> Step:
-    """C5 and C6. A gate that is missing is 1; `coupled` stands for i = 1 - f (C7) with the gate "f" alone.
+    """C5 and C6. A missing gate is 1; `coupled` means i = 1 - f (C7), with the gate "f" alone.
 
-    full: W_c c_{t-1} in each gate named; diagonal: w c_{t-1} in i and f, w c_t in o.
+    full: W_c c_{t-1} in each named gate; diagonal: w c_{t-1} in i and f, w c_t in o.
     """
 
     def step(x: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
@@ -117,7 +117,7 @@ def gru(
     candidate: str = "tanh",
     gains: dict[str, tuple[Array, Array]] | None = None,
 ) -> Step:
-    """C8: reset before the product where there is no inner bias, else after it."""
+    """C8: reset before the product if there is no inner bias, otherwise after it."""
 
     def norm(name: str, which: int, z: Array) -> Array:
         return normed(gains[name][which], z) if gains else z

@@ -1,4 +1,4 @@
-"""Law 6 for attention: scores, weights, many heads, masks and positions equal NumPy's equations."""
+"""Law 6 for attention: scores, weights, multi-head attention, masks and positions equal NumPy's equations."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def numpy(tensor: Tensor) -> np.ndarray:
 
 
 def equation(score: Score) -> oracle.Score:
-    """The oracle that has this score's weights."""
+    """The oracle with this score's weights."""
     if isinstance(score, Bilinear):
         return oracle.bilinear(numpy(score.weight.weight))
     if isinstance(score, Additive):

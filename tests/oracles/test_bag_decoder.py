@@ -30,7 +30,7 @@ def test_the_last_word_and_the_bag_before_it(kind: str) -> None:
     named = {name: value.detach().numpy() for name, value in decoder.named_parameters()}
     for row in range(2):
         for t in range(7):
-            words = x[row, 1:t] if t > 0 else x[row, :0]  # the line end before the first word is none
+            words = x[row, 1:t] if t > 0 else x[row, :0]  # not the initial end of line
             n = len(words)
             bag = np.zeros(5)
             if n and kind == "sum":

@@ -1,4 +1,4 @@
-"""docs/reference/equations.md is true: every file, symbol and test that it names exists."""
+"""docs/reference/equations.md: every file, symbol and test that it names exists."""
 
 import ast
 import re

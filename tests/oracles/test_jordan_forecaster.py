@@ -1,4 +1,4 @@
-"""C2 in a task: a forecaster of stepwise cells, which read the value before, is Jordan's network."""
+"""C2 in a task: a forecaster of stepwise cells, which read the previous value, is Jordan's network."""
 
 from functools import partial
 
@@ -25,7 +25,7 @@ def test_a_stepwise_forecaster_is_jordans_network_with_true_outputs_in_training_
 
     jordan = Jordan(KNOWN, 1, hidden=HIDDEN, output="identity").double()
     with torch.no_grad():
-        jordan.weight_h.copy_(stepwise.weight_x[:, :1])  # reads o, the value before
+        jordan.weight_h.copy_(stepwise.weight_x[:, :1])  # reads o, the previous value
         jordan.weight_x.copy_(stepwise.weight_x[:, 1:])
         jordan.bias.copy_(stepwise.bias)
         jordan.weight_o.copy_(head[None] @ stepwise.weight_o)

@@ -22,7 +22,7 @@ from weft.nn.scores.score import Score
 
 V, WIDTH, READ, WRITE, T = 13, 3, 5, 7, 6
 UNK, SOS, EOS = 1, 2, 3
-SOURCES = ([5, 13, 6, 13, 14], [8], [13, 9, 5, 9])  # 13 and 14 are words that the vocabulary lacks
+SOURCES = ([5, 13, 6, 13, 14], [8], [13, 9, 5, 9])  # 13 and 14 are words missing from the vocabulary
 TARGETS = ([13, 5, 1, 14, EOS], [4, EOS], [9, 9, 13, 5, 12, EOS])
 
 
@@ -43,7 +43,7 @@ def batch() -> Batch:
     lengths = torch.tensor([len(row) for row in SOURCES]), torch.tensor([len(row) for row in TARGETS])
     written = padded(TARGETS, 0)
     return Batch(
-        padded(SOURCES, 999),  # padding that would be noticed
+        padded(SOURCES, 999),  # large values as padding
         masks.from_lengths(lengths[0], 5),
         torch.cat([torch.full((3, 1), SOS), written[:, :-1]], 1),
         written,
@@ -66,9 +66,9 @@ def softmax(energy: np.ndarray) -> np.ndarray:
 
 
 def equation(it: Generator, given: Batch, row: int) -> tuple[np.ndarray, float, np.ndarray]:
-    """p [T, V + S] of a row, its coverage loss, and what of p is copied.
+    """p [T, V + S] of a row, its coverage loss, and the copied part of p.
 
-    s_t and h_i are the LSTMs' own (law 6 elsewhere).
+    s_t and h_i are the LSTMs' own (tested by other files).
     """
     size, steps = len(SOURCES[row]), len(TARGETS[row])
     one = Batch(*(part[row : row + 1, : size if n < 2 else steps] for n, part in enumerate(given)))
@@ -126,7 +126,7 @@ def test_a_pointer_generator_is_its_equation(coverage: float | None, score: type
         places = np.arange(len(target)), target
         np.testing.assert_allclose(shares[row, : len(target)].numpy(), copies[places] / p[places], atol=1e-10)
         np.testing.assert_allclose(np.exp(logp[row, : len(target), : p.shape[1]]), p, atol=1e-10)
-        assert np.isneginf(logp[row, : len(target), p.shape[1] :]).all()  # words that only others lend
+        assert np.isneginf(logp[row, : len(target), p.shape[1] :]).all()  # words of other sources
         np.testing.assert_allclose(p.sum(1), 1, atol=1e-12)
         wanted -= np.log(p[places]).sum()
         lost += again

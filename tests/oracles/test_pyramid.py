@@ -1,4 +1,4 @@
-"""Law 6 of what shortens a sequence: position by position, in NumPy."""
+"""Law 6 for encoders that shorten a sequence: position by position, in NumPy."""
 
 import numpy as np
 import pytest

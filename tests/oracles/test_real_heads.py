@@ -1,4 +1,4 @@
-"""Heads for numbers against SciPy-free formulas: torch.distributions and NumPy."""
+"""Heads for numbers against torch.distributions and NumPy."""
 
 import math
 from statistics import NormalDist
@@ -87,7 +87,7 @@ def test_a_new_head_begins_with_the_quantiles_of_the_standard_normal() -> None:
 
 
 def test_a_mean_of_its_own_has_the_squared_error_beside_the_pinball_loss() -> None:
-    """Of skewed values: the single number goes to their mean, the quantiles stay where they were."""
+    """Skewed values: the point prediction moves to their mean, the quantiles stay."""
     torch.manual_seed(3)
     values = torch.distributions.Exponential(1.0).sample((4000,))[:, None]
     h, mask = torch.ones(4000, 1, 2), torch.ones(4000, 1, dtype=torch.bool)

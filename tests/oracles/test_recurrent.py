@@ -31,7 +31,7 @@ every_case = pytest.mark.parametrize("make", CASES.values(), ids=CASES)
 
 
 def gates(cell: Cell) -> list[oracle.Gate]:
-    """Each gate's own matrices, in the order in which the cell stacks them."""
+    """Each gate's matrices, in the order in which the cell stacks them."""
     return [
         (w_x.detach().numpy(), w_h.detach().numpy(), b.detach().numpy())
         for w_x, w_h, b in zip(
@@ -41,7 +41,7 @@ def gates(cell: Cell) -> list[oracle.Gate]:
 
 
 def equation(cell: Cell) -> oracle.Step:
-    """The oracle that has this cell's weights."""
+    """The oracle with this cell's weights."""
     if isinstance(cell, Elman):
         return oracle.elman(*gates(cell), oracle.relu if cell.activation == "relu" else np.tanh)
     if isinstance(cell, LSTM):

@@ -47,7 +47,7 @@ def normalised(norm: nn.Module) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def looks(module: MultiHead, y: np.ndarray | None = None, m: np.ndarray | float = 0.0):
-    """x to many heads of attention over y (over itself where y is None)."""
+    """x to multi-head attention over y (over itself if y is None)."""
     w_k, w_v = module.key_value.weight.chunk(2)
     b_k, b_v = module.key_value.bias.chunk(2)
     pairs = [

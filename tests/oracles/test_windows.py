@@ -1,4 +1,4 @@
-"""Law 6 for what sees words without recurrence: bags, n-grams, convolutions, windows, idf."""
+"""Law 6 for inputs without recurrence: bags, n-grams, convolutions, windows, idf."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def affine(layer: nn.Linear, x: np.ndarray) -> np.ndarray:
 
 
 def window(x: np.ndarray, t: int, length: int) -> np.ndarray:
-    """x_{t-n+1} .. x_t beside each other, zeros before the first."""
+    """x_{t-n+1} .. x_t concatenated, zeros before the first."""
     return np.concatenate([x[s] if s >= 0 else np.zeros(x.shape[1]) for s in range(t - length + 1, t + 1)])
 
 

@@ -1,4 +1,4 @@
-"""M2's sublayers in NumPy: LayerNorm, the position-wise network, residuals before and after; and D2's loss.
+"""M2's sublayers in NumPy: LayerNorm, feed-forward network, pre-norm and post-norm residuals; and D2's loss.
 
 Read next: test_transformer.py.
 """
@@ -12,7 +12,7 @@ Array = np.ndarray
 
 
 def layer_norm(x: Array, gain: Array, bias: Array, epsilon: float = 1e-5) -> Array:
-    """Each position by itself: (x - mean) / sqrt(variance + epsilon) * gain + bias."""
+    """At each position: (x - mean) / sqrt(variance + epsilon) * gain + bias."""
     return (
         np.stack([(row - row.mean()) / np.sqrt(((row - row.mean()) ** 2).mean() + epsilon) for row in x])
         * gain
@@ -41,7 +41,7 @@ def silu(z: Array) -> Array:
 
 
 def rms_norm(x: Array, gain: Array, epsilon: float = 1e-5) -> Array:
-    """Each position by itself: x / sqrt(mean of x^2 + epsilon) * gain (Zhang & Sennrich 2019)."""
+    """At each position: x / sqrt(mean of x^2 + epsilon) * gain (Zhang & Sennrich 2019)."""
     return np.stack([row / np.sqrt((row**2).mean() + epsilon) for row in x]) * gain
 
 

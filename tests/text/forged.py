@@ -1,4 +1,4 @@
-"""A tokenizer.json of another program, with parts that a test chooses."""
+"""A tokenizer.json as other programs write them, with parts that a test chooses."""
 
 import json
 from typing import Any

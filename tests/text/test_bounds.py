@@ -1,4 +1,4 @@
-"""A tokenizer.json from a stranger takes neither endless time nor endless memory; no panic gets through."""
+"""An untrusted tokenizer.json uses bounded time and memory, and no panic of the library gets through."""
 
 import base64
 import json
@@ -43,7 +43,7 @@ def template(times: int) -> dict[str, Any]:
 
 
 def table(*, written: int) -> str:
-    """A precompiled table whose only rule writes so many bytes."""
+    """A precompiled table whose only rule writes `written` bytes."""
     return base64.b64encode(b"\4\0\0\0" + b"\0\0\0\0" + b"y" * written + b"\0").decode()
 
 
@@ -163,7 +163,7 @@ def test_a_text_that_stays_short_enough_is_encoded_whatever_the_worst_case_is(tm
 
 
 def test_a_panic_while_a_text_is_encoded_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "check", lambda content: None)  # a pattern that no probe has found
+    monkeypatch.setattr(bounds, "check", lambda content: None)  # a slow pattern that no check detects
     words = Imported(forged(pre_tokenizer=split(r"(a+)+$")), [1, 3, 0, 2, 4, 5, 6], framed=False)
     with pytest.raises(DataError, match=r"the tokenizer failed .*retry-limit"):
         words.encode("a" * 99 + "b")

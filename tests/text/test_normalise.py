@@ -1,4 +1,4 @@
-"""Normalising: what Unicode and the docstring promise."""
+"""Normalisation: as specified by Unicode and the docstring."""
 
 import sys
 import unicodedata

@@ -1,4 +1,4 @@
-"""tokenizer.json: gives the same vocabulary back, is read by the library, and nothing else is taken."""
+"""tokenizer.json: round trips, readable by the library; unsupported parts are rejected."""
 
 import json
 import stat

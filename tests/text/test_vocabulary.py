@@ -1,4 +1,4 @@
-"""What every vocabulary promises: nothing lost, the same each time, punctuation apart, sizes that hold."""
+"""All vocabularies: round trips, reproducibility, separate punctuation, exact sizes."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ ALPHABET = sorted(set("".join(SCRIPTS)) | set(" \t\u00a0\u2028\u3000\x0c"))
 
 
 def smallest(kind: str, lines: list[str], **how: object) -> Vocabulary:
-    """A vocabulary that knows every symbol of the lines."""
+    """A vocabulary with every symbol of the lines."""
     marks = {mark for line in lines for mark in normalise(line, **how)} | {" "}
     return Vocabulary.train(
         lines, kind=kind, size=len(marks) + 4 if kind in ("bpe", "unigram") else None, **how
@@ -48,7 +48,7 @@ def test_decoding_gives_the_text_back_in_every_script(trained: Vocabulary, text:
     if trained.kind not in (
         "word",
         "space",
-    ):  # drawn letters are seldom a known word; the next test has those
+    ):  # random letters are rarely a known word; the next test covers those
         assume(UNK not in ids)
     if UNK not in ids:
         assert trained.decode(ids) == normalise(text)
@@ -96,7 +96,7 @@ def test_a_special_symbol_in_the_text_is_plain_text(trained: Vocabulary) -> None
 def test_text_that_is_tokenised_already_is_cut_at_white_space_alone() -> None:
     vocabulary = Vocabulary.train(["mr. <unk> is n't N years", "a.b <unk>"], kind="space", size=None)
     assert vocabulary.pieces(vocabulary.encode("n't <unk> mr. dr.")) == ["▁n't", "<unk>", "▁mr.", "<unk>"]
-    assert len(vocabulary) == 4 + 6  # the unknown symbol is no word of its own
+    assert len(vocabulary) == 4 + 6  # the unknown symbol does not count as a word
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
