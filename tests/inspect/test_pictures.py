@@ -55,7 +55,7 @@ def test_pictures_come_from_files_and_what_is_none_is_named(
         predictor = opened.ready.predictor(opened.model)
         if name == "caption":  # a plain beam, whatever the run's own search is
             how = plain_beam(predictor.decoding)
-            predictor = Captioner(predictor.model, predictor.vocabulary, how, predictor.shape, predictor.size)
+            predictor = Captioner(predictor.model, predictor.vocabulary, how, predictor.shape, predictor.data)
         assert subject.answer.split(" (")[0] == predictor.predict(noise)
         run = opened.path
         assert "no such file" in refused(weft("inspect", run, "nothing.png"))

@@ -111,16 +111,6 @@ def _at_work(run: Served, edits: Edits) -> Any:
     return run.opened.ready.predictor(without(run, edits))
 
 
-def _captions(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
-    captioner, answers = _at_work(run, edits), []
-    for data in files:
-        check_pixels(data)
-        with held(data, "inputs: the file") as path:
-            best = next(captioner.captions(captioner.read(path)[None]))
-        answers.append({"text": best[0].text, "score": best[0].score})
-    return answers
-
-
 def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
     transcriber, answers = _at_work(run, edits), []
     for data in files:
@@ -132,6 +122,5 @@ def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> lis
 
 
 _ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
-    "caption": _captions,
     "speech": _heard,
 }

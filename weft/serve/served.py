@@ -85,7 +85,7 @@ class Served:
         Raises:
             Refusal: it has no model yet.
         """
-        unsplit: dict[str, Reads] = {"caption": "picture", "speech": "sound"}
+        unsplit: dict[str, Reads] = {"speech": "sound"}
         if self.kind in unsplit:
             return unsplit[self.kind]
         predictor = self.opened.ready.predictor(self.opened.model)

@@ -1,43 +1,14 @@
 """Where a captioner looked: its attention laid over the picture, once for each word."""
 
-from typing import Any
-
 import numpy as np
 from matplotlib.figure import Figure
 
-from weft.errors import ConfigError
-from weft.figures.answers import Look
 from weft.figures.colours import INK
-from weft.figures.picture import save
 from weft.tasks.caption.predictor import Caption, Captioner
 
 COLUMNS = 6
 DARKEST = 0.75
-"""Of what is not looked at: the picture stays visible everywhere."""
-
-
-class CaptionLook(Look):
-    """A picture a caption, numbered as the captions are."""
-
-    predictor: Captioner
-
-    def __enter__(self) -> "CaptionLook":
-        if self.alignments is not None:
-            raise ConfigError("--alignments: captions have none to words; look at the pictures of --plot DIR")
-        if self.plot is not None:  # a model without attention is refused before anything is written
-            self.predictor.look(np.zeros(self.predictor.shape, np.float32), [1])
-        super().__enter__()
-        return self
-
-    def see(self, look: Any) -> None:
-        """Draw one picture with its caption."""
-        if self.plot is None or self.drawn >= self.limit:
-            return
-        self.drawn += 1
-        picture, caption = look
-        figure = draw(self.predictor, picture, caption)
-        for suffix in ("png", "svg"):
-            save(figure, self.plot / f"{self.drawn}.{suffix}")
+"""Shade of places without attention; below 1, so that the picture stays visible everywhere."""
 
 
 def draw(captioner: Captioner, picture: np.ndarray, caption: Caption) -> Figure:

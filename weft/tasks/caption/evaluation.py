@@ -15,7 +15,7 @@ from weft.metrics.compared import Compared
 from weft.metrics.means import mean_of, ratio
 from weft.metrics.rouge import rouge_l
 from weft.metrics.scored import Scored, fingerprint
-from weft.tasks.caption.predictor import Captioner
+from weft.tasks.caption.predictor import Captioner, coco
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.pictures.data import Captions
 
@@ -83,7 +83,7 @@ def evaluate(
     """Caption and score.
 
     Args:
-        captioner: at work.
+        captioner: with the trained model.
         found: pictures and references.
         title: which data.
         train: captions of the training pictures, for the baseline; of these where they are gone.
@@ -106,8 +106,3 @@ def evaluate(
         seconds=seconds,
         compared=Compared(outputs, found.captions, baselines={name: answers}),
     )
-
-
-def coco(number: int | str, caption: str) -> dict[str, Any]:
-    """A record of COCO's results."""
-    return {"image_id": number, "caption": caption}

@@ -14,20 +14,20 @@ from weft.tasks.shared.pictures.batch import source
 from weft.tasks.shared.writing.batch import PairBatch
 
 if TYPE_CHECKING:
-    from weft.tasks.caption.task import Caption
+    from weft.tasks.caption.ready import CaptionReady
 
 
 def inspected(
-    task: "Caption", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "CaptionReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
     The text is a file of a picture; without one a picture that the run was validated on is taken.
     """
-    plain = task.predictor(model)
+    plain = ready.predictor(model)
     how = plain_beam(plain.decoding)
-    captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.size)
-    picture, name = asked(task.data, captioner.read, text)
+    captioner = Captioner(plain.model, plain.vocabulary, how, plain.shape, plain.data)
+    picture, name = asked(ready.task.data, captioner.read, text)
     return of(captioner, picture, name)
 
 
@@ -43,7 +43,7 @@ def of(captioner: Captioner, picture: np.ndarray, name: str) -> Inspected:
     device = next(captioner.model.parameters()).device
     x, mask = source(picture[None], front.places)
     trace = Trace()
-    found = captioner._search(x.to(device), mask.to(device), trace, None)
+    found = captioner.search(x.to(device), mask.to(device), trace, None)
 
     def batch_of(tokens: list[int]) -> PairBatch:
         return captioned(picture[None], [tokens], front.places).to(device)

@@ -1,26 +1,38 @@
-"""A trained captioner at work: pictures in, captions out, and where it looked for each word.
+"""A trained captioner: pictures in, captions out, and where it looked for each word.
 
-Read next: ../../tasks/caption/answer_figure.py, which lays the attention over the picture.
+Read next: answer_figure.py, which lays the attention over the picture.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple
 
 import numpy as np
 import torch
 
+from weft.data.captions import read_captions
+from weft.data.held import held
 from weft.errors import ConfigError, DataError
 from weft.models import Generator
 from weft.nn.pictures.front import Front
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
+from weft.tasks import predictor
+from weft.tasks.each import Failure
+from weft.tasks.predictor import Answer, Given, Place, Raw, Reads, Unanswered
 from weft.tasks.shared.pictures.batch import parts, source
-from weft.tasks.shared.pictures.data import read
+from weft.tasks.shared.pictures.data import CaptionData, read
+from weft.tasks.shared.pictures.reading import check_shape, pictures_in
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.searching import Searching
+from weft.tasks.shared.writing.translator import Best
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Caption(NamedTuple):
@@ -32,17 +44,68 @@ class Caption(NamedTuple):
     tokens: list[int]
 
 
-class Captioner:
+class Picture(NamedTuple):
+    """A picture to be captioned."""
+
+    pixels: np.ndarray  # [height, width, 3] uint8, or features
+    number: int | str = ""  # COCO's image_id, or the name of the file
+
+
+class Unread(DataError):
+    """A picture that cannot be read, with its number."""
+
+    def __init__(self, error: DataError, number: int | str) -> None:
+        super().__init__(error.why, path=error.path, line=error.line)
+        self.number = number
+
+
+class Captioned(Best):
+    """The captions of a picture.
+
+    Args:
+        captioner: wrote them.
+        picture: that was read.
+        found: best first.
+    """
+
+    def __init__(self, captioner: "Captioner", picture: Picture, found: Sequence[Caption]) -> None:
+        super().__init__(found, captioner.decoding.nbest, scores=captioner.scores)
+        self._captioner = captioner
+        self._picture = picture
+        self.record = coco(picture.number, found[0].text)
+
+    def figure(self) -> "Figure":
+        """The picture as each word saw it."""
+        from weft.tasks.caption.answer_figure import draw
+
+        return draw(self._captioner, self._picture.pixels, self.found[0])
+
+
+class Uncaptioned(Unanswered):
+    """A picture without a caption."""
+
+    def __init__(self, wrong: str, lines: int, number: int | str) -> None:
+        super().__init__(wrong, lines)
+        self.record = coco(number, "")
+
+
+class Captioner(predictor.Predictor[Picture]):
     """Captions pictures with a model and its vocabulary.
 
     Args:
         model: in evaluation mode, on its device.
         vocabulary: of the captions.
-        decoding: how captions are searched; their length is bounded by max_extra alone.
+        decoding: how captions are searched; their length is limited by data.max_length alone.
         shape: of a picture.
-        size: that pictures of files are scaled to; None for none.
-        others: models that search along, as an ensemble.
+        data: the recipe's section: how files are read.
+        others: models that search together with the first, as an ensemble.
+        scores: whether `weft predict` writes the score of each caption.
+        coco: whether it writes COCO's results.
     """
+
+    reads: ClassVar[Reads] = "picture"
+    linewise = False
+    window = 1
 
     def __init__(
         self,
@@ -50,39 +113,85 @@ class Captioner:
         vocabulary: Vocabulary,
         decoding: Decoding,
         shape: tuple[int, ...],
-        size: int | None,
+        data: CaptionData,
         *,
         others: Sequence[Generator] = (),
+        scores: bool = False,
+        coco: bool = False,
     ) -> None:
-        self.model, self.vocabulary, self.decoding, self.shape, self.size = (
-            model,
-            vocabulary,
-            decoding,
-            shape,
-            size,
-        )
+        self.model, self.vocabulary, self.shape, self.data = model, vocabulary, shape, data
+        self.decoding = replace(decoding, max_ratio=0.0, max_extra=data.max_length)
+        self.lines = decoding.nbest
+        self.scores = scores
+        self._coco = coco
         assert isinstance(model.source_embed, Front)
         self.front = model.source_embed
-        self._search = Searching([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
+        self.search = Searching([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
 
-    def predict(self, picture: str | Path | np.ndarray) -> str:
+    def parse(self, raw: Raw, place: Place) -> Picture:
+        """The content of a picture's file, in the shape that the model was trained on."""
+        if not isinstance(raw, bytes):
+            raise place.refuse("expected the bytes of a picture")
+        with held(raw, str(place)) as path:
+            return Picture(self.read(path))
+
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Picture]]:
+        """A picture, a folder or .zip of them, or a list with the name of one per line.
+
+        A file of captions (.tsv, .jsonl, .json) has its pictures captioned anew.
+        """
+        for path, number, place in self._files(source):
+            try:
+                yield Given(place, Picture(self.read(path), number))
+            except DataError as error:
+                if path == source:
+                    raise
+                yield Given(place, Unread(error, number))
+
+    def answers(self, inputs: Sequence[Picture]) -> Iterator[Captioned]:
+        for one in inputs:
+            yield Captioned(self, one, next(self.captions(one.pixels[None])))
+
+    def unanswered(self, given: Given[Picture], why: Failure) -> Answer:
+        number = given.value.number if isinstance(given.value, Picture | Unread) else ""
+        return Uncaptioned(given.place.why(why), self.lines, number)
+
+    def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
+        """The captions; or COCO's results, a list of records with one on each line."""
+        if not self._coco:
+            yield from super().written(answers)
+            return
+        before: Answer | None = None
+        line = ""
+        for answer in answers:
+            if before is not None:
+                yield before, line + ","
+            assert isinstance(answer, Captioned | Uncaptioned)
+            line = ("[" if before is None else " ") + json.dumps(answer.record, ensure_ascii=False)
+            before = answer
+        if before is not None:
+            yield before, line + "]"
+
+    def check_figures(self, *, alignments: bool) -> None:
+        """Refuse a model without attention."""
+        if alignments:
+            super().check_figures(alignments=True)
+        self.look(np.zeros(self.shape, np.float32), [1])
+
+    def predict(self, raw: str | Path | np.ndarray) -> str:
         """The best caption of one picture: a file, or an array of the shape the model was trained on."""
-        if isinstance(picture, str | Path):
-            picture = self.read(Path(picture))
-        return next(self.captions(picture[None]))[0].text
+        pixels = raw if isinstance(raw, np.ndarray) else self.read(Path(raw))
+        return next(self.captions(pixels[None]))[0].text
 
     def read(self, path: Path) -> np.ndarray:
         """A picture's file, of the model's shape.
 
         Raises:
-            DataError: damaged, or another shape.
+            DataError: it is damaged or has another shape.
         """
-        found = read(path, self.size)
-        if found.shape != self.shape:
-            size, need = (" x ".join(map(str, shape)) for shape in (found.shape, self.shape))
-            raise DataError(
-                f"expected {need}, as the model was trained on, got {size}; rescale it", path=path
-            )
+        # A model of generated pictures knows one size; other pictures are scaled to it.
+        found = read(path, self.shape[0] if self.data.generated else self.data.size)
+        check_shape(found.shape, self.shape, path)
         return found
 
     def captions(self, pixels: np.ndarray) -> Iterator[list[Caption]]:
@@ -91,7 +200,7 @@ class Captioner:
         chance = torch.Generator(device).manual_seed(self.decoding.seed)
         for part in parts(len(pixels), self.decoding.batch_rows):
             x, mask = source(pixels[part], self.front.places)
-            found = self._search(x.to(device), mask.to(device), None, chance)
+            found = self.search(x.to(device), mask.to(device), None, chance)
             for row, texts in enumerate(to_lists(found, EOS)):
                 yield [
                     Caption(
@@ -121,6 +230,20 @@ class Captioner:
         else:
             raise ConfigError("this model has no attention to show over a picture")
         return weights[0, : len(tokens)].float().cpu().numpy().reshape(len(tokens), *self.front.grid)
+
+    def _files(self, source: Path | BinaryIO) -> Iterator[tuple[Path, int | str, Place]]:
+        """Each picture's file, its number or name, and its place."""
+        if isinstance(source, Path) and source.suffix.lower() in (".tsv", ".jsonl", ".json"):
+            images = None if self.data.images is None else self.data.folder / self.data.images
+            for one in read_captions(source, images, language=self.data.language):
+                yield one.path, one.number, Place(str(one.path))
+        else:
+            yield from ((path, path.stem, place) for path, place in pictures_in(source))
+
+
+def coco(number: int | str, caption: str) -> dict[str, Any]:
+    """A record of COCO's results."""
+    return {"image_id": number, "caption": caption}
 
 
 def captioned(pixels: np.ndarray, tokens: list[list[int]], places: int) -> PairBatch:
