@@ -9,14 +9,13 @@ import weft as package
 from tests.commands.shell import refused, weft
 
 TASK = '''
-"""Echo: learn to say each letter again."""
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from torch import nn
 
 from weft.data.lines import read_lines
@@ -70,16 +69,13 @@ class Table(nn.Module):
 class Parts:
     """The model.
 
-    Args:
-        scale: of the first weights.
-    """
+    Args: scale: of the first weights."""
 
     scale: float = 0.1
 
 
-class Plan:
-    def __init__(self, count):
-        self.count = count
+class Plan(NamedTuple):
+    count: int
 
     def epoch(self, number):
         return [np.arange(self.count)]
@@ -97,6 +93,9 @@ class Speaker(Predictor):
 
     def __init__(self, model):
         self.model = model
+
+    def check_figures(self, *, alignments):
+        assert not alignments
 
     def parse(self, raw, place):
         if set(raw) - set(LETTERS):
@@ -118,6 +117,11 @@ class Word(Answer):
     def json(self):
         return self.word
 
+    def figure(self):
+        figure = Figure()
+        figure.text(0.5, 0.5, self.word)
+        return figure
+
 
 class Echo(Task):
     """Words to themselves."""
@@ -125,6 +129,7 @@ class Echo(Task):
     sections = {"data": Files, "model": Parts}
     better = {"loss": "lower", "accuracy": "higher"}
     evaluation = Evaluated
+    options = {"predict": ("plot",)}
 
     def __init__(self, *, data: Files, model: Parts) -> None:
         self.data, self.parts = data, model
@@ -247,6 +252,13 @@ def test_it_goes_through_every_command(home: Path) -> None:
     assert package.load("run", plugins=["mine_of_weft"]).predict("cab") == "cab"
     again = weft("train", "my.yaml", "--run", "run", *PLUGIN)
     assert again.code == 0, again.err
+
+
+def test_its_answers_are_drawn(home: Path) -> None:
+    assert weft("train", "my.yaml", "--run", "run", *PLUGIN).code == 0
+    drawn = weft("predict", "run", "--plot", "drawn", *PLUGIN, stdin=b"bad\nface\n")
+    assert (drawn.code, drawn.lines) == (0, ["bad", "face"]), drawn.err
+    assert sorted(path.name for path in Path("drawn").iterdir()) == ["1.png", "1.svg", "2.png", "2.svg"]
 
 
 def test_init_writes_its_recipe(home: Path) -> None:

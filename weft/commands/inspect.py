@@ -47,6 +47,13 @@ class Inspect(click.Command):
     help="Show only this view (repeatable); the names are listed below.",
 )
 @click.option(
+    "--view",
+    "more",
+    multiple=True,
+    metavar="PATH",
+    help="Also show a view of a plugin, such as mine.views.Letters (repeatable).",
+)
+@click.option(
     "--views",
     metavar="DIR",
     type=click.Path(path_type=Path),
@@ -87,9 +94,11 @@ def command(**given: Any) -> None:
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.views import folder_for
+    from weft.config.plugins import asked
     from weft.errors import ConfigError
     from weft.inspect.inspection import inspected_of, name_of, page_of, views_of, write_views
     from weft.inspect.views.quality import score
+    from weft.inspect.views.view import View
     from weft.run import open_run
 
     output, folder, forms, only = given["output"], given["views"], given["forms"], given["only"]
@@ -104,7 +113,8 @@ def command(**given: Any) -> None:
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     subject = inspected_of(opened, given["text"], {"series": given["series"]})
-    views = views_of(opened, subject, only)
+    more = [asked("--view", name, View, given["plugins"]) for name in given["more"]]
+    views = views_of(opened, subject, only, more)
     if given["evaluate"] or "quality-by-length" in only:
         views = sorted([*views, score(opened)], key=lambda view: view.order)
     for name in only:

@@ -62,15 +62,19 @@ def kinds() -> dict[str, type[View]]:
     return {name_of(kind): kind for kind in sorted(found, key=lambda kind: kind.order)}
 
 
-def views_of(opened: Opened, inspected: Inspected, only: Collection[str] = ()) -> list[View]:
+def views_of(
+    opened: Opened, inspected: Inspected, only: Collection[str] = (), more: Sequence[type[View]] = ()
+) -> list[View]:
     """Every view that applies, in the order of the page.
 
     Args:
         opened: the run.
         inspected: what it made of an input.
         only: names of views, such as search-tree; all where there are none.
+        more: views of plugins.
     """
     chosen = [kind for name, kind in kinds().items() if not only or name in only]
+    chosen = sorted([*chosen, *more], key=lambda kind: kind.order)
     found = [kind.collect(opened, inspected) for kind in chosen]
     return [view for view in found if view is not None]
 

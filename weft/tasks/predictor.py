@@ -36,12 +36,12 @@ class Place(NamedTuple):
 
     def why(self, error: Failure) -> str:
         """The sentence of an error, with this place unless it has one."""
-        said = str(error)
-        return said if said.startswith(str(self)) else f"{self}: {said}"
+        known = isinstance(error, DataError) and error.path == self.name and error.line == (self.line or None)
+        return str(error) if known else f"{self}: {error}"
 
     def refuse(self, why: str) -> DataError:
         """The error that says what is wrong with this input."""
-        return DataError(f"{self}: {why}")
+        return DataError(why, path=self.name, line=self.line or None)
 
 
 class Answer(ABC):
