@@ -82,6 +82,8 @@ class Filler(predictor.Predictor[list[int]]):
         scores: whether the text says their probabilities.
     """
 
+    window = 64  # an answer holds the probabilities of the whole vocabulary
+
     def __init__(
         self, model: Masked, vocabulary: Vocabulary, *, count: int = 1, scores: bool = False
     ) -> None:
