@@ -1,14 +1,14 @@
 // Recurrent cells over all time steps on the CPU, forward and backward, in float32.
 //
 // A step multiplies the state by weights that were packed into panels, one panel for the gates of 16 units
-// (8 with AVX2), and applies the gates to the sums while they are in registers. Rows of the batch never meet,
+// (8 with AVX2), and applies the gates to the sums while they are in registers. Rows of the batch are independent,
 // so each thread takes a slab of rows through all steps without waiting for the others. Rows are sorted by
-// length: `active` says how many of a slab are still there at a step, and the rest costs nothing.
+// length: `active` says how many rows of a slab are not yet finished at a step; the others cost nothing.
 //
-// Plain C interface, loaded by ctypes (__init__.py); no header of torch or Python. This file is compiled
-// for AVX2, AVX-512 and AMX (build.py), and the loader takes the one that the processor can run.
+// Plain C interface, loaded by ctypes (library.py); no header of torch or Python. This file is compiled
+// for AVX2, AVX-512 and AMX (build.py), and the loader takes the best one that the processor supports.
 //
-// With tiles (tiles.h) the state of all rows is cut once a step, and the sums pass through the nearest cache.
+// With tiles (tiles.h) the state of all rows is split once per step, and the sums pass through the L1 cache.
 #include "panels.h"
 #include "tiles.h"
 
@@ -23,14 +23,14 @@ constexpr int gates(int cell) { return cell <= PEEPHOLE ? 4 : cell <= GRU ? 3 : 
 struct Forward {
   Int cell, T, B, H, I, slabs, training, x_row, x_step;
   const Int *bounds;    // [slabs + 1] rows of each slab
-  const Int *active;    // [slabs, T] rows of the slab that are still there
-  const float *x;        // rows and steps by their strides; NULL if its product stands in `gates`
+  const Int *active;    // [slabs, T] rows of the slab not yet finished
+  const float *x;        // rows and steps by their strides; NULL if its product is in `gates`
   const float *panel_x;  // packed W_x
   const float *panel_h;  // packed W_h
   const float *bias;     // [G H], added where x is multiplied here
   const float *bias_n;   // [H], GRU's inner bias
   const float *peephole; // [3, H] for i, f, o
-  float *gates;          // [T, B, G H]: W_x x + b comes in, activations go out in training; or NULL
+  float *gates;          // [T, B, G H]: W_x x + b at the start, activations after training; or NULL
   float *inner;          // [T, B, H] GRU in training: W_h h + b_n of the candidate
   float *h;              // [T + 1, B, H], the first is the state before
   float *c;              // training: [T + 1, B, H]; else [B, H], in place
@@ -41,16 +41,16 @@ struct Forward {
 struct Backward {
   Int cell, T, B, H, slabs;
   const Int *bounds, *active;
-  const float *panel;    // packed W_h for the way back
+  const float *panel;    // packed W_h for the backward pass
   const float *gates, *inner, *h, *c, *peephole;
   const float *dy;       // [T, B, H] or NULL
   const float *dh_last;  // [B, H] or NULL
-  float *dc;             // [B, H]: by the last c, becomes that by the first
+  float *dc;             // [B, H]: gradient by the last c, replaced by that by the first
   float *dh;             // [B, H]: by the first h
-  float *carry;          // [B, H] GRU: room for u dh
+  float *carry;          // [B, H] GRU: space for u dh
   float *d;              // [T, B, G H] by the sums before activation; GRU [T, B, 4 H]: candidate's W_x side,
                          // r, u, candidate's W_h side
-  float *dpeephole;      // [slabs, 3, H], zeros come in
+  float *dpeephole;      // [slabs, 3, H], zeros at the start
   Int halves;            // of the room of a slab, packed_size(its rows, G H)
   unsigned short *room;  // [slabs, halves], by tiles; or NULL
 };
@@ -106,7 +106,7 @@ INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, int register
   }
 }
 
-// The sums of MR rows and NV registers, whatever the cell. PLAIN: registers of units, W apart; else gates of the same
+// The sums of MR rows and NV registers, for any cell. PLAIN: registers of units, W apart; else gates of the same
 // units, H apart (which may be W as well). xn: GRU's candidate apart, else NULL.
 template <int NV, int MR, bool PLAIN>
 INLINE void sums_forward(const Forward &f, Int t, Int row, Int u, Int GH, const float *ph, const float *px, V *sums, V *xn) {
@@ -235,7 +235,7 @@ void finish_backward(const Backward &f, Int t, Int row, Int slab, Int u, int row
     }
 }
 
-// What the next step's sums give to the states of MR rows, whatever the cell; `from` comes on top, or NULL. d: of the
+// What the next step's sums give to the states of MR rows, for any cell; `from` is added, or NULL. d: of the
 // first row, NULL where the rows end here.
 template <int NV, int MR>
 NOINLINE void sums_backward(const Backward &f, Int row, Int u, const float *from, const float *d, Int D, Int K, V *sums) {
@@ -345,13 +345,13 @@ inline void slab(const Backward &f, Int s) {
 
 }  // namespace
 
-API Int weft_cells_version() { return 3; }  // of the structs above, as __init__.py expects it
+API Int weft_cells_version() { return 3; }  // of the structs above, as jobs.py expects it
 API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
 API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
 
 namespace {
 
-// Four rows of weights, four numbers each, turned: number i of all four goes to p + i * apart.
+// Four rows of weights, four numbers each, transposed: number i of all four goes to p + i * apart.
 inline void turn(const float *w, Int K, float *p, Int apart) {
   __m128 a = _mm_loadu_ps(w), b = _mm_loadu_ps(w + K), c = _mm_loadu_ps(w + 2 * K), d = _mm_loadu_ps(w + 3 * K);
   _MM_TRANSPOSE4_PS(a, b, c, d);
@@ -360,7 +360,7 @@ inline void turn(const float *w, Int K, float *p, Int apart) {
 
 }  // namespace
 
-// Weights [G H, K] as panels for the way forward; gated cells [blocks, K, G, W], else [blocks, K, NV, W].
+// Weights [G H, K] as panels for the forward pass; gated cells [blocks, K, G, W], else [blocks, K, NV, W].
 API void weft_pack_forward(Int cell, Int H, Int K, const float *w, float *panel) {
   const Int G = gates((int)cell), registers = (H + W - 1) / W;
   const Blocks blocks(H);
@@ -381,7 +381,7 @@ API void weft_pack_forward(Int cell, Int H, Int K, const float *w, float *panel)
   }
 }
 
-// Weights [K, H] as panels [blocks, K, NV, W] for the way back.
+// Weights [K, H] as panels [blocks, K, NV, W] for the backward pass.
 API void weft_pack_backward(Int H, Int K, const float *w, float *panel) {
   const Blocks blocks(H);
   for (Int j = 0; j < blocks.count; j++) {

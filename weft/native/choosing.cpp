@@ -1,8 +1,8 @@
-// The best continuations of a beam on the CPU: each row of log-probabilities is read once, and few numbers of it
+// The best continuations of a beam on the CPU: each row of log-probabilities is read once, and few of its numbers
 // reach the list of the best. Sums are taken in double, as candidates.py does, so both find the same in one order:
 // the larger sum, then the earlier parent, then the lower token.
 //
-// Plain C interface as in cells.cpp, compiled as it is.
+// Plain C interface, compiled like cells.cpp.
 #include "common.h"
 
 #include <cmath>
@@ -10,15 +10,15 @@
 struct Choose {
   Int sources, beam, classes, apart, count, slabs;  // apart: floats from a row to the next
   const float *logp;            // [B W, V]
-  const double *base;           // [B, W]; -inf: the row is not there and is not read
+  const double *base;           // [B, W]; -inf: there is no such row; it is not read
   const Int *banned;            // tokens in rising order, the last one V
-  double *value;                // [B, k], what goes out; -inf where there are not so many
+  double *value;                // [B, k], the result; -inf where there are fewer
   Int *parent, *token;          // [B, k]
 };
 
 namespace {
 
-// Lanes above the bound, and those that are no numbers: a NaN counts as the largest.
+// Lanes above the bound, and those that are NaN: a NaN counts as the largest.
 #if defined(__AVX512F__)
 inline unsigned above(V x, V bound) { return _mm512_cmp_ps_mask(x, bound, _CMP_NLE_UQ); }
 #else
@@ -43,7 +43,7 @@ struct Best {
 
 // The float below which no sum with this base gets into the list.
 inline float bound_of(double least, double base) {
-  if (least != least) return INFINITY;  // all NaN already
+  if (least != least) return INFINITY;  // all are NaN
   double bound = least - base;
   return bound != bound ? -INFINITY : std::nextafter((float)bound, -INFINITY);
 }
@@ -76,5 +76,5 @@ inline void slab(const Choose &c, Int s) {
 
 }  // namespace
 
-API Int weft_choosing_version() { return 3; }  // of the struct above, as __init__.py expects it
+API Int weft_choosing_version() { return 3; }  // of the struct above, as jobs.py expects it
 API void weft_choose(const Choose *work, Start start) { run<Choose, slab>(work, start); }

@@ -35,8 +35,8 @@ inline V mul(V a, V b) { return _mm512_mul_ps(a, b); }
 inline V add(V a, V b) { return _mm512_add_ps(a, b); }
 inline V sub(V a, V b) { return _mm512_sub_ps(a, b); }
 inline V div(V a, V b) { return _mm512_div_ps(a, b); }
-inline V least(V a, V b) { return _mm512_min_ps(a, b); }  // of a NaN and a number the second operand comes,
-inline V most(V a, V b) { return _mm512_max_ps(a, b); }   // so x stands second and a NaN stays
+inline V least(V a, V b) { return _mm512_min_ps(a, b); }  // of a NaN and a number this returns the second,
+inline V most(V a, V b) { return _mm512_max_ps(a, b); }   // so x is second and a NaN stays
 inline V nearest(V a) { return _mm512_roundscale_ps(a, 0); }
 inline V times_power(V p, V n) { return _mm512_scalef_ps(p, n); }
 inline V positive(V x, V y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, set(0), _CMP_GT_OQ), y); }
@@ -125,7 +125,7 @@ template <class Work, void (*SLAB)(const Work &, Int)> struct Job {
   }
 };
 
-// How OpenMP starts a team (GOMP_parallel of the library that torch brought), or NULL for one thread.
+// How OpenMP starts a team (GOMP_parallel of the library that torch ships), or NULL for one thread.
 typedef void (*Start)(void (*)(void *), void *, unsigned, unsigned);
 
 template <class Work, void (*SLAB)(const Work &, Int)> void run(const Work *work, Start start) {

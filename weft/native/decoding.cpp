@@ -1,12 +1,12 @@
-// One step of a search on the CPU: all layers of a Transformer decoder in one call, and an output layer. In float32; of
-// bfloat16 the products are torch's, and what follows them is here.
+// One step of a search on the CPU: all layers of a Transformer decoder in one call, and an output layer. In float32; in
+// bfloat16 torch computes the products, and this file what follows them.
 //
-// A step is some thirty small products and twice as many smaller things; called one by one, each costs more than
-// it computes. Here a row's numbers stay in the nearest cache from its first norm to its last. A hypothesis reads
+// A step is some thirty small products and twice as many smaller operations; called one by one, the calls cost more
+// than the work. Here a row's numbers stay in the L1 cache from its first norm to its last. A hypothesis reads
 // the entries of its own path in its source's cache (nn/cache.py) and no others, so attention costs what it
-// wrote, not what its whole beam did. Sources never meet: each thread takes a slab of them.
+// wrote, not what its whole beam did. Sources are independent: each thread takes a slab of them.
 //
-// Plain C interface as in cells.cpp, compiled as it is; with tiles (tiles.h) for enough rows.
+// Plain C interface, compiled like cells.cpp; with tiles (tiles.h) for enough rows.
 #include "panels.h"
 #include "softmax.h"
 #include "tiles.h"
@@ -17,8 +17,8 @@ struct Dense { const float *panel, *bias; };  // bias [O] or NULL; tiled, the pa
 struct Norm { const float *gain, *shift; };   // [D] each, or NULL
 
 struct Layer {
-  Norm attention_norm, look_norm, network_norm;
-  Dense query, key_value, out, look_query, look_out, first, second;
+  Norm attention_norm, cross_norm, network_norm;
+  Dense query, key_value, out, cross_query, cross_out, first, second;
   float *cache;                // [B, 2, H, >= E + W, K]
   const float *keys, *values;  // [B, H, S, K] each by its strides, or NULL for no source
   Int cache_source, cache_side, cache_head, keys_source, keys_head, keys_place, values_source, values_head, values_place;
@@ -32,15 +32,15 @@ struct Decode {
   Norm last;                  // gain NULL for none
   const Int *path;            // [N, P], the entries of each hypothesis, the new one last; NULL: entries are positions
   const unsigned char *mask;  // [B, S], 0 = padding; or NULL
-  float *x;                   // [N, D]: comes in, goes out
+  float *x;                   // [N, D]: input and result
   float *room;                // [N, D + max(3 D, inner or twice that)], and [slabs, max(P, S)] behind it
   Int halves;                 // of the room of a slab
-  unsigned short *cut;        // [slabs, halves]: room for rows that are cut for the tiles; or NULL
+  unsigned short *cut;        // [slabs, halves]: space for rows that are split for the tiles; or NULL
 };
 
 namespace {
 
-// The error function by Abramowitz & Stegun 7.1.26, exact to 1.5e-7.
+// The error function of Abramowitz & Stegun 7.1.26, exact to 1.5e-7.
 inline V error(V x) {
   V z = without_sign(x), t = div(set(1.f), fma(set(0.3275911f), z, set(1.f)));
   V p = fma(set(1.061405429f), t, set(-1.453152027f));
@@ -66,7 +66,7 @@ typedef Tiles Tiled;
 struct Tiled { explicit Tiled(bool) {} };
 #endif
 
-// A piece of a panel and a group of rows fit into the nearest cache; the panel after this one is fetched meanwhile.
+// A piece of a panel and a group of rows fit into the L1 cache; the panel after this one is fetched meanwhile.
 constexpr Int PIECE = 64, GROUP = 48;
 
 // Calls done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs; by tiles if there is
@@ -196,12 +196,12 @@ inline void head(const float *q, const float *keys, const float *values, Int cou
   for (int i = 0; i < R; i++) store(out + i * W, m[i], mul(sum[i], whole_share));
 }
 
-template <int R> void attend(const Decode &d, const Layer &l, bool look, Int first, Int last, const float *q, float *energy, float *out) {
+template <int R> void attend(const Decode &d, const Layer &l, bool cross, Int first, Int last, const float *q, float *energy, float *out) {
   const Int D = d.size, K = D / d.heads, beam = d.rows / d.sources;
   for (Int n = first; n < last; n++, q += D, out += D) {
     const Int b = n / beam;
     for (Int h = 0; h < d.heads; h++) {
-      if (look) {
+      if (cross) {
         const float *k = l.keys + b * l.keys_source + h * l.keys_head;
         const float *v = l.values + b * l.values_source + h * l.values_head;
         head<R>(q + h * K, k, v, d.places, K, l.keys_place, l.values_place, [](Int p) { return p; },
@@ -219,9 +219,9 @@ template <int R> void attend(const Decode &d, const Layer &l, bool look, Int fir
   }
 }
 
-void attend(const Decode &d, const Layer &l, bool look, Int first, Int last, const float *q, float *energy, float *out) {
+void attend(const Decode &d, const Layer &l, bool cross, Int first, Int last, const float *q, float *energy, float *out) {
   switch ((d.size / d.heads + W - 1) / W) {
-#define HEAD(r) case r: return attend<r>(d, l, look, first, last, q, energy, out);
+#define HEAD(r) case r: return attend<r>(d, l, cross, first, last, q, energy, out);
     HEAD(1) HEAD(2) HEAD(3) HEAD(4) HEAD(5) HEAD(6) HEAD(7) HEAD(8)
 #undef HEAD
   }
@@ -250,7 +250,7 @@ inline void slab(const Decode &d, Int s) {
   const Int first = d.sources * s / d.slabs * beam, last = d.sources * (s + 1) / d.slabs * beam, n = last - first;
   const Int high = d.activation == SWIGLU ? 2 * I : I, wide = 3 * D > high ? 3 * D : high;
   const Int longest = d.positions > d.places ? d.positions : d.places;
-  float *x = d.x + first * D, *a = d.room + first * (D + wide), *b = a + n * D, *q = b, *looked = b + n * D;
+  float *x = d.x + first * D, *a = d.room + first * (D + wide), *b = a + n * D, *q = b, *attended = b + n * D;
   float *energy = d.room + d.rows * (D + wide) + s * longest;
   auto into = [&](const Norm &by) { return d.before ? (norm(d, by, n, x, a), a) : x; };
   auto added = [&](Int r, Int u, M m, V y) { store(x + r * D + u, m, add(load(x + r * D + u, m), y)); };
@@ -260,7 +260,7 @@ inline void slab(const Decode &d, Int s) {
     const Layer &l = d.each[j];
     const float *y = into(l.attention_norm);
     dense(l.query, n, D, D, y, D, cut, kept);
-    float *made = looked;  // keys and values of the new entries, [n, 2 D], then their places in the cache
+    float *made = attended;  // keys and values of the new entries, [n, 2 D], then their places in the cache
     dense(l.key_value, n, D, 2 * D, y, D, cut, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
     for (Int r = 0; r < n; r++)
       for (Int part = 0; part < 2 * d.heads; part++) {
@@ -268,14 +268,14 @@ inline void slab(const Decode &d, Int s) {
         float *to = l.cache + row / beam * l.cache_source + side * l.cache_side + h * l.cache_head;
         memcpy(to + (d.entries + row % beam) * K, made + r * 2 * D + part * K, K * sizeof(float));
       }
-    attend(d, l, false, first, last, q, energy, looked);
-    dense(l.out, n, D, D, looked, D, cut, added);
+    attend(d, l, false, first, last, q, energy, attended);
+    dense(l.out, n, D, D, attended, D, cut, added);
     after(l.attention_norm);
     if (l.keys) {
-      dense(l.look_query, n, D, D, into(l.look_norm), D, cut, kept);
-      attend(d, l, true, first, last, q, energy, looked);
-      dense(l.look_out, n, D, D, looked, D, cut, added);
-      after(l.look_norm);
+      dense(l.cross_query, n, D, D, into(l.cross_norm), D, cut, kept);
+      attend(d, l, true, first, last, q, energy, attended);
+      dense(l.cross_out, n, D, D, attended, D, cut, added);
+      after(l.cross_norm);
     }
     y = into(l.network_norm);
     switch (d.activation) {
@@ -293,7 +293,7 @@ inline void slab(const Decode &d, Int s) {
 
 }  // namespace
 
-// log softmax(W x + b). (Groups of rows whose logits stay in the second cache were slower: panels came from afar.)
+// log softmax(W x + b). (Groups of rows whose logits stay in the second cache were slower: panels came from farther away.)
 struct Predict {
   Int rows, size, classes, slabs;
   Dense by;
@@ -309,7 +309,7 @@ namespace {
 void log_softmax(float *x, Int n) {
   const float top = peak_of(x, n);
   const V peak = set(top), less = set(std::log(sum_of_powers(x, n, top, [](Int, M, V) {})));
-  for (Int i = 0; i < n; i += W) {  // the sum after the peak, or one of thousands would swallow it
+  for (Int i = 0; i < n; i += W) {  // the sum after the peak, or a sum of thousands would lose it
     M m = lanes(n - i);
     store(x + i, m, sub(sub(load(x + i, m), peak), less));
   }
@@ -326,7 +326,7 @@ inline void predict_slab(const Predict &p, Int s) {
 
 }  // namespace
 
-// log softmax(z + b) of logits z in bfloat16: read once, kept in the nearest cache as floats until they are done.
+// log softmax(z + b) of logits z in bfloat16: read once, kept in the L1 cache as floats until they are done.
 struct Soften {
   Int rows, classes, slabs;
   const unsigned short *logits;  // [N, V]
@@ -347,7 +347,7 @@ inline void soften_slab(const Soften &p, Int s) {
 
 }  // namespace
 
-API Int weft_decoding_version() { return 3; }  // of the structs above, as __init__.py expects it
+API Int weft_decoding_version() { return 3; }  // of the structs above, as jobs.py expects it
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

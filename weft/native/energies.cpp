@@ -1,8 +1,8 @@
 // Additive attention's energies, w^T tanh(q + k) of every query of a source with every key (scores/additive.py), and
-// their gradients, on the CPU in float32. The hidden layer [B, Q, S, A] is never kept: on the way back it is
-// computed again, which costs less than writing and reading it. Each thread takes a slab of sources.
+// their gradients, on the CPU in float32. The hidden layer [B, Q, S, A] is never kept: the backward pass
+// computes it again, which costs less than writing and reading it. Each thread takes a slab of sources.
 //
-// Plain C interface as in cells.cpp, compiled as it is.
+// Plain C interface, compiled like cells.cpp.
 #include "common.h"
 
 struct Energies {
@@ -10,10 +10,10 @@ struct Energies {
   const float *query;   // [B, Q, A]
   const float *keys;    // [B, S, A] by its strides
   const float *weight;  // [A]
-  float *energy;        // [B, Q, S]; on the way back the gradient by it comes in
-  float *dquery;        // [B, Q, A], zeros come in
-  float *dkeys;         // [B, S, A], zeros come in
-  float *dweight;       // [slabs, A], zeros come in
+  float *energy;        // [B, Q, S]; in the backward pass its gradient is given
+  float *dquery;        // [B, Q, A], zeros at the start
+  float *dkeys;         // [B, S, A], zeros at the start
+  float *dweight;       // [slabs, A], zeros at the start
 };
 
 namespace {
@@ -62,6 +62,6 @@ inline void backward(const Energies &e, Int s) {
 
 }  // namespace
 
-API Int weft_energies_version() { return 3; }  // of the struct above, as __init__.py expects it
+API Int weft_energies_version() { return 3; }  // of the struct above, as jobs.py expects it
 API void weft_energies(const Energies *work, Start start) { run<Energies, forward>(work, start); }
 API void weft_energies_back(const Energies *work, Start start) { run<Energies, backward>(work, start); }

@@ -11,8 +11,8 @@ CELLS = {"lstm": 0, "peephole": 1, "coupled": 2, "gru": 3, "elman": 4, "relu": 5
 GATES = {"lstm": 4, "peephole": 4, "coupled": 3, "gru": 3, "elman": 1, "relu": 1}
 LIGHT = {"mingru": 0, "minlstm": 1, "ssru": 2, "sru": 3}
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu_tanh": 2, "silu": 3, "swiglu": 4}
-NORMS = ("attention_norm", "look_norm", "network_norm")
-PRODUCTS = ("query", "key_value", "out", "look_query", "look_out", "first", "second")
+NORMS = ("attention_norm", "cross_norm", "network_norm")
+PRODUCTS = ("query", "key_value", "out", "cross_query", "cross_out", "first", "second")
 
 
 class Forward(Structure):

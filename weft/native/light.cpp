@@ -1,8 +1,8 @@
 // Recurrences without a matrix over all steps on the CPU, float32: minGRU, minLSTM, SSRU, SRU (C10).
 //
-// Gates and state in one pass over what one product made of all inputs, so each number is read once; on the
-// way back the gates are computed again, which costs less than keeping them. Units never meet, rows neither:
-// each thread takes a slab of rows. Plain C interface as in cells.cpp, compiled as it is.
+// Gates and state in one pass over what one product made of all inputs, so each number is read once; in the
+// backward pass the gates are computed again, which costs less than keeping them. Units and rows are independent:
+// each thread takes a slab of rows. Plain C interface, compiled like cells.cpp.
 #include "common.h"
 
 enum Kind { MINGRU, MINLSTM, SSRU, SRU };
@@ -17,16 +17,16 @@ struct Light {
   const unsigned char *mask;  // [B, T], 0 holds the state and makes y zero; or NULL
   const float *first;         // [B, H], c_0
   float *c;                   // c_1 .. c_T, or with step 0 only the last
-  float *y;                   // [B, T, H], or NULL where c is what is shown
+  float *y;                   // [B, T, H], or NULL where y equals c
 };
 
 struct LightBack {
   Light f;  // with c for all steps
   Int slabs, dz_row, dz_step, dpast_row, dpast_step;
   const float *dy;    // [B, T, H] or NULL
-  float *dc;          // [B, H]: by c_T, becomes that by c_0
+  float *dc;          // [B, H]: gradient by c_T, replaced by that by c_0
   float *dz, *dpast;  // by their strides
-  float *dpeep;       // [slabs, 2, H], zeros come in
+  float *dpeep;       // [slabs, 2, H], zeros at the start
 };
 
 namespace {
@@ -152,6 +152,6 @@ void slab(const LightBack &w, Int s) {
 
 }  // namespace
 
-API Int weft_light_version() { return 3; }  // of the structs above, as __init__.py expects it
+API Int weft_light_version() { return 3; }  // of the structs above, as jobs.py expects it
 API void weft_light_forward(const Light *f, Start start) { run<Light, slab>(f, start); }
 API void weft_light_backward(const LightBack *w, Start start) { run<LightBack, slab>(w, start); }

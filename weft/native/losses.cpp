@@ -1,7 +1,7 @@
-// Softmax, cross-entropy and their gradient over rows of logits on the CPU: a row stays in the nearest cache from
+// Softmax, cross-entropy and their gradient over rows of logits on the CPU: a row stays in the L1 cache from
 // its first reading until its gradient is written.
 //
-// Plain C interface as in cells.cpp, compiled as it is.
+// Plain C interface, compiled like cells.cpp.
 #include "softmax.h"
 
 struct Losses {
@@ -10,7 +10,7 @@ struct Losses {
   const void *logits;  // [N, V]
   const float *bias;   // [V] or NULL
   const Int *target;   // [N]
-  void *gradient;      // [N, V], what goes out; NULL where none is wanted
+  void *gradient;      // [N, V], the result; NULL if not wanted
   float *dbias;        // [slabs, V], added to; NULL where there is no bias or no gradient
   float *room;         // [slabs, V]
   double *sums;        // [slabs, 2], added to: the smoothed sum and the plain one
@@ -26,7 +26,7 @@ template <> inline float written<float>(float x) { return x; }
 template <> inline unsigned short written<unsigned short>(float x) { return narrowed(x); }
 
 inline double sum_of(const float *x, Int n) {
-  constexpr Int PIECE = 64 * W;  // short enough that float32 loses nothing that shows
+  constexpr Int PIECE = 64 * W;  // short enough for float32 sums to be exact enough
   double all = 0;
   for (Int at = 0; at < n; at += PIECE) {
     const Int end = at + PIECE < n ? at + PIECE : n;
@@ -81,5 +81,5 @@ inline void slab(const Losses &p, Int s) {
 
 }  // namespace
 
-API Int weft_losses_version() { return 3; }  // of the struct above, as __init__.py expects it
+API Int weft_losses_version() { return 3; }  // of the struct above, as jobs.py expects it
 API void weft_losses(const Losses *work, Start start) { run<Losses, slab>(work, start); }

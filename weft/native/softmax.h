@@ -19,7 +19,7 @@ inline float largest(V v) {
   return found;
 }
 
-// The largest of a row, NaNs apart: they come back in its sum.
+// The largest of a row without NaNs: they show in its sum.
 inline float peak_of(const float *x, Int n) {
   constexpr int N = 4;  // registers at once, so that none waits for the one before
   V high[N];
@@ -32,7 +32,7 @@ inline float peak_of(const float *x, Int n) {
   return top;
 }
 
-// Sum of e^(x - top), of which OUT(i, lanes, register) hears each; its order is that of the row alone.
+// Sum of e^(x - top), each passed to OUT(i, lanes, register); the order depends on the row alone.
 template <class Out> inline float sum_of_powers(const float *x, Int n, float top, Out out) {
   constexpr int N = 4;
   const V peak = set(top);

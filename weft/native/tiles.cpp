@@ -8,14 +8,14 @@ struct Product {
   Int rows, inputs, outputs, slabs;
   Int x_row, x_step, w_row, w_step, y_row;  // one of each pair of steps is 1
   const float *x, *w, *bias;                // [N, K], [O, K], [O] or NULL
-  unsigned short *packed;                   // room for W, packed_size(O, K)
+  unsigned short *packed;                   // space for W, packed_size(O, K)
   unsigned short *room;                     // [slabs, ROOM]
   float *y;                                 // [N, O]
 };
 
 namespace {
 
-// What stays in the second cache: so much depth, and as many rows as have room.
+// What stays in the L2 cache: this much depth, and as many rows as fit.
 constexpr Int CHUNK = 512, ROOM = 12 * (CHUNK / DEEP) * TRIPLE;
 
 inline Int less(Int a, Int b) { return a < b ? a : b; }
@@ -47,8 +47,8 @@ inline void product_slab(const Product &p, Int s) {
 
 }  // namespace
 
-API Int weft_tiles_version() { return 3; }  // of the struct above, as __init__.py expects it
-API Int weft_tiles_allowed() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux asks who wants the tiles
+API Int weft_tiles_version() { return 3; }  // of the struct above, as jobs.py expects it
+API Int weft_tiles_allowed() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux gives tiles to processes that ask
 API Int weft_tiles_room(Int n, Int K) { return packed_size(n, K); }
 API Int weft_tiles_group() { return ROOM; }
 API void weft_tiles_pack(const Product *work, Start start) { run<Product, pack_slab>(work, start); }

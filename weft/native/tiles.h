@@ -1,7 +1,7 @@
-// Products of float32 numbers on a processor's tiles (AMX), which multiply bfloat16: each number is cut into three
+// Products of float32 numbers on a processor's tiles (AMX), which multiply bfloat16: each number is split into three
 // parts of eight bits that add up to it, and the six products of parts that matter are summed in float32. What is
 // left out is 2^-24 of a product, as much as float32 rounds off, so nothing is lost against a product in float32,
-// at a multiple of its speed. A number that is not finite makes NaN of every sum it comes to.
+// at a multiple of its speed. A number that is not finite makes every sum with it NaN.
 //
 // A tile has 16 rows of 32 numbers; the weights' tile has 16 rows of 16 pairs. Packed, the three parts lie behind
 // each other, [tile of rows, depth, part, 512].
@@ -105,7 +105,7 @@ inline void pack(const float *x, Int n, Int K, Int row, Int step, bool weights, 
 }
 
 // out [16 MR, 16 NR], rows `wide` apart, = tiles a times tiles b over `depth` of them; `a_next`, `b_next` to the next tile.
-// What stands at `ahead` is fetched into the second cache, `lines` of 64 bytes with every sixth of a depth, and
+// What is at `ahead` is fetched into the L2 cache, `lines` of 64 bytes with every sixth of a depth, and
 // meanwhile() is called as often: the tiles are busy for longer than it takes to ask them, and other units are idle.
 // The compiler's own tile instructions want their registers as written numbers.
 #define ROWS_(p) { _tile_loadd(4, a + p * PART, 64); if constexpr (MR > 1) _tile_loadd(5, a + a_next + p * PART, 64); }

@@ -223,7 +223,11 @@ class Block(nn.Module):
             "second": self.network.second,
         }
         if hasattr(self, "look"):
-            found |= {"look_norm": self.look_norm, "look_query": self.look.query, "look_out": self.look.out}
+            found |= {
+                "cross_norm": self.look_norm,
+                "cross_query": self.look.query,
+                "cross_out": self.look.out,
+            }
         return found
 
     def _network(self, x: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""What a search may take, whoever wrote the recipe: settings have an upper bound, a batch a budget of tokens.
+"""Limits of a search: settings have an upper bound, and a batch has a budget of tokens.
 
 A recipe may come from a stranger; `max_extra: 100000000` must neither fill the memory nor run for days.
-Read next: rollout.py and beam.py, which make room for every token that they may write.
+Read next: rollout.py and beam.py, which allocate memory for every token that they may write.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ MOST: Mapping[str, int] = {
     "max_lines": 100_000,
     "no_repeat_ngram": 100_000,
 }
-"""The largest value of each setting of a search; far above what any task needs."""
+"""The largest value of each setting of a search; far above the needs of any task."""
 
 
 def check_most(settings: Any) -> None:
-    """Refuse settings above their bound.
+    """Check that no setting is above its bound.
 
     Raises:
         ConfigError: names the first of them.
@@ -40,10 +40,10 @@ def check_most(settings: Any) -> None:
 
 
 def most_tokens(width: int) -> int:
-    """How many tokens a hypothesis may get where a source has so many of them."""
+    """How many tokens a hypothesis may have, given the number of hypotheses per source."""
     return max(1, TOKENS // width)
 
 
 def most_rows(width: int, longest: int) -> int:
-    """How many sources are searched together."""
+    """How many sources may be searched together."""
     return max(1, TOKENS // (width * longest))

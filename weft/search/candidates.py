@@ -1,4 +1,4 @@
-"""The best continuations of a beam: the largest of W * V sums, exactly, in little more than one reading.
+"""The best continuations of a beam: the largest of W * V sums, exactly, for little more than one reading.
 
 Sorting or `topk` over [B, W * V] costs several times what reading it costs. So the vocabulary is
 cut into blocks of 64 tokens; one vectorised pass takes each block's maximum, the best k blocks of
@@ -6,7 +6,7 @@ each source are found among those maxima, and the best k tokens inside these k b
 approximate: had a token outside the chosen blocks been among the best k, each of the k chosen
 blocks would hold a token before it, its maximum.
 
-On the CPU compiled code does the same in one reading (native/choosing.cpp): the same numbers to the bit.
+On the CPU compiled code does the same, bit-identically, in one pass (native/choosing.cpp).
 
 The order is total, so that equal sums do not depend on the batch or on the machine's sort: larger
 sum first, then the earlier parent, then the lower token id. Read next: beam.py.
@@ -42,8 +42,8 @@ def best_candidates(logp: Tensor, base: Tensor, count: int, banned: Sequence[int
 
     Args:
         logp: [B * W, V] log-probabilities (or logits).
-        base: [B, W] float64 cumulative log-probabilities; -inf marks a hypothesis that is not there,
-            whose row of logp is not looked at.
+        base: [B, W] float64 cumulative log-probabilities; -inf marks a missing hypothesis, whose
+            row of logp is not read.
         count: k; where W * V is less, the rest are impossible ones.
         banned: tokens never chosen.
     """
@@ -78,14 +78,14 @@ def by_torch(logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = ())
     value = logp.reshape(sources, width * vocabulary).gather(1, place.flatten(1)).view(place.shape)
     value = torch.where(possible, value + base.gather(1, parent)[..., None], -INFINITY).flatten(1)
     value, pick = _first(value, count)
-    # An impossible token may lie behind the vocabulary; it is fed to the step all the same, as token 0.
+    # An impossible token may lie beyond the vocabulary; the step still gets it, as token 0.
     token = token.flatten(1).gather(1, pick).masked_fill(value == -INFINITY, 0)
     found = Candidates(value, parent.gather(1, pick // BLOCK), token)
     return found if value.shape[1] == count else _pad(found, count)
 
 
 def best_tokens(logp: Tensor, banned: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    """The most probable token of each row; of equal ones the lowest id. `best_candidates` for one, sooner.
+    """The most probable token of each row; of equal ones the lowest id. Faster than `best_candidates`.
 
     Args:
         logp: [N, V].
@@ -111,7 +111,7 @@ def best_tokens(logp: Tensor, banned: Sequence[int] = ()) -> tuple[Tensor, Tenso
 
 
 def _compiled(logp: Tensor) -> bool:
-    """Whether compiled code can read them."""
+    """Whether compiled code can read them; both ways are bit-identical, so no switch turns it off."""
     plain = type(logp) is Tensor and logp.dtype == torch.float32 and logp.device.type == "cpu"
     return (
         plain
@@ -159,7 +159,7 @@ def _first(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
     `topk` is 15 times faster than a stable sort but leaves the order of equal values open; so it
     asks for one more than needed, and where two of them are equal a second one, over whole numbers
-    that are all different, settles who belongs to them. (Logits in bfloat16 are equal often.)
+    that are all different, decides which belong to them. (Logits in bfloat16 are equal often.)
     """
     size = values.shape[1]
     if count >= size:

@@ -1,9 +1,9 @@
-"""Coverage: a hypothesis that never looked at part of the source scores less.
+"""Coverage: a hypothesis that attended to only part of the source scores less.
 
     cp = beta * sum_j log(min(sum_t alpha_tj, 1))        alpha_tj: attention of step t to source position j
 
-is added to a hypothesis's score when it ends (Wu et al. 2016, equation 14). It is never above 0, so that
-the early finish of beam.py stays right.
+is added to a hypothesis's score when it ends (Wu et al. 2016, equation 14). It is never above 0, so
+the early finish of beam.py stays correct.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from weft.search.step import Step
 from weft.tree import State
 
 LEAST = 1e-6
-"""A position that was never looked at counts as looked at this much: the logarithm of 0 would end all."""
+"""Least attention of a position: the logarithm of 0 would make every score -inf."""
 
 
 class Source(NamedTuple):
@@ -28,24 +28,24 @@ class Source(NamedTuple):
 
 
 class Covered(NamedTuple):
-    """The state of a step that counts where it looked."""
+    """The state of a step that sums up its attention."""
 
     total: Tensor  # [N, S] attention so far
     source: Source
     inner: State
 
 
-Looked = Callable[[dict[str, list[Tensor]]], Tensor]
+Attended = Callable[[dict[str, list[Tensor]]], Tensor]
 """What a probe saw during one step gives the attention [N, S] or [B, W, S] of that step."""
 
 
-def covering(step: Step, state: State, mask: Tensor, looked: Looked) -> tuple[Step, Covered]:
+def covering(step: Step, state: State, mask: Tensor, attended: Attended) -> tuple[Step, Covered]:
     """The step and its first state, with the attention summed up."""
 
     def counting(token: Tensor, state: Covered) -> tuple[Tensor, Covered]:
         with probe() as seen:
             logp, inner = step(token, state.inner)
-        weights = looked(seen).reshape(len(token), -1)
+        weights = attended(seen).reshape(len(token), -1)
         return logp, Covered(state.total + weights.to(state.total.dtype), state.source, inner)
 
     return counting, Covered(torch.zeros(mask.shape, device=mask.device), Source(mask), state)

@@ -1,4 +1,4 @@
-"""Several models as one: the mean of what they say comes next. Read next: beam.py, which sees one step."""
+"""Several models as one: the mean of their predictions. Read next: beam.py, which sees one step."""
 
 import math
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ Mean = Literal["probability", "log"]
 def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
     """One step of several, whose states stand side by side in a tuple.
 
-    "probability": log of the mean of p_m (a mixture). "log": mean of log p_m (a product, which all members
-    must agree to; it is not normalised, so its scores are lower).
+    "probability": log of the mean of p_m (a mixture). "log": mean of log p_m (a product, high only
+    where all members agree; it is not normalised, so its scores are lower).
 
     Args:
         steps: of models with the same vocabulary.
@@ -44,8 +44,8 @@ def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
         sizes = {logp.shape[1] for logp, _ in answers}
         if len(sizes) > 1:
             raise ConfigError(
-                f"ensemble: the members score {' and '.join(map(str, sorted(sizes)))} tokens; "
-                "they need one vocabulary"
+                f"ensemble: expected one vocabulary, got {' and '.join(map(str, sorted(sizes)))} tokens; "
+                "use models with the same vocabulary"
             )
         every = torch.stack([logp for logp, _ in answers])
         logp = every.mean(0) if mean == "log" else every.logsumexp(0) - math.log(len(steps))

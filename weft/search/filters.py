@@ -1,6 +1,6 @@
-"""What narrows a distribution before a token is drawn: pure functions of [N, V], in nats.
+"""Narrow a distribution before a token is drawn: pure functions of [N, V], in nats.
 
-Each takes logits or log-probabilities and returns a new tensor with -inf where a token is out; none
+Each takes logits or log-probabilities and returns a new tensor with -inf where a token is excluded; none
 renormalises. They compose in the order of sampling.py: ban, temperature, top_k, top_p.
 """
 

@@ -2,7 +2,7 @@
 
 While it runs, the beam keeps no token sequences: each step leaves behind which parent each
 hypothesis came from and which token it added, and the sequences of the few that are returned are
-read off backwards at the end. Read next: beam.py.
+read backwards at the end. Read next: beam.py.
 """
 
 from typing import NamedTuple
@@ -34,14 +34,14 @@ class Added(NamedTuple):
 
 
 def nothing_finished(sources: int, count: int, device: torch.device) -> Finished:
-    """A table of free places."""
+    """An empty table."""
     score = torch.full((sources, count), -INFINITY, dtype=torch.float64, device=device)
     zero = torch.zeros((sources, count), dtype=torch.int64, device=device)
     return Finished(score, score, zero, zero)
 
 
 def merge_ended(table: Finished, new: Finished) -> Finished:
-    """The best N by score; of equal scores those that ended earlier, then those of the better rank."""
+    """The best N by score; of equal scores those that ended earlier, then those of better rank."""
     joined = _join(table, new)
     # A source without new ends keeps its order: it may be done, and then hold cut ones behind ended ones.
     without = (new.score == -INFINITY).all(1, keepdim=True)
@@ -49,7 +49,7 @@ def merge_ended(table: Finished, new: Finished) -> Finished:
 
 
 def append_cut(table: Finished, cut: Finished) -> Finished:
-    """Free places filled by hypotheses that were cut: whatever their score, they come after ended ones."""
+    """Fill free places with hypotheses that were cut: whatever their score, they rank after ended ones."""
     joined = _join(table, cut)
     return _pick(joined, (joined.score > -INFINITY).to(torch.uint8), table.score.shape[1])
 

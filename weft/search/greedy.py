@@ -28,11 +28,11 @@ def greedy(
     """The most probable token at every step; of equal ones the lowest id. Deterministic.
 
     Args:
-        step: token [N] and state give logp [N, V] and state (step.py).
-        state: the state before the first step, a row a source.
+        step: maps token [N] and state to logp [N, V] and state (step.py).
+        state: the state before the first step, one row per source.
         first: [B] int64, the token fed first, usually sos.
         eos: the token that ends a hypothesis.
-        max_length: tokens at most, eos counted; one number, or [B] for a limit a source.
+        max_length: maximum number of tokens, eos counted; one number, or [B] for a limit per source.
         banned: tokens never chosen.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What every search returns: token sequences a source, with their log-probabilities and scores.
+"""What every search returns: token sequences for each source, with log-probabilities and scores.
 
 Read next: greedy.py.
 """
@@ -68,7 +68,7 @@ def joined(parts: Sequence[Hypotheses], eos: int) -> Hypotheses:
 
 
 def to_lists(hypotheses: Hypotheses, eos: int) -> list[list[list[int]]]:
-    """Tokens as Python lists, a list of hypotheses a source, without eos and without absent ones.
+    """Tokens as Python lists, one list of hypotheses per source, without eos and absent hypotheses.
 
     Example:
         >>> import torch

@@ -1,4 +1,4 @@
-"""How the length of a hypothesis enters its score: score = logp / norm(length).
+"""How a score depends on the length of a hypothesis: score = logp / norm(length).
 
 A sum of log-probabilities falls with every token, so that a search by the sum prefers short
 sentences. `length` counts every generated token, eos included.

@@ -27,15 +27,15 @@ def rollout(
     choose: Choose,
     banned: Sequence[int] = (),
 ) -> Hypotheses:
-    """Write `count` rows a source until each has chosen eos or reached max_length.
+    """Write `count` rows per source until each has chosen eos or reached max_length.
 
     Args:
         step: see step.py.
-        state: the state before the first step, a row a source.
+        state: the state before the first step, one row per source.
         first: [B] int64, the token fed first.
         eos: the token that ends a row.
-        max_length: tokens at most, eos counted; one number or [B].
-        count: N rows a source.
+        max_length: maximum number of tokens, eos counted; one number or [B].
+        count: N, rows per source.
         choose: picks the tokens.
         banned: checked here against V; `choose` leaves them out.
     """

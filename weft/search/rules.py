@@ -1,8 +1,8 @@
 """Rules about what may come next, given what was written: a prefix, a least length, no n-gram twice.
 
-`ruled` wraps a step into another one, so that greedy search, sampling and every beam obey alike: a token
-that breaks a rule gets log-probability -inf, the others keep theirs. Read next: required.py for words that
-must come, which a rule of this kind cannot bring about.
+`ruled` wraps a step into another one, so that greedy search, sampling and every beam follow it: a token that
+breaks a rule gets log-probability -inf, the others keep theirs. Read next: required.py, for words that must
+appear, which a rule of this kind cannot enforce.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from weft.tree import State
 
 INFINITY = float("inf")
 Rule = Callable[[Tensor, Tensor], Tensor]
-"""logp [N, V] and what is written, [N, t], give logp with -inf for what may not come."""
+"""logp [N, V] and the tokens written, [N, t], give logp with -inf for forbidden tokens."""
 
 
 class Ruled(NamedTuple):
@@ -68,7 +68,7 @@ def prefix(tokens: Sequence[int]) -> Rule:
 
 
 def least_length(tokens: int, eos: int) -> Rule:
-    """At least so many tokens come before eos.
+    """At least this many tokens before eos.
 
     Raises:
         ConfigError: below 0.
@@ -85,7 +85,7 @@ def least_length(tokens: int, eos: int) -> Rule:
 
 
 def no_repeat(size: int) -> Rule:
-    """No n tokens in a row come twice in a hypothesis (n-gram blocking, Paulus et al. 2018, section 2.5).
+    """No n-gram occurs twice in a hypothesis (n-gram blocking, Paulus et al. 2018, section 2.5).
 
     Args:
         size: n; 1 forbids any token twice.

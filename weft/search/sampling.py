@@ -1,4 +1,4 @@
-"""Sampling: each token is drawn by the model's own weights, or by a narrowed form of them.
+"""Sampling: each token is drawn from the model's distribution, or from a narrowed form of it.
 
 Read next: filters.py.
 """
@@ -31,18 +31,18 @@ def sample(
     banned: Sequence[int] = (),
     generator: torch.Generator,
 ) -> Hypotheses:
-    """Draw `count` hypotheses a source.
+    """Draw `count` hypotheses per source.
 
     The distribution is narrowed in this order: banned tokens, temperature, top_k, top_p. One
     uniform number is drawn for each row of the whole batch at each step, ended rows too, so that a
-    row's tokens depend on the seed and its place in the batch and not on when its neighbours end.
+    row's tokens depend on the seed and its place in the batch, not on when its neighbours end.
 
     Args:
         step, state, first, eos, max_length, banned: as in greedy.
         temperature: above 0; below 1 sharper, above 1 flatter.
         top_k: only the k most probable tokens.
         top_p: only the smallest set of most probable tokens that holds this probability.
-        count: N samples a source.
+        count: N, samples per source.
         generator: the source of randomness; the same seed gives the same samples.
 
     Returns:
@@ -74,9 +74,9 @@ def sample(
 
 
 def invert(prob: Tensor, uniform: Tensor) -> Tensor:
-    """The token in whose share of the cumulative distribution the uniform number lies.
+    """The token whose part of the cumulative distribution contains the uniform number.
 
-    One number a row instead of the V that torch.multinomial draws.
+    One random number per row instead of the V that torch.multinomial draws.
 
     Args:
         prob: [N, V]; a token of probability zero is never returned.

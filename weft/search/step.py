@@ -21,14 +21,14 @@ COMPACT_SHARE = 1 / 8
 """Finished sources leave the batch once they are this share of it: a smaller one is not worth a copy."""
 
 ROUNDING = 1e-3
-"""A log-probability may exceed 0 by this much (bfloat16 rounds); more means that logits came."""
+"""A log-probability may exceed 0 by this much (bfloat16 rounds); more means that the step gives logits."""
 
 
 def source_limits(max_length: int | Tensor, first: Tensor) -> Tensor:
-    """The largest number of tokens that each source may get, eos counted: [B] int64.
+    """The maximum number of tokens for each source, eos counted: [B] int64.
 
     Raises:
-        ConfigError: a limit below 1, or another number of limits than sources.
+        ConfigError: a limit below 1, or not one limit for each source.
     """
     limits = torch.as_tensor(max_length, dtype=torch.int64, device=first.device)
     if limits.dim() > 1 or (limits.dim() == 1 and len(limits) != len(first)):
@@ -44,7 +44,7 @@ def source_limits(max_length: int | Tensor, first: Tensor) -> Tensor:
 def checked_step(
     step: Step, token: Tensor, state: State, eos: int, banned: Sequence[int] = ()
 ) -> tuple[Tensor, State]:
-    """One call of `step`, the form of its answer checked: a row a token, and every symbol inside V."""
+    """One call of `step`, its result checked: one row per token, eos and banned tokens below V."""
     logp, state = step(token, state)
     check_shape("log-probabilities of a search step", logp, len(token), None)
     for name, symbol in (("eos", eos), *(("banned token", symbol) for symbol in banned)):
@@ -56,10 +56,10 @@ def checked_step(
 
 
 def check_best(best: Tensor, before: Tensor, time: int) -> None:
-    """Refuse what is not a log-probability, looking at the best candidates alone.
+    """Check that these are log-probabilities, by the best candidates alone.
 
-    NaN counts as the greatest number wherever candidates are chosen, so that it surfaces here and
-    the whole of [N, V] need not be read a second time.
+    NaN counts as the greatest number wherever candidates are chosen, so it appears among the best and
+    [N, V] is not read a second time.
 
     Args:
         best: [N] the best cumulative log-probability after this step.
@@ -67,7 +67,7 @@ def check_best(best: Tensor, before: Tensor, time: int) -> None:
         time: the number of this step, from 1, for the message.
 
     Raises:
-        ConfigError: NaN, or more than 0 by more than rounding.
+        ConfigError: NaN, or above 0 by more than rounding.
     """
     bad = ~(best <= before + ROUNDING)
     if not bool(bad.any()):
@@ -88,5 +88,5 @@ def check_best(best: Tensor, before: Tensor, time: int) -> None:
 def no_token(source: int) -> ConfigError:
     """The error for a source whose every continuation has probability zero."""
     return ConfigError(
-        f"search, source {source}: every token has probability zero; ban fewer tokens or mend the step"
+        f"search, source {source}: every token has probability zero; ban fewer tokens or correct the step"
     )

@@ -1,7 +1,7 @@
-"""The record of a beam search: every candidate that was considered, and what became of it.
+"""The record of a beam search: every candidate that was considered, and its fate.
 
-At each step a source's best 2W continuations are candidates; those behind them can neither finish
-nor be kept. `replay` runs the search again from the record, in plain Python without tensors or
+At each step a source's best 2W continuations are candidates; others can neither finish nor be
+kept. `replay` runs the search again from the record, in plain Python without tensors or
 model: the plain twin that the fast search must equal. Read next: beam.py.
 """
 
@@ -18,7 +18,7 @@ from weft.search.candidates import INFINITY, Candidates
 from weft.search.normalisation import Normalisation, norm
 
 FATES = ("pruned", "kept", "finished", "stopped", "cut")
-"""pruned: its rank was too low. kept: went on. finished: chose eos. stopped: kept, but its source was
+"""pruned: its rank was too low. kept: continued. finished: chose eos. stopped: kept, but its source was
 done. cut: kept, but max_length was reached."""
 
 PRUNED, KEPT, FINISHED, STOPPED, CUT = range(len(FATES))
@@ -215,7 +215,7 @@ def _replay_source(steps: dict[int, list[Candidate]], limit: int, settings: Sett
             elif candidate.rank < settings.width:
                 ended.append(Replayed(tokens, cumulative, cumulative / length_norm))
         alive = kept[: settings.width]
-        # The rules of beam.py need no replaying: where one stopped the search there are no candidates left.
+        # The stopping rules of beam.py need no replay: after a stop there are no more candidates.
         if not steps[time + 1]:
             break
     # A stable sort: of equal scores the earlier end, then the better rank, stays in front.

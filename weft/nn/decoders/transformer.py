@@ -178,7 +178,7 @@ class TransformerDecoder(Decoder):
         look = None
         if state.source is not None:
             mask = state.source.mask
-            look = decoding.Look(state.source.layers, None if mask is None else mask[:, 0, 0])
+            look = decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
         network = self.blocks[0].network
         form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
         layers = state.cache.opened(width)

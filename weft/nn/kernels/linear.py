@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from weft import native
 from weft.nn.kernels import choice, tiles
-from weft.nn.kernels.lowered import lowered
+from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.ways import Way, pick
 
 SMALL = 1 << 20  # multiplications below which a call costs more than the product
@@ -47,7 +47,7 @@ def linear(
     """
     if torch.compiler.is_compiling():  # sizes may be symbolic
         return F.linear(x, weight, bias)
-    weight, bias = lowered(weight), None if bias is None else lowered(bias)
+    weight, bias = cast_weight(weight), None if bias is None else cast_weight(bias)
     if backend is None and x.numel() * weight.shape[0] < SMALL:
         return F.linear(x, weight, bias)
     if not _suits(x, weight, bias):

@@ -22,7 +22,7 @@ MOST_REGISTERS = 8
 """A head may be as wide as so many registers: 128 features with AVX-512, 64 with AVX2."""
 
 Parts = Mapping[str, nn.Module]
-"""A layer's norms and products by the names in weft/native; without a source, none of `look`."""
+"""A layer's norms and products by the names in weft/native; without a source, none of `cross`."""
 
 
 class Form(NamedTuple):
@@ -34,7 +34,7 @@ class Form(NamedTuple):
     before: bool  # norms before the sublayers
 
 
-class Look(NamedTuple):
+class Source(NamedTuple):
     """The source: of each layer keys and values [B, H, S, K]; mask [B, S] bool, None for no padding."""
 
     layers: Sequence[tuple[Tensor, Tensor]]
@@ -75,7 +75,7 @@ def step(
     entries: int,
     caches: Sequence[Tensor],
     path: Tensor | None,
-    look: Look | None,
+    source: Source | None,
 ) -> Tensor:
     """All layers for one new position of every hypothesis; its keys and values are written into the caches.
 
@@ -88,7 +88,7 @@ def step(
         entries: E, of a source before this step; hypothesis w of a source writes entry E + w.
         caches: of each layer [B, 2, H, E + W, K].
         path: [N, P] int64, the entries that belong to a hypothesis, the new one last; None for 0 .. E.
-        look: the source; None for none.
+        source: what cross-attention reads; None for none.
 
     Returns:
         [N, 1, D].
@@ -100,15 +100,15 @@ def step(
     most = -(-len(caches[0]) // slabs) * (rows // len(caches[0]))
     by_tiles = tiled(most)
     packed = kept(of, parameters, lambda: _pack(layers, last, by_tiles), tiled=by_tiles)
-    each, sources = _with_caches(packed.each, caches, look), len(caches[0])
+    each, sources = _with_caches(packed.each, caches, source), len(caches[0])
     positions = entries + 1 if path is None else path.shape[1]
-    places = 0 if look is None else look.layers[0][0].shape[2]
+    places = 0 if source is None else source.layers[0][0].shape[2]
     high = form.inner * (2 if form.activation == "swiglu" else 1)
     room = x.new_empty(rows * (size + max(3 * size, high)) + slabs * max(positions, places))
     cut = tiles.room(most, max(size, form.inner), slabs) if by_tiles else None
     y = x[:, 0].clone(memory_format=torch.contiguous_format)
     path = None if path is None else path.contiguous()
-    mask = None if look is None or look.mask is None else look.mask.contiguous()
+    mask = None if source is None or source.mask is None else source.mask.contiguous()
     job = native.Decode(
         len(layers), rows, sources, size, form.num_heads, form.inner, entries,
         positions, places, slabs, form.before, packed.root, ACTIVATIONS[form.activation],
@@ -121,15 +121,15 @@ def step(
 
 
 def _with_caches(
-    packed: "Array[DecoderLayer]", caches: Sequence[Tensor], look: Look | None
+    packed: "Array[DecoderLayer]", caches: Sequence[Tensor], source: Source | None
 ) -> "Array[DecoderLayer]":
     """A copy of the layers that knows where this step's caches, and the source's keys and values, are."""
     each = type(packed).from_buffer_copy(packed)
     for number, (layer, cache) in enumerate(zip(each, caches, strict=True)):
         layer.cache = pointer(cache)
         layer.cache_source, layer.cache_side, layer.cache_head = cache.stride()[:3]
-        if look is not None:
-            keys, values = look.layers[number]
+        if source is not None:
+            keys, values = source.layers[number]
             layer.keys, layer.values = pointer(keys), pointer(values)
             layer.keys_source, layer.keys_head, layer.keys_place = keys.stride()[:3]
             layer.values_source, layer.values_head, layer.values_place = values.stride()[:3]

@@ -9,11 +9,11 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.cells.form import ACTIVATIONS
 from weft.nn.kernels.cells.held import hold_last
 from weft.nn.kernels.cells.layer import Given, run
 from weft.nn.kernels.choice import Cells
-from weft.nn.kernels.lowered import lowered
 
 CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
 """The kernels' name of an Elman cell by its activation."""
@@ -61,7 +61,7 @@ def operation(
     function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
     if mask is not None:
         x = x * mask[..., None].to(x.dtype)  # or ReLU might grow without bound there
-    weights = [weight_x, lowered(weight_h), bias, torch.zeros_like(bias)]
+    weights = [weight_x, cast_weight(weight_h), bias, torch.zeros_like(bias)]
     y, last = function(x, h[None], weights, True, 1, 0.0, False, False, True)
     if mask is None:
         return y, last[0], None

@@ -7,10 +7,10 @@ old state), so h is held to the bit. Its plain twin is the loop over ../../../ce
 import torch
 from torch import Tensor
 
+from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.cells.held import hold_last, pad_feature
 from weft.nn.kernels.cells.layer import Given, run
 from weft.nn.kernels.choice import Cells
-from weft.nn.kernels.lowered import lowered
 
 HOLD = 1e4
 
@@ -59,7 +59,7 @@ def operation(
     if mask is not None:
         x, weight_x = pad_feature(x, weight_x, mask, (0.0, HOLD, 0.0), size)
     inner = torch.cat([torch.zeros_like(bias[: 2 * size]), bias_n])
-    weights = [weight_x, lowered(weight_h), bias, inner]  # a product a step
+    weights = [weight_x, cast_weight(weight_h), bias, inner]  # a product a step
     y, last = torch.gru(x, h[None], weights, True, 1, 0.0, False, False, True)
     last = last[0]
     if mask is not None:

@@ -1,0 +1,59 @@
+"""Copies of the weights in autocast's dtype, made once per pass; no two passes share them.
+
+torch keeps such copies for the whole process and drops all of them at the end of any autocast block. So a
+batch could use, or lose, the copies of another that runs at the same time. The gradients of a weight used at
+every step were then added sometimes in bfloat16 and sometimes in float32: two trainings with the same seed
+differed in the last bits. On the CPU, where batches run side by side, torch's own cache is therefore off and
+products call `cast_weight`. On a GPU a process runs one pass at a time and uses torch's cache.
+Read next: linear.py; train/devices.py, which opens the block.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from torch import Tensor
+
+_copies: ContextVar[dict[tuple[int, bool], tuple[Tensor, Tensor]] | None] = ContextVar(
+    "weft_autocast", default=None
+)
+
+
+@contextmanager
+def autocast_on_cpu(dtype: torch.dtype = torch.bfloat16) -> Iterator[None]:
+    """torch.autocast for one pass on the CPU, with its own copies of the weights.
+
+    Example:
+        >>> product = torch.nn.Linear(2, 2)
+        >>> with autocast_on_cpu():
+        ...     cast_weight(product.weight) is cast_weight(product.weight)
+        True
+    """
+    token = _copies.set({})
+    try:
+        with torch.autocast("cpu", dtype, cache_enabled=False):
+            yield
+    finally:
+        _copies.reset(token)
+
+
+def cast_weight(weight: Tensor) -> Tensor:
+    """A parameter in autocast's dtype, cast at its first use in the open block; anything else unchanged.
+
+    Args:
+        weight: any tensor. As in torch, only float32 leaves that require a gradient are cast and kept; copies
+            made without a graph are kept apart.
+    """
+    copies = _copies.get()
+    if copies is None or not (weight.requires_grad and weight.is_leaf and weight.dtype == torch.float32):
+        return weight
+    if weight.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
+        return weight
+    key = id(weight), torch.is_grad_enabled()
+    if key not in copies:
+        copies[key] = (
+            weight,
+            weight.to(torch.get_autocast_dtype("cpu")),
+        )  # the weight is kept so that its id stays its own
+    return copies[key][1]
