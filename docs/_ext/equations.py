@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from sources import link
+from sources import ROOT, link
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx_design.shared import create_component
@@ -78,6 +78,7 @@ class Equation(SphinxDirective):
         line = nodes.paragraph(classes=["equation-links"])
         for kind in ("code", "test"):
             file, _, symbol = self.options[kind].partition("::")
+            self.env.note_dependency(str(ROOT / file))
             try:
                 found = link(symbol, file, symbol, up)
             except (LookupError, OSError) as error:
