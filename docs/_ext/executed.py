@@ -51,7 +51,8 @@ def _write(book: nbformat.NotebookNode, place: Path) -> None:
     for number, cell in enumerate(book.cells):
         cell["id"] = f"cell-{number}"
         cell.metadata.pop("execution", None)
-    book.metadata = {name: book.metadata[name] for name in ("kernelspec",) if name in book.metadata}
+    language = {"name": "python", "pygments_lexer": "ipython3"}
+    book.metadata = {"kernelspec": book.metadata["kernelspec"], "language_info": language}
     text = nbformat.writes(book) + "\n"
     if not place.exists() or place.read_text("utf-8") != text:
         place.parent.mkdir(parents=True, exist_ok=True)
