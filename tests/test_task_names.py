@@ -26,13 +26,11 @@ NAMES_A_TASK = {
     "weft/commands/ngram.py",
     "weft/importing/runs.py",
     # To be freed: what these ask by name, the contract of a task should answer.
-    "weft/inspect/views/heard.py",
     "weft/serve/inside.py",
     "weft/serve/predicting.py",
     "weft/serve/served.py",
     "weft/serve/translation.py",
     "weft/serve/watching.py",
-    "weft/tasks/shared/inspected/inspected.py",
 }
 """Files that may name a task outside its folder; take one away when it no longer does, add none."""
 

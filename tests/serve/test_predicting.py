@@ -175,7 +175,7 @@ def test_a_recording_comes_as_base64(served: Callable[[str], Any]) -> None:
     assert found["text"] == weft("predict", run.path, wav).lines[0]
     assert "expected wav files" in refusal(run, png(np.zeros((3, 3, 3), np.uint8)))
     cut = base64.b64encode(wav.read_bytes()[:60]).decode()
-    assert "the file: " in refusal(run, cut) and "/" not in refusal(run, cut)
+    assert "inputs: expected" in refusal(run, cut) and "/" not in refusal(run, cut)
 
 
 def test_dropped_units_change_this_answer_and_no_other(address: str) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -28,8 +27,6 @@ CHUNK = 512
 
 WRONG = ".wrong"
 """Ends the name of the file that says which lines of a chunk have no answer."""
-
-BOM = b"\xef\xbb\xbf"
 
 
 class Answered(NamedTuple):
@@ -62,7 +59,7 @@ def predict(
         opened: the run.
         file: of lines.
         output: where the answers go.
-        options: what the task's `answers` is asked.
+        options: of the user, which the predictor takes.
         given: the whole command, which the answered chunks must come from.
 
     Raises:
@@ -74,20 +71,15 @@ def predict(
     done = 0
     for part in pending(parts, file):
         if part.number % count == rank:
-            write(parts, part.number, *answered(opened, part, options, file, parts))
+            write(parts, part.number, *answer(opened, part, options, file))
             done += len(part.lines)
     click.echo(f"{done:,} lines answered" + (f" by process {rank} of {count}" if count > 1 else ""), err=True)
 
 
 def linewise(opened: Any, file: Path | None) -> bool:
     """Whether a file's lines are answered one by one, so that chunks of them can be."""
-    return file is not None and linewise_of(opened) and kind_of(file) == "lines"
-
-
-def linewise_of(opened: Any) -> bool:
-    """For tasks that are split and those that are not."""
-    if hasattr(opened.ready, "answers"):
-        return bool(opened.ready.linewise)
+    if file is None or kind_of(file) != "lines":
+        return False
     return bool(opened.ready.predictor(opened.model).linewise)
 
 
@@ -107,37 +99,15 @@ def pending(parts: Path, file: Path) -> Iterator[Part]:
     return (part for part in chunks(file) if not (parts / f"{part.number:09}").exists())
 
 
-def answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path, folder: Path) -> Answered:
+def answer(opened: Any, part: Part, options: Mapping[str, Any], file: Path) -> Answered:
     """The answers to a chunk.
 
     Args:
         opened: the run.
         part: the chunk.
-        options: what the task's `answers` is asked.
-        file: whose lines they are; an error names the line of that whole file.
-        folder: takes the lines meanwhile.
-
-    Raises:
-        DataError: a line cannot be read, or the lines cannot be written.
+        options: of the user, which the predictor takes.
+        file: whose lines they are.
     """
-    lines = folder / f".lines-{part.number:09}"
-    try:
-        if not hasattr(opened.ready, "answers"):
-            return _answered(opened, part, options, file)
-        # The mark, so that a line that begins with one keeps it.
-        lines.write_bytes(BOM + "".join(f"{line}\n" for line in part.lines).encode())
-        answers = list(opened.ready.answers(opened.model, lines, options))
-        wrong = [_in_whole(answer.wrong, lines, file, part) for answer in answers if answer.wrong]
-        return Answered([answer.text for answer in answers], wrong)
-    except DataError as error:
-        raise DataError(_in_whole(str(error), lines, file, part)) from None
-    except OSError as error:
-        raise _unwritable(lines, error) from error
-    finally:
-        lines.unlink(missing_ok=True)
-
-
-def _answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path) -> Answered:
     from weft.tasks.predictor import Place, answered
 
     predictor = opened.ready.predictor(opened.model, options)
@@ -146,12 +116,6 @@ def _answered(opened: Any, part: Part, options: Mapping[str, Any], file: Path) -
     answers = list(answered(predictor, given))
     wrong = [answer.wrong for answer in answers if answer.wrong]
     return Answered([answer.text() for answer in answers], wrong)
-
-
-def _in_whole(said: str, lines: Path, file: Path, part: Part) -> str:
-    """A sentence about a line of a chunk, with the line of the whole file."""
-    found = re.match(rf"{re.escape(str(lines))}:(\d+): (.*)", said, re.DOTALL)
-    return f"{file}:{int(found[1]) + part.number * CHUNK}: {found[2]}" if found else said
 
 
 def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -13,8 +13,7 @@ import click
 from weft.commands.searching import searching
 
 if TYPE_CHECKING:
-    from weft.figures.answers import Look, Pictures
-    from weft.run import Opened
+    from weft.figures.answers import Pictures
     from weft.tasks.predictor import Predictor
 
 UNANSWERED = 3
@@ -119,18 +118,11 @@ def command(**given: Any) -> int:
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "predict", given, COMMON), given["device"], given["plugins"])
     if given["output"]:
-        from weft.commands import bulk, outputs
+        from weft.commands import bulk
 
         if not _several(given) and not bulk.linewise(opened, file):
             source = sys.stdin.buffer if file is None else file
-            if not hasattr(opened.ready, "answers"):
-                return _kept(opened.ready.predictor(opened.model, options), source, given["output"])
-            opened.ready.file([], given["output"])  # what it cannot write is refused before the work
-            answers = list(opened.ready.answers(opened.model, source, options))
-            content = opened.ready.file([answer.text for answer in answers], given["output"])
-            outputs.write_bytes(given["output"], content)
-            click.echo(f"written to {given['output']}", err=True)
-            return _code([answer.wrong for answer in answers if answer.wrong])
+            return _kept(opened.ready.predictor(opened.model, options), source, given["output"])
         if given["ray"]:
             from weft.commands import ray_job
 
@@ -144,20 +136,7 @@ def command(**given: Any) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n")
     source = sys.stdin.buffer if file is None else file
-    if not hasattr(opened.ready, "answers"):
-        return _written(opened.ready.predictor(opened.model, options), source, given)
-    answers = opened.ready.answers(opened.model, source, options)
-    code = 0
-    with _look(opened, given) as look:
-        for answer in answers:
-            click.echo(answer.text)
-            if answer.wrong:
-                code = _code([answer.wrong])
-            elif look is not None:
-                look.see(answer.look)
-    if look is not None and look.drawn:
-        click.echo(f"{look.drawn} pictures: {plot}", err=True)
-    return code
+    return _written(opened.ready.predictor(opened.model, options), source, given)
 
 
 def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping[str, Any]) -> int:
@@ -214,20 +193,6 @@ def _joined(file: Path, output: Path) -> int:
     joined = bulk.join(file, output)
     click.echo(f"{joined.lines:,} lines: {output}", err=True)
     return _code(joined.wrong)
-
-
-def _look(opened: "Opened", given: Mapping[str, Any]) -> "AbstractContextManager[Look | None]":
-    if not given["plot"] and not given["alignments"]:
-        return nullcontext()
-    from weft import rooms
-    from weft.errors import ConfigError
-    from weft.figures.answers import Look
-
-    kind: Any = rooms.beside(type(opened.task), "answer_figure", Look)
-    if kind is None:
-        raise ConfigError(f"--plot: the task {opened.name} has no picture of an answer; leave it out")
-    predictor = opened.ready.predictor(opened.model)
-    return kind(predictor, given["alignments"], given["plot"], given["plot_limit"])  # type: ignore[no-any-return]
 
 
 def _several(given: Mapping[str, Any]) -> bool:

@@ -7,7 +7,6 @@ Between its own processes Ray sends pickles; none is written, none is read from 
 """
 
 import logging
-import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -49,8 +48,7 @@ class Answerer:
         """A chunk's number and lines to its number and answers, or what is wrong."""
         part = bulk.Part(int(row["number"]), [str(line) for line in row["lines"]])
         try:
-            with tempfile.TemporaryDirectory() as folder:
-                answers = bulk.answered(self._opened, part, self._options, self._file, Path(folder))
+            answers = bulk.answer(self._opened, part, self._options, self._file)
         except WeftError as error:
             return {"number": part.number, "answers": [""], "unanswered": [""], "wrong": str(error)}
         unanswered = answers.wrong or [""]

@@ -5,7 +5,6 @@ Read next: ../tasks/predictor.py, what an answer can show.
 
 import errno
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,49 +38,6 @@ class Shows(Protocol):
 
     def overview(self, answers: Sequence[Any]) -> Figure | None:
         """One picture of all answers."""
-
-
-class Look(ABC):
-    """Draws the first `limit` answers.
-
-    Args:
-        predictor: the task's predictor.
-        alignments: a file for alignments; None for none.
-        plot: directory for the figures, numbered like the answers; None for none.
-        limit: maximum number of figures.
-
-    Attributes:
-        drawn: number of figures drawn.
-
-    Raises:
-        ConfigError: on entering, if this model cannot show what was requested.
-        DataError: a file cannot be written.
-    """
-
-    def __init__(
-        self, predictor: Any, alignments: Path | None = None, plot: Path | None = None, limit: int = 20
-    ) -> None:
-        self.predictor = predictor
-        self.alignments = alignments
-        self.plot = plot
-        self.limit = limit
-        self.drawn = 0
-
-    def __enter__(self) -> "Look":
-        if self.plot is not None:
-            with refusing(self.plot):
-                self.plot.mkdir(parents=True, exist_ok=True)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close open files; the base class has none."""
-        return
-
-    @abstractmethod
-    def see(self, look: Any) -> None:
-        """Draw one answer, if figures or alignments were requested."""
 
 
 class Pictures:

@@ -1,6 +1,6 @@
 """What pictures are drawn from: plain records, which can be filled without matplotlib.
 
-Read next: series.py, which draws a forecast.
+Read next: series.py, which draws a forecast; recording.py, which draws what was heard.
 """
 
 from typing import NamedTuple
@@ -19,3 +19,13 @@ class Forecasted(NamedTuple):
     quantiles: np.ndarray | None  # [H, Q]
     levels: tuple[float, ...]  # Q of the quantiles
     actual: np.ndarray | None = None  # [H] what was measured, where it is known
+
+
+class Heard(NamedTuple):
+    """A recording, and where its transcript listened."""
+
+    frames: np.ndarray  # [S, F]
+    weights: np.ndarray  # [T, S'] attention for each token, S' = ceil(S / stride)
+    pieces: list[str]  # T, of the tokens, the end too; none without attention
+    stride: int  # frames that a column of the weights stands for
+    hop: float  # seconds from frame to frame

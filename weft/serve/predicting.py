@@ -3,12 +3,10 @@
 Read next: files.py, pictures and recordings; answers.py, translations and summaries.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from weft.data.audio import read_wav
-from weft.data.held import held
 from weft.errors import WeftError
 from weft.serve.batcher import Left, Stopped, Work
 from weft.serve.edits import NOTHING, Edits, without
@@ -28,8 +26,6 @@ def predicting(run: Served, limits: Limits, edits: Edits = NOTHING) -> Work:
         if stopped():
             raise Left
         with _refusing():
-            if hasattr(run.opened.ready, "answers"):
-                return _ANSWERS[run.kind](run, items, limits, edits)
             return list(_answered(run, items, stopped, limits, edits))
 
     return work
@@ -105,22 +101,3 @@ def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, e
         yield answer.json()
         if stopped():
             raise Left
-
-
-def _at_work(run: Served, edits: Edits) -> Any:
-    return run.opened.ready.predictor(without(run, edits))
-
-
-def _heard(run: Served, files: list[bytes], limits: Limits, edits: Edits) -> list[Any]:
-    transcriber, answers = _at_work(run, edits), []
-    for data in files:
-        with held(data, "inputs: the file") as path:
-            frames = transcriber.sound.of(read_wav(path))
-        best = next(transcriber.transcribe([frames]))
-        answers.append({"text": best[0].text, "score": best[0].score})
-    return answers
-
-
-_ANSWERS: dict[str, Callable[[Served, list[Any], Limits, Edits], list[Any]]] = {
-    "speech": _heard,
-}

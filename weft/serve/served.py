@@ -85,11 +85,9 @@ class Served:
         Raises:
             Refusal: it has no model yet.
         """
-        unsplit: dict[str, Reads] = {"speech": "sound"}
-        if self.kind in unsplit:
-            return unsplit[self.kind]
-        predictor = self.opened.ready.predictor(self.opened.model)
-        return getattr(predictor, "reads", "text")
+        ready = self.opened.ready
+        reads: Reads = ready.predictor(self.opened.model).reads
+        return reads
 
     def directions(self) -> list[tuple[str, str]]:
         """(source, target) of each direction that it translates; none for other tasks."""

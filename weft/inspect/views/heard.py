@@ -4,14 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from weft.figures.colours import INK, weight_colours
+from weft.figures.records import Heard
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from weft.tasks.speech.predictor import Heard
 
 
 class HeardView(View):
@@ -25,12 +24,12 @@ class HeardView(View):
     title = "Recording"
     order = 7
 
-    def __init__(self, heard: "Heard", text: str) -> None:
+    def __init__(self, heard: Heard, text: str) -> None:
         self.heard, self.text = heard, text
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "HeardView | None":
-        """Where a recording was read."""
+        """None where no recording was read."""
         return None if subject.heard is None else cls(subject.heard, subject.answer)
 
     def blocks(self) -> list[Block]:
@@ -65,9 +64,9 @@ class HeardView(View):
     def figure(self) -> "Figure":
         """Spectrogram, characters and attention."""
         if self.heard.pieces:
-            from weft.tasks.speech.answer_figure import listened
+            from weft.figures.recording import heard_figure
 
-            return listened(self.heard, title=self.text)
+            return heard_figure(self.heard, title=self.text)
         figure = blank(8, 3)
         axes = figure.subplots()
         seconds = len(self.heard.frames) * self.heard.hop

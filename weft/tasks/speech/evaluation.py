@@ -29,7 +29,7 @@ ROWS = 32  # recordings at once while a loss is computed
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechEvaluation(Evaluation):
-    """A set of transcripts and all that is known of it."""
+    """Transcripts and their scores."""
 
     title: str
     outputs: list[str]
@@ -74,7 +74,7 @@ def evaluate(
     """Transcribe and score.
 
     Args:
-        transcriber: at work.
+        transcriber: with the trained model.
         recordings: with what is said in them.
         title: which data.
         answer: the most frequent one of the training list.

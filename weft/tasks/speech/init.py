@@ -1,8 +1,8 @@
-"""What `weft init speech` writes: a recipe for a user's recordings, with the reasons as comments."""
+"""What `weft init speech` writes: a commented recipe for a user's recordings."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
@@ -25,6 +25,16 @@ class Speech(Init):
         return Written(text, [("data", "check", "--task", self.task, str(given["train"]))])
 
 
+class _Measured(NamedTuple):
+    """The recordings of a list."""
+
+    recordings: int
+    seconds: float  # of all
+    longest: float  # seconds
+    letters: int  # of all transcripts
+    rates: list[int]  # Hz, ascending
+
+
 def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     """A commented recipe.
 
@@ -35,33 +45,24 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
         ConfigError: there is no validation list.
         DataError: files are missing or damaged.
     """
-    from weft.tasks.speech.data import heard  # loads torch
-
     valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     if valid is None:
         raise ConfigError(
             f"no validation list stands beside {train} (such as {train.with_name('valid.tsv')}); name it "
             "with --valid, or move some lines into one"
         )
-    count, seconds, longest, letters = 0, 0.0, 0.0, 0
-    rates: set[int] = set()
-    for one in read_spoken(train):
-        sound = heard(one)
-        count, seconds, letters = count + 1, seconds + sound.seconds, letters + len(one.text)
-        longest = max(longest, sound.seconds)
-        rates.add(sound.rate)
-    if not count:
-        raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=train)
-    rate = min(16000, max(rates))
+    found = _measured(train)
+    seconds = found.seconds
     tested = (
         f"  test: {quoted(test)}" if test else "  # test: path/test.tsv               for `weft evaluate`"
     )
-    sampled = ", ".join(f"{one:,}" for one in sorted(rates))
+    sampled = ", ".join(f"{one:,}" for one in found.rates)
     heard_at = "[0.9, 1.0, 1.1]" if seconds < 100 * 3600 else "[1.0]"
     plan = planned(100 * seconds / 4000, epochs=30 if seconds < 3600 else 10, warmup=100)
     size = 96 if seconds < 2 * 3600 else 192 if seconds < 50 * 3600 else 320
-    return f"""# {count:,} recordings, {seconds / 60:.1f} minutes, the longest {longest:.1f} s,
-# {letters / count:.0f} letters each on average, sampled at {sampled} Hz.
+    counted = f"{found.recordings:,} recordings, {seconds / 60:.1f} minutes"
+    return f"""# {counted}, the longest {found.longest:.1f} s,
+# {found.letters / found.recordings:.0f} letters each on average, sampled at {sampled} Hz.
 # Written by `weft init`; every line may be changed.
 #   weft train THIS-FILE
 task: speech
@@ -69,7 +70,7 @@ data:
   train: {quoted(train)}
   valid: {quoted(valid)}
 {tested}
-  sound: {{rate: {rate}, bins: 40}}    # recordings of other rates are resampled
+  sound: {{rate: {min(16000, found.rates[-1])}, bins: 40}}    # recordings of other rates are resampled
   speeds: {heard_at}            # each training recording is heard at each of these
   max_seconds: 20.0                 # longer ones are left out and counted
   batch_frames: 4000                # a frame is 10 ms; less if memory runs out
@@ -89,3 +90,18 @@ training:
 decoding:
   beam: 4
 """
+
+
+def _measured(train: Path) -> _Measured:
+    from weft.tasks.speech.data import heard  # loads torch
+
+    count, seconds, longest, letters = 0, 0.0, 0.0, 0
+    rates: set[int] = set()
+    for one in read_spoken(train):
+        sound = heard(one)
+        count, seconds, letters = count + 1, seconds + sound.seconds, letters + len(one.text)
+        longest = max(longest, sound.seconds)
+        rates.add(sound.rate)
+    if not count:
+        raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=train)
+    return _Measured(count, seconds, longest, letters, sorted(rates))

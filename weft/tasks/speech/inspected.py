@@ -6,34 +6,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.data.audio import read_spoken, read_wav
+from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
+from weft.figures.records import Heard
 from weft.search.trace import Trace
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.inspected.written import plain_beam, written
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
-from weft.tasks.speech.predictor import Heard, Transcriber
+from weft.tasks.speech.predictor import Transcriber
 
 if TYPE_CHECKING:
-    from weft.tasks.speech.task import Speech
+    from weft.tasks.speech.ready import SpeechReady
 
 
 def inspected(
-    task: "Speech", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
+    ready: "SpeechReady", model: Any, text: str | None, examples: Examples, options: Mapping[str, Any]
 ) -> Inspected:
-    """See Task.inspected.
+    """See Ready.inspected.
 
     The text is a wav file; without one a recording that the run was validated on is taken.
     """
-    plain = task.predictor(model)
+    plain = ready.predictor(model)
     transcriber = Transcriber(plain.model, plain.vocabulary, plain.sound, plain_beam(plain.decoding))
     if text is None:
-        path = next(iter(read_spoken(task.data.path("valid")))).file
+        path = next(iter(read_spoken(ready.task.data.path("valid")))).file
     elif not text.strip() or len(text) > 1000 or not Path(text).is_file():
         raise DataError(f"{text[:60]}: no such file; give a wav file")
     else:
         path = Path(text)
-    return of(transcriber, transcriber.sound.of(read_wav(path)), path.name)
+    return of(transcriber, transcriber.read(path), path.name)
 
 
 def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
@@ -44,11 +45,11 @@ def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
         frames: [S, F].
         name: of the recording.
     """
-    device, encoder = transcriber._device, transcriber.model.encoder
+    device, encoder = transcriber.device, transcriber.model.encoder
     assert encoder is not None
     source, mask = pad_frames([frames])
     trace = Trace()
-    found = transcriber._searching(source.to(device), mask.to(device), trace, None)
+    found = transcriber.search(source.to(device), mask.to(device), trace, None)
 
     def batch_of(tokens: list[int]) -> RecordingBatch:
         return collate_recordings([frames], [tokens]).to(device)

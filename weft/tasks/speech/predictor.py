@@ -1,4 +1,4 @@
-"""A trained model at work: recordings in, text out, and where it listened.
+"""A trained transcriber: recordings in, text out, and where it listened.
 
 Read next: ../shared/writing/searching.py.
 """
@@ -7,22 +7,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import numpy as np
 import torch
 
-from weft.data.audio import Sound, read_wav
+from weft.data.audio import Sound, read_paths, read_wav
+from weft.data.held import held
 from weft.errors import ConfigError
+from weft.figures.records import Heard
 from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import to_lists
+from weft.tasks import predictor
+from weft.tasks.predictor import Given, Place, Raw, Reads, name_of
+from weft.tasks.shared.listed import read_each
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.searching import Searching
-from weft.tasks.shared.writing.translator import Translation
+from weft.tasks.shared.writing.translator import Best, Translation
 from weft.tasks.speech.batch import collate_recordings, pad_frames
 from weft.tasks.speech.data import FrameSettings
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WINDOW = 256  # recordings that are sorted by length together
 
@@ -38,17 +46,29 @@ class Listening(Decoding):
     max_ratio: float = 0.25
 
 
-class Heard(NamedTuple):
-    """Where a transcript listened."""
+class Transcribed(Best):
+    """The transcripts of a recording.
 
-    frames: np.ndarray  # [S, F]
-    weights: np.ndarray  # [T, S'] attention for each token, S' = ceil(S / stride)
-    pieces: list[str]  # of the tokens, the end too
-    stride: int  # frames that a column of the weights stands for
-    hop: float  # seconds from frame to frame
+    Args:
+        transcriber: wrote them.
+        frames: [S, F] of the recording.
+        found: best first.
+    """
+
+    def __init__(self, transcriber: "Transcriber", frames: np.ndarray, found: Sequence[Translation]) -> None:
+        super().__init__(found, transcriber.decoding.nbest, scores=transcriber.scores)
+        self._transcriber = transcriber
+        self._frames = frames
+
+    def figure(self) -> "Figure":
+        """The best transcript over the spectrogram, and its attention."""
+        from weft.figures.recording import heard_figure
+
+        best = self.found[0]
+        return heard_figure(self._transcriber.align(self._frames, best.tokens), title=best.text)
 
 
-class Transcriber:
+class Transcriber(predictor.Predictor[np.ndarray]):
     """Searches transcripts.
 
     Args:
@@ -56,8 +76,13 @@ class Transcriber:
         vocabulary: what is written.
         sound: how frames are made.
         decoding: how to search.
-        others: models that search along, as an ensemble.
+        others: models that search together with the first, as an ensemble.
+        scores: whether `weft predict` writes the score of each transcript.
     """
+
+    reads: ClassVar[Reads] = "sound"
+    linewise = False
+    window = 1
 
     def __init__(
         self,
@@ -67,29 +92,63 @@ class Transcriber:
         decoding: Decoding,
         *,
         others: Sequence[Generator] = (),
+        scores: bool = False,
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary
         self.sound = sound
         self.decoding = decoding
-        self._searching = Searching([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
+        self.lines = decoding.nbest
+        self.scores = scores
+        self.search = Searching([model, *others], vocabulary, decoding, (PAD, UNK, SOS))
 
-    def predict(self, recording: str | Path | Sound) -> str:
+    def parse(self, raw: Raw, place: Place) -> np.ndarray:
+        """The content of a wav file, as frames [S, F]."""
+        if not isinstance(raw, bytes):
+            raise place.refuse("expected the bytes of a wav file")
+        with held(raw, str(place), ".wav") as path:
+            return self.read(path)
+
+    def inputs(self, source: Path | BinaryIO) -> Iterator[Given[np.ndarray]]:
+        """A wav file, or a list with the name of one per line."""
+        name = name_of(source)
+        files = ((path, Place(name, number)) for number, path in read_paths(source))
+        return read_each(source, files, self.read)
+
+    def answers(self, inputs: Sequence[np.ndarray]) -> Iterator[Transcribed]:
+        for frames in inputs:
+            yield Transcribed(self, frames, next(self.transcribe([frames])))
+
+    def check_figures(self, *, alignments: bool) -> None:
+        """Refuse a model without attention."""
+        if alignments:
+            super().check_figures(alignments=True)
+        self.align(np.zeros((50, self.sound.bins), np.float32), [])
+
+    def predict(self, raw: str | Path | Sound) -> str:
         """What is said in one recording: a wav file, or samples and their rate."""
-        sound = recording if isinstance(recording, Sound) else read_wav(recording)
-        return next(self.transcribe([self.sound.of(sound)]))[0].text
+        frames = self.sound.of(raw) if isinstance(raw, Sound) else self.read(Path(raw))
+        return next(self.transcribe([frames]))[0].text
+
+    def read(self, path: Path) -> np.ndarray:
+        """The frames [S, F] of a wav file.
+
+        Raises:
+            DataError: it is damaged, or cannot be resampled.
+        """
+        return self.sound.of(read_wav(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
         """For the frames [S, F] of each recording its n best transcripts, in order."""
         recordings = iter(recordings)
-        chance = torch.Generator(self._device).manual_seed(self.decoding.seed)
+        chance = torch.Generator(self.device).manual_seed(self.decoding.seed)
         while window := list(islice(recordings, WINDOW)):
             results: list[list[Translation]] = [[] for _ in window]
             order = sorted(range(len(window)), key=lambda n: -len(window[n]))
             for at in range(0, len(order), self.decoding.batch_rows):
                 numbers = order[at : at + self.decoding.batch_rows]
                 frames, mask = pad_frames([window[n] for n in numbers])
-                found = self._searching(frames.to(self._device), mask.to(self._device), None, chance)
+                found = self.search(frames.to(self.device), mask.to(self.device), None, chance)
                 for row, texts in enumerate(to_lists(found, EOS)):
                     results[numbers[row]] = [
                         Translation(
@@ -108,7 +167,7 @@ class Transcriber:
         Raises:
             ConfigError: it has no attention.
         """
-        batch = collate_recordings([frames], [list(tokens)]).to(self._device)
+        batch = collate_recordings([frames], [list(tokens)]).to(self.device)
         with torch.no_grad(), probe() as seen:
             self.model.features(batch)
         encoder = self.model.encoder
@@ -132,5 +191,6 @@ class Transcriber:
         )
 
     @property
-    def _device(self) -> torch.device:
+    def device(self) -> torch.device:
+        """The model's."""
         return next(self.model.parameters()).device

@@ -8,20 +8,17 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from weft.errors import DataError
-from weft.figures.records import Forecasted
+from weft.figures.records import Forecasted, Heard
 from weft.probe import probe
 from weft.search.trace import Trace
 from weft.tasks.shared.inspected.context import Around
-
-if TYPE_CHECKING:
-    from weft.tasks.speech.predictor import Heard
 
 LONGEST = 4000
 """Characters of an input: a page of more could not be read."""
@@ -102,7 +99,7 @@ class Inspected:
         weights: how much each word of the input weighed, and which weights these are.
         forecast: of a series.
         picture: that was read or drawn.
-        heard: a recording and where it was listened to.
+        heard: a recording, and where its transcript listened.
         copied: [T] how much of each piece of the best hypothesis was copied, of a model that can copy.
     """
 
@@ -119,7 +116,7 @@ class Inspected:
     weights: tuple[list[str], np.ndarray, str] | None = None
     forecast: Forecasted | None = None
     picture: Pictured | None = None
-    heard: "Heard | None" = None
+    heard: Heard | None = None
     copied: np.ndarray | None = None
 
 

@@ -1,35 +1,13 @@
-"""Where a transcript listened: its letters over the spectrogram, and the attention under it."""
-
-from typing import Any
+"""A recording: its spectrogram, and where its transcript listened."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from weft.figures.answers import Look
 from weft.figures.colours import GRID, INK, weight_colours
-from weft.figures.picture import save
-from weft.tasks.speech.predictor import Heard, Transcriber
+from weft.figures.records import Heard
 
 
-class SpeechLook(Look):
-    """A picture a recording, numbered as the recordings are."""
-
-    predictor: Transcriber
-    _number = 0
-
-    def see(self, look: Any) -> None:
-        """Draw one recording with its best transcript."""
-        self._number += 1
-        if self.plot is None or self.drawn >= self.limit:
-            return
-        frames, found = look
-        figure = listened(self.predictor.align(frames, found.tokens), title=found.text)
-        for suffix in ("png", "svg"):
-            save(figure, self.plot / f"{self._number}.{suffix}")
-        self.drawn += 1
-
-
-def listened(heard: Heard, *, title: str) -> Figure:
+def heard_figure(heard: Heard, *, title: str) -> Figure:
     """The spectrogram with every piece at the middle of where it listened; below, its attention over time."""
     seconds = len(heard.frames) * heard.hop
     count = len(heard.pieces)

@@ -1,0 +1,153 @@
+"""Speech, made ready: vocabulary and most frequent answer of a run, and the recordings while it is trained.
+
+Read next: predictor.py; evaluation.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import nn
+
+from weft.data.batching import Batches
+from weft.errors import DataError
+from weft.metrics.cer import Cer
+from weft.metrics.compared import of_lines
+from weft.metrics.wer import Wer
+from weft.models import Generator
+from weft.tasks import ready
+from weft.tasks.ready import Split
+from weft.tasks.shared.writing.members import joined, pieces
+from weft.tasks.shared.writing.scoring import GivenScores, score_file
+from weft.tasks.speech.batch import RecordingBatch, collate_recordings
+from weft.tasks.speech.data import Recording, SpeechData
+from weft.tasks.speech.evaluation import SpeechEvaluation, evaluate, loss_of_recordings, spelled
+from weft.tasks.speech.predictor import Listening, Transcriber
+from weft.tasks.validation import Sample, Validation, samples_of
+from weft.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from weft.tasks.speech.task import Speech
+
+
+class SpeechTraining(ready.Training):
+    """The recordings of a training.
+
+    Args:
+        data: the recipe's section.
+        vocabulary: what is written.
+        train, valid: recordings with what is said in them.
+    """
+
+    def __init__(
+        self,
+        data: SpeechData,
+        vocabulary: Vocabulary,
+        train: Sequence[Recording],
+        valid: Sequence[Recording],
+    ) -> None:
+        self._data = data
+        self._vocabulary = vocabulary
+        self._train = train
+        self._valid = valid
+        self._tokens = vocabulary.encode_batch([one.text for one in train])
+
+    def plan(self, seed: int) -> Batches:
+        """Batches of recordings of similar length."""
+        frames = np.array([len(one.frames) for one in self._train])
+        most, rows = self._data.batch_frames, self._data.batch_rows or None
+        return Batches(np.stack([frames, frames], 1), max_tokens=most, max_rows=rows, seed=seed)
+
+    def collate(self, numbers: np.ndarray) -> RecordingBatch:
+        return collate_recordings(
+            [self._train[n].frames for n in numbers], [self._tokens[n] for n in numbers]
+        )
+
+    def validate(self, model: nn.Module) -> Validation:
+        """Loss over all validation recordings; error rates of greedy transcripts."""
+        assert isinstance(model, Generator)
+        targets = self._vocabulary.encode_batch([one.text for one in self._valid])
+        loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
+        chosen = self._valid[: self._data.validate_rows or None]
+        transcriber = Transcriber(model, self._vocabulary, self._data.sound, Listening(search="greedy"))
+        outputs = [found[0].text for found in transcriber.transcribe(one.frames for one in chosen)]
+        references = [spelled(transcriber, one.text) for one in chosen]
+        shown = samples_of(len(chosen))
+        samples = [Sample(chosen[n].file.name, references[n], outputs[n]) for n in shown]
+        found = Validation({"loss": loss}, samples, [of_lines(outputs, references)])
+        return found.with_metrics([Wer(), Cer()])
+
+
+class SpeechReady(ready.Ready):
+    """Vocabulary and most frequent answer of a run.
+
+    Args:
+        task: the recipe.
+        vocabulary: what is written.
+        answer: the most frequent one of the training list, for the baseline.
+        training: the recordings; None when opened for use.
+    """
+
+    task: "Speech"
+
+    def __init__(
+        self,
+        task: "Speech",
+        vocabulary: Vocabulary,
+        answer: str,
+        training: SpeechTraining | None = None,
+    ) -> None:
+        self.task = task
+        self.vocabulary = vocabulary
+        self.answer = answer
+        self.training = training
+
+    def model(self) -> Generator:
+        return self.task.parts.build(self.task.data.sound.bins, len(self.vocabulary))
+
+    def writes(self) -> Vocabulary:
+        return self.vocabulary
+
+    def common(self) -> Mapping[str, Any]:
+        return {"vocabulary": pieces(self.vocabulary), "sound": self.task.data.sound}
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Transcriber:
+        """The trained model: `predict("x.wav")` gives text.
+
+        Raises:
+            ConfigError: a member of the ensemble reads or writes something else.
+        """
+        assert isinstance(model, Generator)
+        decoding = self.task.decoding.asked(options)
+        assert isinstance(decoding, Listening)
+        others = [joined(member, self) for member in options.get("ensemble", ())]
+        sound, scores = self.task.data.sound, bool(options.get("scores"))
+        return Transcriber(model, self.vocabulary, sound, decoding, others=others, scores=scores)
+
+    def evaluate(
+        self,
+        model: nn.Module,
+        *,
+        split: Split = "test",
+        data: Path | None = None,
+        options: Mapping[str, Any] = {},
+    ) -> SpeechEvaluation | GivenScores:
+        """Error rates on a split beside the most frequent answer; see Ready.evaluate.
+
+        With the option `score`, a file, nothing is searched: the log-probability of each of its lines.
+        """
+        path = data or self.task.data.path(split)
+        recordings = list(self.task.data.recordings(path))
+        if not recordings:
+            raise DataError("expected lines FILE TAB TRANSCRIPT, got none", path=path)
+        if "score" in options:
+            assert isinstance(model, Generator)
+            return score_file(
+                model,
+                len(recordings),
+                self.vocabulary.encode_batch,
+                lambda numbers, rows: collate_recordings([recordings[n].frames for n in numbers], rows),
+                options,
+            )
+        return evaluate(self.predictor(model, options), recordings, title=path.name, answer=self.answer)
