@@ -94,7 +94,7 @@ def test_processes_of_a_training_end_with_their_launcher(launcher: str, tmp_path
     saved = max(int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*"))
     again = weft("train", recipe, "--run", run, *ENDLESS[1:], f"training.max_updates={saved + 3}")
     assert again.code == 0, again.err  # no process keeps it locked
-    assert f"goes on after update {saved}" in again.err, again.err
+    assert f"resumes after update {saved}" in again.err, again.err
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
-"""The command line `weft`: loads only the chosen command and reports user errors in one line.
+"""The command `weft`: imports the one command that is called, and reports errors in one sentence.
 
-Nothing heavy is imported here, so `weft --help` responds at once.
+Nothing heavy is imported here, so that `weft --help` is instant.
 Read next: commands/, one file per command.
 """
 
@@ -19,72 +19,76 @@ from weft.version import __version__
 from weft.visible import shown
 
 COMMANDS = {
-    "demo": "Train a small translator in minutes, score it, use it and inspect it.",
-    "init": "Inspect your files and write a commented recipe for them.",
-    "recipes": "List the recipes included in Weft, or print one.",
-    "train": "Train the model of a recipe, or resume a run.",
-    "evaluate": "Score a run on held-out data and compare it with trivial baselines.",
-    "predict": "Answer each line of a file or of standard input.",
+    "demo": "Train, score and try a small translator in minutes.",
+    "init": "Write a commented recipe for your own files.",
+    "recipes": "List the recipes that come with Weft, or print one.",
+    "train": "Train the model that a recipe describes, or resume a run.",
+    "evaluate": "Score a run on held-out data, next to simple baselines.",
+    "predict": "Answer every line of a file or of standard input.",
     "export": "Write a run's word vectors for other programs.",
-    "inspect": "Inspect a run on one page with all views.",
-    "compare": "Compare runs, or variants of a recipe.",
-    "import": "Turn a checkpoint of the transformers library into a run.",
-    "serve": "Serve runs as a web page and an HTTP API.",
-    "show": "Print the recipe, sizes and scores of a run.",
-    "data": "Check data files and report all problems at once.",
-    "ngram": "Estimate an n-gram model from text, or score text with one (ARPA).",
-    "doctor": "Show what this machine supports and which kernels are fast on it.",
+    "inspect": "See inside a model: attention, states and search on one page.",
+    "compare": "Compare runs, or variants of a recipe, in one report.",
+    "import": "Turn a Hugging Face transformers checkpoint into a run.",
+    "serve": "Serve runs over HTTP, with a web page to try them.",
+    "show": "Print the sizes, scores and recipe of a run.",
+    "data": "Check data files for mistakes before training.",
+    "ngram": "Count an n-gram model, or score text with one (ARPA files).",
+    "doctor": "Report what this machine offers and how fast it is.",
 }
-"""Name and help of each command; commands/<name>.py defines it as `command`."""
+"""Name and help of every command; commands/<name>.py defines it as `command`."""
 
 NO_MEMORY = (
-    "out of memory; make the model or the batches smaller, or check that the recipe and "
-    "the files are what you think they are"
+    "out of memory; make the model or the batches smaller, or check that the recipe and the files are the "
+    "ones you meant"
 )
 
 
 class Commands(Lazy):
-    """A group that imports only the command that is called."""
+    """The group `weft`: lists all commands, imports only the one that is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """The names in the order in which new users need them."""
+        """The names, in the order a newcomer needs them."""
         return list(COMMANDS)
 
     def load(self, name: str) -> click.Command:
-        """Import a command from the file of that name."""
+        """The command from the file of that name."""
         found: click.Command = importlib.import_module(f"weft.commands.{name}").command
         return found
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands from the table above, without importing their files."""
+        """List the commands from `COMMANDS`, without importing their files."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(
-    cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.version_option(__version__, "-V", "--version", message="weft %(version)s")
 @click.pass_context
 def group(context: click.Context) -> None:
-    """Sequence models from recurrent cells to Transformers: train, evaluate, use and inspect them.
+    """Train, score, use and inspect sequence models, from recurrent cells to Transformers.
 
-    Start with `weft demo`. Each command has its own help: weft train --help
+    Start with: weft demo
+
+    For the options of a command: weft train --help
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code.
+    """Run the command line and exit the process.
 
-    Codes: 0 for success, 1 if the reader of the output has closed it, 2 for a user error, 3 if `predict`
-    could not answer some inputs, 130 for Ctrl-C.
+    Exit codes: 0 for success, 1 if the reader of the output has closed it, 2 for a user's mistake, 3 if
+    `predict` could not answer some inputs, 130 for Ctrl-C and 143 for SIGTERM.
 
     Args:
-        arguments: those of the process by default.
+        arguments: words after `weft`; those of the process by default.
     """
-    # This must come before torch starts its threads: spinning threads slow a shared machine tenfold.
+    # Before torch starts its threads: spinning threads slow a shared machine tenfold.
     machine.settle()
     parent.end_with_parent()
     with shown():
@@ -93,7 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    # WEFT_TRACEBACK=1 shows the traceback of an error.
     try:
         code = group.main(args=arguments, prog_name="weft", standalone_mode=False)
         sys.stdout.flush()
@@ -114,7 +117,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _say("stopped")
         return 130
     except BrokenPipeError:
-        # The reader (head, less) has closed the pipe; discard the remaining output.
+        # The reader (head, less) has closed the pipe: discard the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError:
@@ -131,6 +134,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _say(sentence: str) -> int:
+    # WEFT_TRACEBACK=1 shows where the error was raised.
     if os.environ.get("WEFT_TRACEBACK", "0") not in {"", "0"}:
         traceback.print_exc()
     print(f"weft: {sentence}", file=sys.stderr)

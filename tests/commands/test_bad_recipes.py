@@ -73,7 +73,7 @@ def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_run_in_place_of_a_recipe_is_told_how_to_go_on(trained: Path) -> None:
     said = refused(weft("train", trained))
-    assert f"{trained}: this is a run, not a recipe" in said
+    assert f"{trained}: expected a recipe, got a run" in said
     assert said.endswith(f"weft train {trained}/recipe.yaml --run {trained}")
 
 
@@ -132,8 +132,8 @@ def test_where_a_model_without_attention_looked(blind: Path, tmp_path: Path, ask
     ("options", "sentence"),
     [
         (("--output", "{}/no/out"), r"/no/out: no such directory .*/no"),
-        (("--json", "{}"), r"is a directory; name a file in it"),
-        (("--plot", "{}/x.bmp"), r"x\.bmp: pictures are written as \.png or \.svg"),
+        (("--json", "{}"), r"expected a file, got a directory"),
+        (("--plot", "{}/x.bmp"), r"x\.bmp: expected a file .*\.png or \.svg"),
         (("--data", "{}/nothing"), r"nothing\.xx: no such file.*give the part of the name before"),
         (("--beam", "-1"), r"beam: .*got -1"),
     ],

@@ -24,7 +24,7 @@ def test_columns_text_and_label_are_a_classifiers(tmp_path: Path, name: str, fir
 def test_a_table_of_other_columns_is_of_series_and_the_answer_says_so(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("review,stars\nfine,five\nbad,one\n")
     answer = weft("data", "check", tmp_path / "x.csv")
-    said = "checked as files for forecast; if they are for another task, name it with --task"
+    said = "checked as files for forecast; if they are for another task, pass --task"
     assert answer.code == 1 and said in answer.lines
     assert said not in weft("data", "check", tmp_path / "x.csv", "--task", "forecast").out
 
@@ -34,9 +34,7 @@ def test_files_for_two_tasks_are_refused(tmp_path: Path) -> None:
     (tmp_path / "dev.tsv").write_text("a cat\teine Katze\n")
     files = tmp_path / "dev.tsv", tmp_path / "train.conllu", tmp_path / "test.conllu"
     said = refused(weft("data", "check", *files)).replace(f"{tmp_path}/", "")
-    assert said == (
-        "weft: dev.tsv looks like a file for translate, train.conllu like one for tag; check them one task "
-        "at a time, or name it with --task"
-    )
+    assert "dev.tsv looks like a file for translate, train.conllu like one for tag" in said
+    assert "--task" in said
     assert "CoNLL-U has 10" not in weft("data", "check", *files[1:]).out
     assert weft("data", "check", *files, "--task", "tag").code == 0

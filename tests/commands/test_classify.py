@@ -264,7 +264,7 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     assert read_recipe(Path("classify.yaml")).section("data").value["test"].value == "test.csv"
     trained = weft("train", "classify.yaml", "training.max_updates=2")
     assert trained.code == 0, trained.err
-    assert "is there already" in refused(weft("init", "classify", "--train", "train.txt"))
+    assert "already exists" in refused(weft("init", "classify", "--train", "train.txt"))
 
 
 def test_a_validation_part_of_one_class_is_refused_and_a_seed_mends_it(tmp_path: Path) -> None:

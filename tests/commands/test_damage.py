@@ -89,7 +89,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(run: Path, harm
     answer = weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=6")
     assert answer.code == 0
     assert re.search(r"step-00000004: is damaged \(.*\); trying the one before it", answer.err)
-    assert "goes on after update 2" in answer.err
+    assert "resumes after update 2" in answer.err
     assert "Traceback" not in answer.err
 
 
@@ -137,5 +137,5 @@ def test_two_trainings_of_one_run_are_refused(run: Path) -> None:
         said = refused(
             weft("train", run.parent / "toy" / "toy.yaml", "--run", run, "training.max_updates=99")
         )
-    assert f"{run}: another process trains this run; wait for it, stop it, or choose another --run" in said
+    assert f"{run}: another process is training" in said
     assert content(run) == before

@@ -14,11 +14,11 @@ def test_the_demo_needs_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     answer = weft("demo", "--run", run, "--minutes", 0.02, "--source", "de", "--target", "pl")
     assert answer.code == 0, answer.err
     for shown in (
-        "learns to translate de to pl",
+        "from de to pl",
         "greedy",
         "beam 5",
         "BLEU",
-        "What does it say?",
+        "Translations:",
         "Try next:",
     ):
         assert shown in answer.out

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="file
             "step-00000002/",
             "could not be saved (No space left on device) and no older one exists; free some space",
         ),
-        ("run/.writing-model", "No space left on device) and is as it was; free some space and run the same"),
+        ("run/.writing-model", "No space left on device) and is unchanged; free some space and run the same"),
         ("run/.writing-README", "No space left on device), the model is complete; free some space"),
     ],
 )

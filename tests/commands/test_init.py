@@ -34,7 +34,7 @@ def test_its_recipe_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     text = Path("xx-yy.yaml").read_text()
     assert text in answer.out
     said = answer.out.splitlines()
-    at = said.index("written to xx-yy.yaml")
+    at = said.index("recipe: xx-yy.yaml")
     assert said[at + 1] == "next:"
     assert said[at + 2].endswith("weft data check train.xx train.yy")
     assert said[at + 3].endswith("weft train xx-yy.yaml")
@@ -141,7 +141,7 @@ def test_two_files_of_any_names_are_a_training_text(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--output", "train.xx"], "train.xx: is there already; remove it or choose another name"),
+        (["--output", "train.xx"], "train.xx: already exists; remove it or choose another name"),
         (["--output", "no/my.yaml"], "no/my.yaml: no such directory no"),
         (["--hold-out", "7"], "train: cannot hold out 7 of 60 pairs"),
         (["--hold-out", "0"], "train: cannot hold out 0 of 60 pairs"),

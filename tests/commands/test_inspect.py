@@ -176,8 +176,8 @@ def test_texts_that_cannot_be_shown_are_refused(
 
 def test_what_is_no_run_or_no_place_is_refused(trained: Path, tmp_path: Path) -> None:
     assert "not a run directory" in refused(weft("inspect", tmp_path, "alpha"))
-    assert "is a directory" in refused(weft("inspect", trained, "alpha", "--output", tmp_path))
-    assert "give --views DIR too" in refused(weft("inspect", trained, "alpha", "--format", "svg"))
+    assert "got a directory" in refused(weft("inspect", trained, "alpha", "--output", tmp_path))
+    assert "--views" in refused(weft("inspect", trained, "alpha", "--format", "svg"))
 
 
 @pytest.mark.parametrize("text", ["</script><!--<script>", "\u2028 \u202e \x07", "日本語 العربية", "x" * 900])

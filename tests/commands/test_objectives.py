@@ -97,7 +97,7 @@ def test_another_objective_in_the_middle_and_a_start_that_is_none_are_refused(
     changes = ("training.max_updates=10", "training.objective=likelihood")
     answer = weft("train", trained / "recipe.yaml", "--run", trained, *changes)
     assert answer.code == 2
-    assert "was trained with an objective that learns for itself" in answer.err
+    assert "was trained with an objective that has weights of its own" in answer.err
     answer = weft("train", toy, "--run", tmp_path / "run", *FEW, f"training.start={tmp_path / 'nothing'}")
     assert answer.code == 2 and "expected a trained run" in answer.err
     other = (f"training.start={trained}", "model.embedding.size=23")

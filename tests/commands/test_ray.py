@@ -45,7 +45,7 @@ def test_two_workers_answer_in_order_and_go_on_after_a_kill(
         command, cwd=ROOT, env=ENV, capture_output=True, text=True, check=False, timeout=300
     )
     assert again.returncode == 0, again.stderr
-    assert f"{3 - before} chunks answered by 2 workers of Ray" in again.stderr
+    assert f"{3 - before} chunks answered by 2 Ray workers" in again.stderr
     assert f"{LINES:,} lines: {out}" in again.stderr
     assert out.read_text("utf-8") == expected.out and not bulk.parts_of(out).exists()
 

@@ -109,7 +109,7 @@ def test_a_drawn_picture_is_that_of_predict_and_every_tile_has_its_chance(
     where = [f"{row},{column}" for row in range(1, 5) for column in range(1, 5)]
     assert subject.hypotheses[0].pieces[:16] == where and subject.target[:3] == ["<sos>", "1,1", "1,2"]
     assert [one.given for one in subject.choices[:16]] == where
-    assert "Each row is a place of the picture" in views["Alignment"].blocks()[0]["text"]
+    assert "Each row is a region of the picture" in views["Alignment"].blocks()[0]["text"]
     assert sure.shape == (4, 4) and sure.ravel().tolist() == [one.prob for one in subject.choices[:16]]
 
 

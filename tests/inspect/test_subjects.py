@@ -144,7 +144,7 @@ def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callab
     [
         ("caption", "a place of the picture", ["alignment.soft.txt"]),
         ("speech", "a moment of the recording", ["alignment.soft.txt"]),
-        ("translate", "what was read", ["alignment.pharaoh", "alignment.soft.txt"]),
+        ("translate", "an input token", ["alignment.pharaoh", "alignment.soft.txt"]),
     ],
 )
 def test_an_alignment_says_what_it_lies_over(

@@ -20,7 +20,7 @@ def enter(browser: Browser, text: str) -> None:
     browser.run("document.getElementById('panels').replaceChildren()")
     browser.type(text)
     browser.press("Enter", 13, "\r")
-    browser.wait("/ all after|: \\d+ ms/.test(document.getElementById('status').textContent)")
+    browser.wait("/ complete after|: \\d+ ms/.test(document.getElementById('status').textContent)")
 
 
 def words(browser: Browser, panel: str = ".panel") -> list[str]:
@@ -59,7 +59,7 @@ def test_a_sentence_is_translated_looked_at_and_forced(page: Browser, address: s
 
 
 def settled(browser: Browser) -> None:
-    browser.wait("/ all after|: \\d+ ms/.test(document.getElementById('status').textContent)")
+    browser.wait("/ complete after|: \\d+ ms/.test(document.getElementById('status').textContent)")
 
 
 def test_a_unit_is_dropped_by_keys_and_what_changed_is_told(page: Browser) -> None:
@@ -99,7 +99,7 @@ def test_a_word_is_made_to_look_elsewhere(page: Browser) -> None:
     page.point(".looks button:nth-child(3)", click=True)  # not beta but gamma
     page.wait("document.querySelector('.change')")
     settled(page)
-    assert page.run("document.querySelector('.change').textContent") == "“due” looks at “gamma” ×"
+    assert page.run("document.querySelector('.change').textContent") == "“due” attends to “gamma” ×"
     assert words(page)[0] == "uno"
     page.run("document.querySelector('.target .word:nth-child(2)').focus()")
     looked = page.run("[...document.querySelectorAll('.source .word')].map((one) => parseFloat(one.title))")
@@ -178,7 +178,7 @@ def test_a_text_is_gone_on_with_and_curves_are_drawn(page: Browser) -> None:
     *levels, first, last, across = page.run(axis)
     assert len(levels) >= 3 and (levels, across) == (sorted(levels, key=float), "updates")
     assert float(first) < float(last)
-    assert "in training" in page.run("document.getElementById('prompt').textContent").lower()
+    assert "still training" in page.run("document.getElementById('prompt').textContent").lower()
 
 
 def test_a_refusal_is_a_sentence_and_the_page_lives_on(page: Browser) -> None:

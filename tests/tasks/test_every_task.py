@@ -171,7 +171,7 @@ def test_broken_off_between_the_batches_of_an_update_it_goes_on_to_the_bit(
     assert newest is not None and newest.position.index > 0, "not in the middle of an epoch"
     monkeypatch.setattr(choice, "_fastest", lambda ways: (list(ways)[-1], "the last way"))
     answer = train(name, folder, run.name, cache=f"{act.__name__} cache")
-    assert answer.code == 0 and "goes on after update" in answer.err, answer.err
+    assert answer.code == 0 and "resumes after update" in answer.err, answer.err
     agree_to_the_bit(run, folder / "whole", UPDATES)
 
 

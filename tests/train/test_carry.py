@@ -140,7 +140,7 @@ def test_a_damaged_state_is_damage_of_the_checkpoint(tmp_path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CheckpointError, match=r"is damaged \(carried.safetensors has another content"):
+    with pytest.raises(CheckpointError, match=r"is damaged \(carried.safetensors does not have the content"):
         checkpoints.load(checkpoints.updates()[-1])
     notes = Notes()
     assert train(Task(), tmp_path, CHOSEN, quiet(tmp_path, notes)).update == 18

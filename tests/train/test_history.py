@@ -112,7 +112,7 @@ def test_longer_training_keeps_the_mean_until_something_scores_better(tmp_path: 
         ({"accumulate": 0}, r"training\.accumulate: .*got 0"),
         ({"clip_norm": -1.0}, r"training\.clip_norm: .*got -1\.0"),
         ({"precision": "float16"}, r"training\.precision: .*got 'float16'"),
-        ({"average": 5}, "the 5 best checkpoints are to be averaged, but keep_best is 3"),
+        ({"average": 5}, r"average: expected at most keep_best \(3\), got 5"),
         ({"non_finite": "ignore"}, "one of raise, skip, roll_back"),
     ],
 )

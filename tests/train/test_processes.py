@@ -134,7 +134,7 @@ def test_a_signal_saves_once_and_ends_all(tmp_path: Path, number: int, code: int
         _, said = parent.communicate(timeout=120)
     assert parent.returncode == code, said.decode()
     assert said.count(b"stopped after update") == 1
-    assert b"nothing is lost, the same command goes on from there" in said and b"--processes 2" in said
+    assert b"the same command resumes" in said and b"--processes 2" in said
     assert list((run / "checkpoints").glob("step-*"))
 
 
@@ -168,8 +168,8 @@ def test_a_killed_process_is_replaced_and_all_go_on_from_the_newest_checkpoint(t
     assert done.returncode == 0, done.stderr.decode()
     assert (run / "died").exists()
     notes = (run / "notes.txt").read_text()
-    begun = [int(word) for word in re.findall(r"training goes on after update (\d+)", notes)]
-    assert notes.count("training begins") == 1 and begun == [36]
+    begun = [int(word) for word in re.findall(r"training resumes after update (\d+)", notes)]
+    assert notes.count("training starts") == 1 and begun == [36]
     assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
 
 
@@ -196,7 +196,7 @@ def test_a_training_on_two_hosts_goes_on_after_one_of_its_processes_was_killed(t
     assert codes == [0, 0], log.read_text("utf-8", "replace")
     assert (run / "died").exists()
     notes = (run / "notes.txt").read_text()
-    assert notes.count("training begins") == 1 and notes.count("training goes on after update") >= 1
+    assert notes.count("training starts") == 1 and notes.count("training resumes after update") >= 1
     one = trained(tmp_path / "one", 1, max_updates=40)
     assert furthest(one, load_file(run / "model.safetensors")) < 1e-6
 

@@ -47,7 +47,7 @@ def test_lines_in_a_pipe() -> None:
         "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 tokens per CPU second | lr 0.000875"
         " | 5:00 left",
         "update 1,200 | epoch 3 | loss 3.142 | 11,834 tokens/s | 6,001 tokens per CPU second | lr 0.000875"
-        " | true token fed 0.75 | 2 updates left out",
+        " | teacher forcing 0.75 | 2 updates skipped",
         "validation after update 1,200: loss 2.000, bleu 30.250 (best so far)",
         "  source  ein Haus",
         "  output  a house",
@@ -171,7 +171,7 @@ def test_trouble_with_tensorboard_does_not_stop_training(tmp_path: Path) -> None
         outcome = train(Task(), tmp_path, settings(max_epochs=1), report)
     assert outcome.reason == "max_epochs"
     assert len(notes.warnings) == 1
-    assert "no TensorBoard events are written" in notes.warnings[0]
+    assert "cannot write TensorBoard events" in notes.warnings[0]
 
 
 def test_every_report_hears_every_call() -> None:
@@ -211,7 +211,7 @@ def test_a_pipe_gets_lines_and_the_run_its_files(tmp_path: Path, monkeypatch: py
     train(Task(), tmp_path, settings(max_epochs=1, log_every=2), report)
     text = stream.getvalue()
     assert "reading: 1 of 1" in text
-    assert "training begins: 256 parameters on cpu in float32, 1 thread" in text
+    assert "training starts: 256 parameters on cpu in float32, 1 thread" in text
     assert "update 2 | epoch 1 | loss" in text
     assert "validation after update 3: loss" in text
     assert "  source  a b" in text

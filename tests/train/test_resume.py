@@ -161,7 +161,7 @@ def test_a_damaged_newest_checkpoint_is_named_and_the_one_before_it_used(
     second, notes = Task(), Notes()
     outcome = train(second, tmp_path, BUSY, quiet(tmp_path, notes))
     assert newest.name in notes.warnings[0]
-    assert "optimiser.safetensors has another content" in notes.warnings[0]
+    assert "optimiser.safetensors does not have the content" in notes.warnings[0]
     assert Trace(tmp_path, whole.ids, outcome).differs(whole) == []
 
 

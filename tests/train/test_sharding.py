@@ -76,7 +76,9 @@ def test_a_part_that_is_missing_or_changed_is_told(run: Path, tmp_path: Path) ->
     data = bytearray(file.read_bytes())
     data[-1] ^= 1
     file.write_bytes(data)
-    with pytest.raises(CheckpointError, match=r"optimiser-00002-of-00002\.safetensors has another content"):
+    with pytest.raises(
+        CheckpointError, match=r"optimiser-00002-of-00002\.safetensors does not have the content"
+    ):
         checkpoints.load(50)
     file.unlink()
     with pytest.raises(CheckpointError, match=r"optimiser-00002-of-00002\.safetensors: No such file"):

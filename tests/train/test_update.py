@@ -181,7 +181,7 @@ def test_what_is_not_finite_is_named_and_never_stepped_on(where: str, sentence: 
 def test_a_bad_parameter_is_named() -> None:
     model = fresh()
     model.cell.weight_hh_l0.data[2, 1] = float("nan")
-    with pytest.raises(NonFinite, match=r"parameter cell\.weight_hh_l0 was not finite before it"):
+    with pytest.raises(NonFinite, match=r"parameter cell\.weight_hh_l0 was not finite before"):
         step([ROWS], model)
 
 

@@ -1,4 +1,4 @@
-"""What a user asks of a run on the command line, checked against what its task understands."""
+"""Options of the command line, checked against those of the run's task."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,16 +7,16 @@ from weft.errors import ConfigError
 
 
 def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[str]) -> dict[str, Any]:
-    """The options that the user gave, without those that every task has.
+    """The task's own options among those that the user gave.
 
     Args:
         opened: the run.
         command: predict or evaluate.
-        given: everything click parsed; what was not given is None, False or empty.
-        common: names of the options that the command itself looks after.
+        given: everything click parsed; an option that was not given is None, False or empty.
+        common: names of options that the command itself handles, for every task.
 
     Raises:
-        ConfigError: an option that this task does not have.
+        ConfigError: the task does not have a given option.
     """
     known = opened.task.options.get(command, ())
     found = {
@@ -30,7 +30,7 @@ def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[
 
 
 def with_members(options: dict[str, Any], device: str, plugins: Sequence[str]) -> dict[str, Any]:
-    """The options with the runs that `--ensemble` names opened."""
+    """The options, with the runs of `--ensemble` opened."""
     from weft.run import open_run
 
     paths = options.get("ensemble", ())

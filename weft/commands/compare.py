@@ -1,4 +1,4 @@
-"""weft compare: several runs side by side, or the variants of a recipe trained and then side by side."""
+"""weft compare: one report about several runs, or about the variants of a recipe, which it trains first."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,35 +6,40 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.commands.options import device, plugin
+
 if TYPE_CHECKING:
     from weft.inspect.comparing.measured import Measured
     from weft.run import Opened
 
 Named = tuple[str, Path, str]
-"""The name of a run, where it is, and of which variant it is a repetition ("" if it is not known)."""
+"""Name of a run, its directory, and the variant that it repeats with another seed ("" if unknown)."""
 
 
-@click.command(short_help="Several runs, or the variants of a recipe, side by side.")
+@click.command()
 @click.argument("given", nargs=-1, required=True, metavar="RUN... | RECIPE [SECTION.KEY=VALUE]...")
 @click.option(
     "--grid",
     "grids",
     multiple=True,
     metavar="KEY=VALUE,VALUE",
-    help="Train RECIPE with each of these values; several give every combination, KEY+KEY changes both.",
+    help="Values to train RECIPE with, one run each. Several --grid give all combinations; KEY+KEY sets two "
+    "keys to the same value.",
 )
 @click.option(
     "--output",
+    metavar="DIR",
     type=click.Path(path_type=Path),
     default=Path("comparison"),
-    show_default=True,
-    help="Directory of the report, of what was measured, and of the trained variants.",
+    help="Directory for the report, the measurements and the trained variants.",
 )
 @click.option(
-    "--text", help="The example whose gradient reach is compared; one of the first run's own by default."
+    "--text",
+    show_default="an example of the first run",
+    help="Input text on which gradient reach is compared.",
 )
-@click.option("--device", default="auto", help="cpu, cuda or auto.")
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipes name.")
+@device
+@plugin
 def command(
     given: tuple[str, ...],
     grids: tuple[str, ...],
@@ -43,16 +48,17 @@ def command(
     device: str,
     plugins: tuple[str, ...],
 ) -> int:
-    """Write one report, as HTML and as Markdown, about several runs of one task.
+    """Find out which run is better: one report, as HTML and Markdown, about several runs of one task.
 
-    Scores on the test split with signatures, intervals and baselines, significance by paired bootstrap,
-    scores by length, parameters, speed, memory, learning curves, gradient reach, and the winner of each
-    column. Runs that differ in training.seed alone are repetitions of one variant: their mean and deviation
-    are compared. The same command resumes where it was stopped: what is trained and measured stays.
+    The report has scores on the test split with intervals, baselines and paired significance tests, scores by
+    length, number of parameters, speed, memory, learning curves and gradient reach. Runs that differ only in
+    training.seed are summarised by their mean and standard deviation. If you stop the command, the same
+    command resumes: finished runs and measurements are kept.
 
     \b
-    weft compare runs/lstm runs/gru --output lstm-gru
-    weft compare recipe.yaml --grid model.encoder.cell=elman,lstm,gru --grid training.seed=1,2
+    Examples:
+      weft compare runs/lstm runs/gru --output lstm-gru
+      weft compare recipe.yaml --grid model.encoder.cell=elman,lstm,gru --grid training.seed=1,2
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.views import folder_for
@@ -67,10 +73,10 @@ def command(
         paths = [Path(one) for one in given]
         if any(path.is_file() for path in paths):
             raise ConfigError(
-                f"{given[0]}: is a file; compare runs, or give the values of a recipe with --grid"
+                f"{given[0]}: expected run directories, got a file; to train variants of a recipe add --grid"
             )
         if len(set(paths)) < 2:
-            raise ConfigError(f"{given[0]}: expected two or more runs to compare, got one")
+            raise ConfigError(f"{given[0]}: expected at least two runs, got one")
         names = [path.resolve().name for path in paths]
         names = names if len(set(names)) == len(names) else [str(path) for path in paths]
         runs = [(name, path, "") for name, path in zip(names, paths, strict=True)]
@@ -88,7 +94,7 @@ def command(
 def _trained(
     given: Sequence[str], grids: Sequence[str], output: Path, plugins: Sequence[str]
 ) -> tuple[list[Named], int]:
-    """Train every variant; what was trained before is not trained again."""
+    """Train the variants that are not trained yet; return all runs and the exit code."""
     from weft.card import write_card
     from weft.commands.views import folder_for
     from weft.config import read_recipe
@@ -98,7 +104,7 @@ def _trained(
 
     recipe, overrides = Path(given[0]), list(given[1:])
     plan = variants(grids)
-    for variant in plan:  # every mistake shows before anything is trained
+    for variant in plan:  # report every mistake before training starts
         check(read_recipe(recipe, [*overrides, *variant.changes]), plugins=plugins)
     folder_for(output / "runs")
     runs: list[Named] = []
@@ -128,13 +134,13 @@ def _measured(
     for one in opened:
         if one.name != opened[0].name:
             raise ConfigError(
-                f"{one.path}: is a run of {one.name}, {opened[0].path} one of {opened[0].name}; "
-                "runs of one task can be compared"
+                f"{one.path}: expected a run of the task {opened[0].name}, as {opened[0].path} is, got "
+                f"one of {one.name}; compare runs of one task"
             )
     if text is None and opened[0].task.samples_readable:
         text = next(reversed(examples(opened[0].path).texts), None)
     found = []
-    groups: dict[str, str] = {}  # a recipe without its seed: the first run of it
+    groups: dict[str, str] = {}  # recipe without its seed -> name of its first run
     for (name, _, group), one in zip(runs, opened, strict=True):
         click.echo(f"measuring {name}", err=True)
         facts = measured(one, name, folder / f"{folder_name(name) or 'run'}.json", text)
@@ -143,7 +149,7 @@ def _measured(
 
 
 def _without_seed(opened: "Opened") -> str:
-    """What tells a variant from another: its recipe but for the seed."""
+    """The recipe without its seed, which identifies a variant."""
     plain = opened.recipe.plain()
     training = {key: value for key, value in plain.get("training", {}).items() if key != "seed"}
     return repr({**plain, "training": training})

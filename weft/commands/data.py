@@ -1,4 +1,4 @@
-"""weft data: look at data files before anything is trained on them."""
+"""weft data: check data files before training on them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,28 +8,45 @@ from typing import Any
 
 import click
 
+from weft.commands.options import plugin
+
 SHOWN = 50
 
 
-@click.group(short_help="Check data files: everything that is wrong, at once.", no_args_is_help=True)
+@click.group(no_args_is_help=True)
 def command() -> None:
-    """Look at data files."""
+    """Check data files for mistakes before training."""
 
 
-@command.command("check", short_help="Report everything that is wrong, with file and line.")
+@command.command("check", short_help="Report every mistake with its file and line.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--task", help="Task that the files are for. Default: told by their endings and first lines.")
-@click.option("--text", help="Column of a table of labelled texts that holds the text. Default: guessed.")
-@click.option("--label", help="Column of a table of labelled texts that holds the class. Default: guessed.")
+@click.option(
+    "--task",
+    metavar="NAME",
+    show_default="guessed from file endings and first lines",
+    help="Task that the files are for, such as translate.",
+)
+@click.option(
+    "--text", metavar="COLUMN", show_default="guessed", help="Classification tables: column of the text."
+)
+@click.option(
+    "--label", metavar="COLUMN", show_default="guessed", help="Classification tables: column of the class."
+)
 @click.option(
     "--labels",
     type=click.Choice(["marked", "first", "coarse"]),
-    help="How a line names its class: __label__CLASS (marked), its first word (first), or its first word "
-    "up to the colon (coarse).",
+    show_default="guessed",
+    help="Classification without a table: how a line names its class. marked: __label__CLASS; first: its "
+    "first word; coarse: its first word up to the colon.",
 )
-@click.option("--encoding", help="Encoding of the files, such as latin-1.")
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose task --task names.")
-@click.option("--all", "everything", is_flag=True, help=f"Print every finding, not only the first {SHOWN}.")
+@click.option(
+    "--encoding",
+    metavar="NAME",
+    show_default="utf-8",
+    help="Classification: encoding of the files, such as latin-1.",
+)
+@click.option("--all", "everything", is_flag=True, help=f"Print all findings, not only the first {SHOWN}.")
+@plugin
 def check(
     files: tuple[Path, ...],
     task: str | None,
@@ -37,14 +54,15 @@ def check(
     everything: bool,
     **form: str | None,
 ) -> int:
-    """Report everything that is wrong with FILES (train.en train.de, .tsv, ...), with file and line.
+    """Report every mistake in FILES at once, each with its file and line.
+
+    FILES are data files of any task, such as train.en train.de, or a .tsv table. A summary is printed first,
+    then each finding. The exit code is 1 if training would fail on the files, else 0, even with warnings.
 
     \b
-    weft data check train.en train.de valid.en valid.de
-    weft data check reviews.csv --text review --label stars
-
-    The summary comes first, then each finding. Exit code 1 if a training would refuse the files; 0 if it
-    takes them, with warnings or without.
+    Examples:
+      weft data check train.en train.de valid.en valid.de
+      weft data check reviews.csv --text review --label stars
     """  # noqa: D301  click reads the \b
     import weft.tasks
     from weft import rooms
@@ -55,7 +73,7 @@ def check(
     columns = {name: value for name, value in form.items() if value is not None}
     kinds: dict[str, Any] = {} if task else rooms.parts(weft.tasks, Task)
     takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.options.get("check", ()))]
-    named = task or (takers[0] if columns and takers else _told(files, kinds))
+    named = task or (takers[0] if columns and takers else _guess(files, kinds))
     kind: Any = asked("--task", named, Task, plugins)
     if unknown := [f"--{name}" for name in columns if name not in kind.options.get("check", ())]:
         raise ConfigError(
@@ -65,18 +83,18 @@ def check(
     report = kind.check(files, **columns)
     click.echo(report.summary)
     if task is None and report.num_errors:
-        click.echo(f"checked as files for {named}; if they are for another task, name it with --task")
+        click.echo(f"checked as files for {named}; if they are for another task, pass --task")
     findings = report.ordered()
     shown = findings if everything else findings[:SHOWN]
     for place, finding in enumerate(shown):
         click.echo(f"\n{finding}" if place == 0 else str(finding))
     if len(findings) > len(shown):
-        click.echo(f"... and {len(findings) - len(shown):,} more (--all prints them)")
+        click.echo(f"... and {len(findings) - len(shown):,} more (print them with --all)")
     return 1 if report.num_errors else 0
 
 
-def _told(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
-    """The one task that endings and first lines of all files speak of."""
+def _guess(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
+    """The task that the endings and first lines of all files suggest."""
     from weft.errors import ConfigError
 
     tasks: dict[str, Path] = {}
@@ -85,8 +103,8 @@ def _told(files: Sequence[Path], kinds: Mapping[str, type]) -> str:
     if len(tasks) > 1:
         (one, first), (other, second), *_ = tasks.items()
         raise ConfigError(
-            f"{first} looks like a file for {one}, {second} like one for {other}; check them one task at a "
-            "time, or name it with --task"
+            f"{first} looks like a file for {one}, {second} like one for {other}; check one task at a time, "
+            "or pass --task"
         )
     return next(iter(tasks))
 
@@ -100,7 +118,7 @@ def _task_of(file: Path, kinds: Mapping[str, type]) -> str:
     ending = next((each for each in reversed(file.suffixes) if each not in COMPRESSED), "").lower()
     cells: set[str] = set()
     if ending in (".csv", ".tsv"):
-        with suppress(DataError):  # the check names it
+        with suppress(DataError):  # the check reports it
             cells = {cell.strip(' "') for cell in re.split("[,;\t]", next(read_lines(file), ""))}
     tasks = {name: kind for name, kind in kinds.items() if issubclass(kind, Task)}
     by_columns = (name for name, kind in tasks.items() if kind.columns and cells.issuperset(kind.columns))

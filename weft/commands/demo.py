@@ -1,6 +1,6 @@
-"""weft demo: a translator trained, scored, used and looked into, in minutes and without a download.
+"""weft demo: train, score, use and inspect a small translator in minutes, without a download.
 
-Read next: demo.yaml, the recipe; train.py and evaluate.py, which do the same for any recipe.
+Read next: demo.yaml, the recipe; train.py and evaluate.py, the same steps for any recipe.
 """
 
 import sys
@@ -25,21 +25,37 @@ ENGLISH = (
     "The password must contain at least eight characters.",
     "This function never changes the original document.",
 )
-LOOKED_AT = "Select the cells that you want to copy to another sheet."
+EXAMPLE = "Select the cells that you want to copy to another sheet."
 
 
-@click.command(short_help="Train a small translator in minutes.")
-@click.option("--source", default="en", show_default=True, help="One of en de es fr pl ru.")
-@click.option("--target", default="es", show_default=True, help="Another one of them.")
+@click.command()
+@click.option("--source", metavar="LANG", default="en", help="Source language: en, de, es, fr, pl or ru.")
+@click.option("--target", metavar="LANG", default="es", help="Target language, from the same list.")
 @click.option(
-    "--run", type=click.Path(path_type=Path), help="Run directory; runs/demo-SOURCE-TARGET by default."
+    "--run",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    show_default="runs/demo-SOURCE-TARGET",
+    help="Run directory.",
 )
-@click.option("--minutes", type=float, help="Stop training after so many minutes, with a weaker translator.")
+@click.option(
+    "--minutes",
+    metavar="X",
+    type=float,
+    show_default="no limit",
+    help="Maximum training time in minutes; less training gives a weaker translator.",
+)
 def command(source: str, target: str, run: Path | None, minutes: float | None) -> int:
-    """Train a translator on the help texts that come with Weft, score it, use it, see where it looks.
+    """Train a small translator in minutes, score it, try it and see its attention.
 
-    It needs no terminal and no network. Called again, it goes on where it stopped.
-    """
+    The training data, help texts in six languages, comes with Weft: nothing is downloaded. If you stop the
+    demo, the same command resumes.
+
+    \b
+    Examples:
+      weft demo
+      weft demo --source de --target fr
+    """  # noqa: D301  click reads the \b
     from weft.card import write_card
     from weft.config import read_recipe
     from weft.errors import ConfigError
@@ -54,9 +70,9 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     changes += [f"training.max_minutes={minutes}"] if minutes is not None else []
     begun = begin(run, read_recipe(RECIPE, changes))
     click.echo(
-        f"Weft learns to translate {source} to {target} from the help texts of LibreOffice, "
+        f"Training a translator from {source} to {target} on the help texts of LibreOffice, "
         + (f"in at most {minutes:g} minutes" if minutes else "in about 5 minutes on two free cores")
-        + f".\nEverything it makes goes to {run}; Ctrl-C stops, the same command resumes."
+        + f".\nAll files go to {run}. Ctrl-C stops; the same command resumes."
     )
     outcome = train(begun.task, run, begun.settings)
     if outcome.exit_code:
@@ -67,26 +83,26 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     write_card(run, begun, outcome)
 
     opened = open_run(run)
-    click.echo("\nHow good is it? Sentences from help pages that training never saw:\n")
+    click.echo("\nScores on help pages that were not used in training:\n")
     for beam in (1, 5):
         click.echo(opened.ready.evaluate(opened.model, options={"beam": beam}).text() + "\n")
     translator = opened.ready.predictor(opened.model)
     sentences = ENGLISH if source == "en" else _from_test(opened)
-    click.echo("What does it say?\n")
+    click.echo("Translations:\n")
     for sentence, found in translator.pairs(sentences):
         click.echo(f"  {source}  {sentence}\n  {target}  {found[0].text}\n")
-    picture = _picture(translator, LOOKED_AT if source == "en" else sentences[0], run)
-    click.echo(f"Where did it look while it wrote? {picture} (and .svg)")
-    click.echo(f"From start to picture: {(time.perf_counter() - started) / 60:.1f} minutes.\n")
+    picture = _picture(translator, EXAMPLE if source == "en" else sentences[0], run)
+    click.echo(f"Attention of one translation, as a picture: {picture} (and .svg)")
+    click.echo(f"Total time: {(time.perf_counter() - started) / 60:.1f} minutes.\n")
     if sys.stdin.isatty() and sys.stdout.isatty():
         _ask(translator)
     other = "fr" if target != "fr" else "de"
     click.echo(
         "Try next:\n"
         f"  echo 'Open the file.' | {typed('predict', run, '--nbest', 3, '--scores')}\n"
-        f"  {typed('inspect', run, LOOKED_AT if source == 'en' else sentences[0])}\n"
-        f"  {typed('serve', run)}    # a page to try it\n"
-        f"  {typed('demo', '--source', target, '--target', other)}    # one of 29 other directions\n"
+        f"  {typed('inspect', run, EXAMPLE if source == 'en' else sentences[0])}\n"
+        f"  {typed('serve', run)}    # a web page to try it\n"
+        f"  {typed('demo', '--source', target, '--target', other)}    # 29 other directions\n"
         f"  {typed('init', 'translate', '--train', 'PREFIX', '--source', 'en', '--target', 'de')}"
         "    # a recipe for your own files"
     )
@@ -94,13 +110,13 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
 
 
 def _from_test(opened: "Opened") -> Sequence[str]:
-    """Four short sentences of the test split, spread over it."""
+    """Four short sentences, evenly spaced in the test split."""
     short = [pair.source for pair in opened.task.data.open("test") if 5 <= len(pair.source.split()) <= 10]
     return [short[place * len(short) // 4] for place in range(4)]
 
 
 def _picture(translator: "Translator", sentence: str, run: Path) -> Path:
-    """Where the translator looked, as PNG and SVG."""
+    """Draw the attention of one translation, as PNG and SVG."""
     (answer,) = translator.answers([sentence])
     for ending, content in answer.pictures().items():
         files.replace(run / f"alignment{ending}", content)
@@ -108,8 +124,8 @@ def _picture(translator: "Translator", sentence: str, run: Path) -> Path:
 
 
 def _ask(translator: "Translator") -> None:
-    """Translate what is typed until an empty line comes."""
-    click.echo("Type a sentence; an empty line ends.")
+    """Translate what is typed, until an empty line."""
+    click.echo("Type a sentence to translate it; an empty line quits.")
     while True:
         try:
             line = input("> ").strip()

@@ -1,4 +1,4 @@
-"""weft doctor: what this machine offers, and what is fast on it."""
+"""weft doctor: report what this machine offers and how fast it is."""
 
 import os
 import platform
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 LIBRARIES = ("torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "matplotlib", "tensorboardX")
 
 
-@click.command(short_help="Say what this machine offers.")
+@click.command()
 def command() -> None:
-    """Print versions, threads and devices, and measure what is fast here (a few seconds)."""
+    """Report versions, threads, devices and kernels, and measure the speed of this machine.
+
+    It takes a few seconds. Add the output to a bug report.
+    """
     import torch
 
     from weft import machine
@@ -27,32 +30,30 @@ def command() -> None:
 
     click.echo(f"weft {__version__}, Python {platform.python_version()}, {platform.platform()}")
     click.echo("  " + ", ".join(f"{name} {_version(name)}" for name in LIBRARIES))
-    click.echo(f"processor: {_processor()}, {machine.cores()} cores may be used of {os.cpu_count()}")
+    click.echo(f"processor: {_processor()}, {machine.cores()} of {os.cpu_count()} cores available")
     click.echo(
         f"threads: torch uses {torch.get_num_threads()}, "
         + ", ".join(f"{name}={os.environ.get(name)}" for name in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY"))
     )
     if os.environ.get("OMP_WAIT_POLICY", "").lower() != "passive":
         click.echo(
-            "  idle threads spin: beside other work that costs up to ten times; set OMP_WAIT_POLICY=passive"
+            "  idle threads spin, up to ten times slower on a shared machine; set OMP_WAIT_POLICY=passive"
         )
     device = devices.choose("auto")
     fast = devices.fast_bfloat16(device)
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "the CPU"
     click.echo(f"device: {name}; bfloat16 in hardware: {'yes' if fast else 'no'}")
-    click.echo(
-        f"precision auto means {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere"
-    )
+    click.echo(f"precision auto: {'bfloat16 autocast' if fast else 'float32'} in training, float32 elsewhere")
     click.echo(f"token stores: {cache_directory() / 'stores'}")
     for line in _kernels(device):
         click.echo(line)
-    click.echo("measured here, median of 5:")
+    click.echo("speed, median of 5:")
     for line in _measure(device):
         click.echo("  " + line)
 
 
 def _kernels(device: "torch.device") -> list[str]:
-    """Which product and which recurrent layers run here, and why."""
+    """The kernels that run here for linear layers and recurrent cells, and why."""
     import torch as t
 
     from weft import native
@@ -66,18 +67,16 @@ def _kernels(device: "torch.device") -> list[str]:
     from weft.nn.kernels.linear import BROAD, product_for
 
     compiled = native.loaded()
-    there = f"yes, {compiled.reason}" if compiled.library else f"NO, so they are slower: {compiled.reason}"
+    there = f"yes, {compiled.reason}" if compiled.library else f"no, so they run slower: {compiled.reason}"
     lines = [f"compiled recurrent cells, losses and search steps: {there}"]
     for source in native.CALLS:
         if compiled.library and native.loaded(source).library is None:
-            lines.append(f"  {source} not: {native.loaded(source).reason}")
+            lines.append(f"  without {source}: {native.loaded(source).reason}")
     reason = triton.why_not(device)
-    said = (
-        f"not used: {reason}" if reason else "peephole, minGRU, SRU, normalised gates and others run by them"
-    )
+    said = f"not used: {reason}" if reason else "used for peephole, minGRU, SRU, normalised gates and others"
     lines.append(f"Triton kernels: {said}")
     for switch in choice.switched():
-        lines.append(f"  {switch} forces a way; what follows was measured without it")
+        lines.append(f"  {switch} forces a kernel; the choices below ignore it")
     with choice.use(linear="auto", cells="auto"):
         product_for(1 << 26)
         product_for(1 << 26, BROAD)
@@ -86,14 +85,16 @@ def _kernels(device: "torch.device") -> list[str]:
             cell = kind(256, 256)
             cell(x, cell.start(x))
     taken, reasons = choice.taken(), choice.reasons()
-    lines.append("kernels, by a probe in float32 (operation is torch's own, native and tiles are compiled):")
-    lines += [f"  {key}: {name} ({reasons.get(key, 'as the run has it')})" for key, name in taken.items()]
+    lines.append(
+        "kernels chosen by a float32 measurement (operation: torch's own; native, tiles: compiled with Weft):"
+    )
+    lines += [f"  {key}: {name} ({reasons.get(key, 'as saved in the run')})" for key, name in taken.items()]
     kept = len(list(measured.everything()))
     where = (
-        f"{kept} choices of this machine are kept in {measured.directory()}"
+        f"{kept} kernel choices saved in {measured.directory()}"
         if measured.writable()
         else (
-            "no choice is kept, since the cache directory cannot be written: set WEFT_CACHE to one that can"
+            "kernel choices are not saved: the cache directory is not writable; set WEFT_CACHE to one that is"
         )
     )
     lines.append(f"  {where}")
@@ -109,7 +110,9 @@ def _measure(device: "torch.device") -> list[str]:
     for dtype in (t.float32, t.bfloat16):
         a, b = x.to(dtype), w.to(dtype)
         seconds = _median(lambda a=a, b=b: t.nn.functional.linear(a, b))  # type: ignore[misc]
-        lines.append(f"product in {str(dtype).removeprefix('torch.')}: {flops / seconds / 1e9:,.0f} GFLOP/s")
+        lines.append(
+            f"matrix product in {str(dtype).removeprefix('torch.')}: {flops / seconds / 1e9:,.0f} GFLOP/s"
+        )
     inputs = t.randn(64, 20, 256, device=device)
     for kind in (t.nn.LSTM, t.nn.GRU):
         network = kind(256, 256, batch_first=True).to(device)

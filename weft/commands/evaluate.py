@@ -1,11 +1,11 @@
-"""weft evaluate: how good a run is on held-out data, with signatures, intervals and baselines."""
+"""weft evaluate: score a run on held-out data, with signatures, intervals and baselines."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.searching import searching
+from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, device, plugin, searching
 
 if TYPE_CHECKING:
     from weft.run import Opened
@@ -13,58 +13,77 @@ if TYPE_CHECKING:
 COMMON = ("run", "data", "split", "output", "plot", "json_path", "changes", "device", "plugins", "metrics")
 
 
-@click.command(short_help="Score a run on held-out data.")
+HEADINGS = {
+    "What to score": ("data", "split", "score", "metrics", "lowercase"),
+    "Search": SEARCH,
+    "Constraints": CONSTRAINTS,
+    "Output": ("output", "json_path", "plot", "series"),
+}
+
+
+@click.command(cls=Grouped, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="Prefix of files, or a .tsv, instead of the recipe's."
+    "--data",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    show_default="data of the recipe",
+    help="Other data to score: a prefix of files, or a table such as .tsv.",
 )
 @click.option(
     "--split", type=click.Choice(["test", "valid"]), default="test", help="Split of the recipe's data."
 )
-@click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
-@click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
 @searching
 @click.option(
     "--score",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Translate nothing: the log-probability of each line of FILE, as an answer to the data's sources.",
+    help="Score given answers instead of generating any: the log-probability of each line of FILE.",
+)
+@click.option("--lowercase", is_flag=True, help="Compute BLEU and chrF on lower-cased text.")
+@click.option(
+    "--output", metavar="FILE", type=click.Path(path_type=Path), help="File for the outputs, one per line."
 )
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="NAME[:KEY=VALUE,...]",
-    help="Score with this metric too, such as wer or chrf:word_order=2 (repeatable). A metric of a plugin is "
-    "named by its path, such as mine.metrics.Distinct.",
+    help="Another metric to score with, such as wer or chrf:word_order=2 (repeatable). For a metric of your "
+    "own give its path, such as mine.metrics.Distinct.",
 )
-@click.option("--lowercase", is_flag=True, help="BLEU and chrF in small letters, as some papers have it.")
-@click.option("--output", type=click.Path(path_type=Path), help="Write the outputs here, a line each.")
 @click.option(
     "--plot",
+    metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Draw the scores, such as BLEU by source length (.png or .svg).",
+    help="Picture of the scores (.png or .svg), such as BLEU by source length.",
 )
-@click.option("--series", help="Of forecasts: the series that --plot shows a window of.")
-@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the figures here.")
 @click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Any setting of the recipe's section decoding, such as beam=3.",
+    "--series",
+    metavar="NAME",
+    show_default="a middle one",
+    help="Forecasts only: the series shown by --plot.",
 )
-@click.option("--device", default="auto", help="cpu, cuda or auto.")
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File for all scores as JSON.",
+)
+@device
+@plugin
 def command(**given: Any) -> None:
     """Score RUN on the test split of its data, or on other files.
 
-    Each score comes with how it was computed (its signature) and a 95 % interval. Beside it stand
-    baselines, which need no trained model: the source copied, the most frequent class, the last value.
+    Each score comes with its signature (how it was computed) and a 95 % confidence interval. Baselines that
+    need no trained model are printed next to it: the source copied, the most frequent class, the last value.
 
     \b
-    weft evaluate runs/en-es
-    weft evaluate runs/en-es --data more/newstest --beam 1
+    Examples:
+      weft evaluate runs/en-es
+      weft evaluate runs/en-es --data more/newstest --beam 1
+      weft evaluate runs/en-es --json scores.json --plot scores.png
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.asked import asked, with_members
@@ -78,9 +97,9 @@ def command(**given: Any) -> None:
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     outputs.check(output, json_path)
     if plot and plot.suffix.lower() not in (".png", ".svg"):
-        raise ConfigError(f"--plot {plot}: pictures are written as .png or .svg; name such a file")
+        raise ConfigError(f"--plot {plot}: expected a file that ends in .png or .svg")
     if plot and given["score"]:
-        raise ConfigError("--plot: nothing is drawn of given answers; leave out --plot or --score")
+        raise ConfigError("--plot: given answers have no picture; leave out --plot or --score")
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(run, device=given["device"], plugins=given["plugins"], changes=changes)
     options = with_members(asked(opened, "evaluate", given, COMMON), given["device"], given["plugins"])
@@ -110,7 +129,7 @@ def command(**given: Any) -> None:
 
 
 def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:
-    """What to type where the model is worse than a baseline."""
+    """The advice for a model that scores below a baseline."""
     from weft.commands.longer import hint, longer
     from weft.run import check
     from weft.train.checkpoints import Checkpoints

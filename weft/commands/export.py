@@ -1,25 +1,30 @@
-"""weft export: what a run has learnt, in the files of other programs."""
+"""weft export: write word vectors in the formats of other programs."""
 
 from pathlib import Path
 
 import click
 
+from weft.commands.options import device
 
-@click.command(short_help="Write a run's word vectors for other programs.")
+
+@click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--vectors",
+    metavar="FILE",
     type=click.Path(path_type=Path),
     required=True,
-    help="File to write: .txt (word2vec text), .bin (word2vec binary) or .glove (GloVe text).",
+    help="File to write; its ending sets the format: .txt or .vec (word2vec text), .bin (word2vec binary), "
+    ".glove (GloVe text).",
 )
-@click.option("--device", default="auto", help="cpu, cuda or auto.")
+@device
 def command(run: Path, vectors: Path, device: str) -> None:
-    """Write what RUN has learnt to files that other programs read: its word vectors.
+    """Write the word vectors of RUN to a file that other programs can read.
 
     \b
-    weft export runs/words --vectors words.txt
-    weft export runs/words --vectors words.bin
+    Examples:
+      weft export runs/words --vectors words.txt
+      weft export runs/words --vectors words.bin
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.errors import ConfigError
@@ -27,7 +32,7 @@ def command(run: Path, vectors: Path, device: str) -> None:
     from weft.tasks.abilities import HasVectors
 
     if vectors.suffix not in (".txt", ".vec", ".bin", ".glove"):
-        raise ConfigError(f"--vectors {vectors}: name a file that ends in .txt, .vec, .bin or .glove")
+        raise ConfigError(f"--vectors {vectors}: expected a file that ends in .txt, .vec, .bin or .glove")
     outputs.check(vectors)
     opened = open_run(run, device=device)
     found = opened.ready.predictor(opened.model)
@@ -37,4 +42,4 @@ def command(run: Path, vectors: Path, device: str) -> None:
             "weft init embeddings"
         )
     found.save(vectors)
-    click.echo(f"{len(found.words):,} vectors of {found.matrix.shape[1]} numbers: {vectors}")
+    click.echo(f"{len(found.words):,} word vectors with {found.matrix.shape[1]} dimensions: {vectors}")

@@ -1,4 +1,4 @@
-"""weft import: a checkpoint of the transformers library becomes a run."""
+"""weft import: turn a Hugging Face transformers checkpoint into a run."""
 
 from pathlib import Path
 
@@ -7,31 +7,40 @@ import click
 from weft.commands.program import typed
 
 
-@click.command(short_help="Turn a checkpoint of the transformers library into a run.")
+@click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--run", type=click.Path(path_type=Path), required=True, help="The run directory to make.")
-@click.option("--source", help="Language code of what a translator reads.")
-@click.option("--target", help="Language code of what a translator writes.")
+@click.option(
+    "--run", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Run directory to create."
+)
+@click.option("--source", metavar="LANG", help="Translators only: source language, such as en.")
+@click.option("--target", metavar="LANG", help="Translators only: target language, such as de.")
 @click.option(
     "--train",
     "training",
+    metavar="FILE",
     default="train",
-    show_default=True,
-    help="Text to train on later, or its prefix.",
+    help="Training text for later fine-tuning: a file or a prefix.",
 )
-@click.option("--valid", default="valid", show_default=True, help="Text to validate it with, or its prefix.")
+@click.option(
+    "--valid",
+    metavar="FILE",
+    default="valid",
+    help="Validation text for later fine-tuning: a file or a prefix.",
+)
 def command(
     directory: Path, run: Path, source: str | None, target: str | None, training: str, valid: str
 ) -> None:
-    """Make a run of DIRECTORY, which holds config.json, model.safetensors and tokenizer.json.
+    """Turn the transformers checkpoint in DIRECTORY into a run that every weft command can use.
 
-    In place of tokenizer.json, a Marian model may have source.spm, target.spm and vocab.json. Marian and BART
-    models become translators, GPT-2 a language model.
+    Marian and BART models become translators; GPT-2 becomes a language model. DIRECTORY must contain
+    config.json, model.safetensors and tokenizer.json (for Marian, source.spm, target.spm and vocab.json will
+    do instead of tokenizer.json). Nothing is downloaded.
 
     \b
-    weft import opus-mt-en-de --run runs/opus --source en --target de
-    weft predict runs/opus < text.en
-    weft import gpt2 --run runs/gpt2
+    Examples:
+      weft import opus-mt-en-de --run runs/opus --source en --target de
+      weft predict runs/opus < text.en
+      weft import gpt2 --run runs/gpt2
     """  # noqa: D301  click reads the \b
     from weft.importing.runs import import_run
 

@@ -1,6 +1,7 @@
-"""weft init: look at a user's files and write a commented recipe for them; one command for each task.
+"""weft init: read a user's files and write a commented recipe for them; one subcommand per task.
 
-What a task asks and writes is in the file init.py of its folder, as plain data; here it becomes a command.
+Each task declares its options and its recipe in weft/tasks/<task>/init.py; this file turns that declaration
+into a click command.
 """
 
 from collections.abc import Sequence
@@ -18,20 +19,20 @@ from weft.tasks.init import Init, Option
 
 
 class Inits(Lazy):
-    """A command for each task whose folder has a file init.py; a plugin's task is named as in a recipe."""
+    """One command for each task whose folder has an init.py."""
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """Their names; no task is imported."""
+        """The names of the tasks, without importing them."""
         return rooms.folders(weft.tasks, Init)
 
     def load(self, name: str) -> click.Command:
-        """The command of one task."""
+        """The command of a task."""
         return command_of(rooms.find(weft.tasks, Init, name)())
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As of every group; a name with dots is a task of a package that --plugin allows."""
+        """As in every group, but a name with dots is a task of a package from --plugin."""
         name, *others = arguments
         if "." not in name:
             return super().resolve_command(context, arguments)
@@ -39,7 +40,7 @@ class Inits(Lazy):
 
 
 def _plugins(arguments: Sequence[str]) -> list[str]:
-    """What follows --plugin among arguments that are not yet parsed."""
+    """The values of --plugin in arguments that are not parsed yet."""
     after = [value for option, value in pairwise(arguments) if option == "--plugin"]
     return after + [word.removeprefix("--plugin=") for word in arguments if word.startswith("--plugin=")]
 
@@ -50,23 +51,36 @@ def _plugged(name: str, plugins: Sequence[str]) -> Init:
 
     found = rooms.beside(asked("weft init", name, Task, plugins), "init", Init)
     if found is None:
-        raise ConfigError(f"weft init {name}: expected a file init.py beside its task, got none; write one")
+        raise ConfigError(f"weft init {name}: expected a file init.py next to the task, got none; write one")
     init: Init = found()
     return init
 
 
 def command_of(init: Init) -> click.Command:
-    """The click command that a task's declaration describes."""
-    about = f"Recipe to write. Default: {init.output or f'{init.task}.yaml'}."
-    output = click.Option(["--output", "-o"], type=click.Path(path_type=Path), help=about)
+    """Build the click command that a task declares."""
+    output = click.Option(
+        ["--output", "-o"],
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        show_default=init.output or f"{init.task}.yaml",
+        help="Recipe file to write.",
+    )
     params = [*map(_parameter, init.options), output]
-    more = "".join(f" {word}" for word in init.plugin())
-    if more:
+    package = "".join(f" {word}" for word in init.plugin())
+    if package:
         params.append(
-            click.Option(["--plugin"], multiple=True, expose_value=False, help="The task's package.")
+            click.Option(
+                ["--plugin"],
+                metavar="PACKAGE",
+                multiple=True,
+                expose_value=False,
+                help="Package of the task.",
+            )
         )
-    typed = "\n".join(f"weft init {init.task} {example}{more}" for example in init.examples)
-    text = "\n\n".join(part for part in (init.about, init.details, f"\b\n{typed}") if part)
+    examples = "\n".join(f"  weft init {init.task} {example}{package}" for example in init.examples)
+    reads = "Reads your files and writes a commented recipe for weft train."
+    parts = (init.about, reads, init.details, f"\b\nExamples:\n{examples}")
+    text = "\n\n".join(part for part in parts if part)
 
     def run(output: Path | None, **given: Any) -> None:
         from weft.commands import outputs
@@ -83,7 +97,7 @@ def _parameter(option: Option) -> click.Parameter:
     name = option.name.replace("-", "_")
     if option.positional:
         return click.Argument([name], nargs=-1, type=kind)
-    given = {} if option.default is None else {"default": option.default, "show_default": True}
+    given = {} if option.default is None else {"default": option.default}
     return click.Option(
         [f"--{option.name}", name],
         type=click.Choice(option.choices) if option.choices else kind,
@@ -95,6 +109,14 @@ def _parameter(option: Option) -> click.Parameter:
     )
 
 
-@click.group(cls=Inits, short_help="Write a commented recipe for your files.", no_args_is_help=True)
+@click.group(cls=Inits, no_args_is_help=True)
 def command() -> None:
-    """Look at your files and write a commented recipe for them."""
+    """Write a commented recipe for your own files.
+
+    Choose the task by what you want to train. For its options: weft init translate --help
+
+    \b
+    Examples:
+      weft init translate english.txt german.txt --hold-out 500
+      weft init classify --train reviews.csv
+    """  # noqa: D301  click reads the \b

@@ -1,50 +1,59 @@
-"""weft inspect: one page that shows what a run does with an input."""
+"""weft inspect: one page that shows what a model does with an input."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
+from weft.commands.options import plugin, setting
+
 FORMATS = ("svg", "png", "csv", "json")
 
 VIEWS = {
-    "forecast": "the past, the forecast and its bands",
-    "recording": "sound over time, and where each character listened",
-    "picture": "a picture, light where the model looked",
-    "alignment": "which input each output looked at",
-    "copied-words": "how much of each word came from the source",
-    "words-that-weighed": "which words decided the class",
-    "probabilities": "how sure each choice was, and the alternatives",
-    "search-tree": "every candidate of a beam search",
+    "forecast": "past values, the forecast and its intervals",
+    "recording": "sound over time, and the attention of each character",
+    "picture": "a picture, bright where the attention is",
+    "alignment": "attention from each output to the inputs",
+    "copied-words": "how much of each word was copied from the source",
+    "words-that-weighed": "words that decided the class",
+    "probabilities": "probability of each choice, and the alternatives",
+    "search-tree": "all candidates of a beam search",
     "cells-over-time": "states and gates of recurrent layers",
     "gradient-reach": "how far back gradients reach",
     "attention-heads": "self-attention, head by head",
-    "positions": "encodings of position",
-    "embeddings": "nearest words, by themselves and in context",
+    "positions": "position encodings",
+    "embeddings": "nearest words, alone and in context",
     "quality-by-length": "score by source length (needs the test split)",
-    "training": "loss, scores and gradients over the training",
+    "training": "loss, scores and gradients during training",
 }
-"""Names for --only, in the order of the page, with what the help says of each."""
+"""Views by their name for --only, with a description, in the order of the page."""
 
 
 class Inspect(click.Command):
-    """Its help ends with the names of all views."""
+    """A command whose help ends with the names of all views."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list."""
-        with formatter.section("Views (a run has those that apply to it)"):
+        """List the views."""
+        with formatter.section("Views (a page shows those that apply to the run)"):
             formatter.write_dl(list(VIEWS.items()))
 
 
-@click.command(cls=Inspect, short_help="Look inside a run: one page with every view.")
+@click.command(cls=Inspect)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("text", required=False)
-@click.option("--output", type=click.Path(path_type=Path), help="The page; RUN/inspect.html by default.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    show_default="RUN/inspect.html",
+    help="Page to write.",
+)
 @click.option(
     "--only",
     multiple=True,
     metavar="NAME",
-    help="Show only this view (repeatable); the names are listed below.",
+    show_default="every view that applies",
+    help="View to show (repeatable); the names are listed below.",
 )
 @click.option(
     "--view",
@@ -57,40 +66,38 @@ class Inspect(click.Command):
     "--views",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Also write each view as files in this folder, named after the view.",
+    help="Directory for each view as separate files, besides the page.",
 )
 @click.option(
     "--format",
     "forms",
     multiple=True,
     type=click.Choice(FORMATS),
-    help="Format of the files of --views (repeatable); all four by default.",
+    show_default="all four",
+    help="File format for --views (repeatable).",
 )
 @click.option(
     "--evaluate",
     is_flag=True,
-    help="Also score the test split by length (translation, speech); it takes longer.",
+    help="Add the view quality-by-length, which scores the test split and takes longer.",
 )
-@click.option("--series", help="Of a forecaster: the series to look at; the first by default.")
 @click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Any setting of the recipe's section decoding, such as beam=3.",
+    "--series", metavar="NAME", show_default="the first", help="Forecasts only: the series to show."
 )
-@click.option("--device", default="cpu", show_default=True, help="cpu, cuda or auto.")
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
+@setting
+@click.option("--device", metavar="NAME", default="cpu", help="Device to compute on: cpu, cuda or auto.")
+@plugin
 def command(**given: Any) -> None:
-    """Write one page that shows what the model of RUN does with TEXT.
+    """See what the model of RUN does with TEXT: attention, states and search, on one web page.
 
-    The page has every view that applies to the run, or those that --only names, and needs no network. Without
-    TEXT, the page shows an example from the validation data. A forecaster takes a file of series as TEXT.
+    The page is a single file that works offline. Without TEXT, it shows an example from the validation data.
+    For forecasts, TEXT is a file of series.
 
     \b
-    weft inspect runs/en-es "Click the button."
-    weft inspect runs/en-es "Click the button." --output page.html --views pictures --format svg
-    weft inspect runs/en-es --only alignment --only search-tree
+    Examples:
+      weft inspect runs/en-es "Click the button."
+      weft inspect runs/en-es "Click the button." --output page.html --views pictures --format svg
+      weft inspect runs/en-es --only alignment --only search-tree
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.views import folder_for
@@ -108,7 +115,7 @@ def command(**given: Any) -> None:
                 f"--only: expected the name of a view, got {name!r}; take one of {', '.join(VIEWS)}"
             )
     if forms and folder is None:
-        raise ConfigError(f"--format {forms[0]}: says what --views writes; give --views DIR too")
+        raise ConfigError(f"--format {forms[0]}: applies to --views only; add --views DIR")
     outputs.check(output)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
@@ -128,5 +135,5 @@ def command(**given: Any) -> None:
     click.echo(f"{', '.join(view.title for view in views)}: {path}")
     if folder is not None:
         folder_for(folder)
-        written = write_views(views, folder, forms or FORMATS)  # type: ignore[arg-type]
-        click.echo(f"{len(written)} files: {folder}")
+        paths = write_views(views, folder, forms or FORMATS)  # type: ignore[arg-type]
+        click.echo(f"{len(paths)} files: {folder}")

@@ -1,9 +1,15 @@
-"""Several training processes on one machine: the same command again, N times, each told its number.
+"""Run a command in several processes on one machine, each with its rank in the environment.
 
-If one ends, the others end with it: at once where it failed, after a few seconds where it was asked to stop.
-Signals reach all of them. The first one's words are shown; those of another only where it is the one that
-failed. If this process is killed, they end by themselves (../parent.py). Across machines torchrun does the
-same.
+Only the output of the first process is shown. If a process fails, all others are stopped and one sentence
+says which and why. Signals are passed on to all processes, which save and exit. If this process is killed,
+the others end by themselves (../parent.py).
+
+torch's own launcher (torch.distributed.launcher.api, used by torchrun) starts as fast, but cannot do this;
+measured with torch 2.13 on two cores. It sends SIGTERM to all processes as soon as one ends with an exit code
+other than 0. If a scheduler signals every process, the first to exit with 143 thus causes a second signal,
+which cuts short the save of the others. If a process loses its partner, the partner is stopped before it can
+report the cause (0.4 s later in the test). And processes get 30 seconds to save before they are killed, a
+limit that older versions of torch do not let us change. Across machines, use torchrun.
 """
 
 import os
@@ -23,23 +29,23 @@ from weft.machine import cores
 from weft.parent import LAUNCHED
 
 LOST = 75
-"""The exit code of a process that a command of ours started and that has lost the others; it says nothing."""
+"""Exit code of a launched process that lost its connection to the others; it prints nothing."""
 
-CAUSE_SECONDS = 3.0  # that a process which lost the others waits for the one that caused it
-GRACE = 20.0  # seconds that the others have once one of them has ended
-ENDS = (0, 130, 143)
+CAUSE_SECONDS = 3.0  # how long to wait for the cause after a process has lost the others
+GRACE_SECONDS = 20.0  # how long the others may run after one has ended
+EXPECTED = (0, 130, 143)  # exit codes of success, Ctrl-C and SIGTERM
 
 
 def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> int:
-    """Run a command of weft in so many processes.
+    """Run a weft command in several processes.
 
     Args:
-        arguments: the command and what follows it.
-        count: processes.
-        together: whether they need each other, so that all end soon after the first.
+        arguments: the words after `weft`.
+        count: number of processes.
+        together: whether the processes need each other; if one ends, the others must end soon after.
 
     Returns:
-        The exit code of the first one that failed; else that of the first process.
+        The exit code of the process that failed, else that of the first process.
     """
     base = dict(os.environ) | {
         "WORLD_SIZE": str(count),
@@ -55,7 +61,7 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
             env=base | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=None if rank == 0 else subprocess.DEVNULL,
             stderr=None if rank == 0 else errors[rank],
-            start_new_session=True,  # Ctrl-C reaches them through us, once
+            start_new_session=True,  # Ctrl-C reaches them once, through this process
         )
         for rank in range(count)
     ]
@@ -80,41 +86,48 @@ def launch(arguments: Sequence[str], count: int, *, together: bool = True) -> in
 
 
 def _watch(children: list[subprocess.Popen[bytes]], errors: list[IO[bytes]], together: bool) -> int:
-    deadline = alone = None
+    """Wait for the processes, report the one that failed, and return the exit code."""
+    deadline = lost_since = None
     failed = None
     codes: list[int | None] = [None]
-    while None in codes:  # once more when all have ended
+    while None in codes:  # polls once more after all have ended
         codes = [child.poll() for child in children]
         if together and any(code is not None for code in codes):
-            deadline = deadline or time.monotonic() + GRACE
-        if (
-            codes[0] not in ENDS or not together
-        ):  # once the first has ended well, the others miss it and may say so
-            wrong = [rank for rank, code in enumerate(codes) if code is not None and code not in ENDS]
-            # One that was killed is the cause, one that lost its partner is not.
-            failed = min(wrong, key=lambda rank: (codes[rank] == LOST, (codes[rank] or 0) > 0), default=None)
+            deadline = deadline or time.monotonic() + GRACE_SECONDS
+        # Once the first process has ended well, the others may fail because they lost it.
+        if codes[0] not in EXPECTED or not together:
+            failed = _cause(codes)
             if failed is not None and codes[failed] == LOST:
-                alone = alone or time.monotonic() + CAUSE_SECONDS
-                failed = None if time.monotonic() < alone and None in codes else failed
+                lost_since = lost_since or time.monotonic()
+                still_waiting = time.monotonic() < lost_since + CAUSE_SECONDS and None in codes
+                failed = None if still_waiting else failed
         if failed is not None or (deadline is not None and time.monotonic() > deadline):
             break
         time.sleep(0.05)
-    if failed is None and not together:
-        codes = [child.poll() for child in children]
-        failed = next((rank for rank, code in enumerate(codes) if code not in ENDS), None)
     if failed is None:
         return children[0].returncode if children[0].returncode is not None else 1
     code = children[failed].returncode
-    if failed:
-        errors[failed].seek(0)
-        said = errors[failed].read().decode(errors="replace").strip().splitlines()
-        why = said[-1] if said else (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
-        click.echo(f"weft: process {failed} of {len(children)} ended ({why}); all were stopped", err=True)
-    elif code == LOST:
-        click.echo(f"weft: process 0 of {len(children)} lost the others; all were stopped", err=True)
-    elif code < 0:
-        click.echo(f"weft: process 0 was killed by signal {-code}; all were stopped", err=True)
+    if sentence := _sentence(failed, code, len(children), errors[failed]):
+        click.echo(f"weft: {sentence}; all were stopped", err=True)
     return code if code > 0 else 128 - code
+
+
+def _cause(codes: Sequence[int | None]) -> int | None:
+    """The process that failed first: rather one that was killed than one that ended, or lost another."""
+    wrong = [rank for rank, code in enumerate(codes) if code is not None and code not in EXPECTED]
+    return min(wrong, key=lambda rank: (codes[rank] == LOST, (codes[rank] or 0) > 0), default=None)
+
+
+def _sentence(rank: int, code: int, count: int, errors: IO[bytes]) -> str:
+    """What happened to a process; "" for the first one, if it has reported its error itself."""
+    if rank:
+        errors.seek(0)
+        lines = errors.read().decode(errors="replace").strip().splitlines()
+        why = lines[-1] if lines else (f"killed by signal {-code}" if code < 0 else f"exit code {code}")
+        return f"process {rank} of {count} ended ({why})"
+    if code == LOST:
+        return f"process 0 of {count} lost the others"
+    return f"process 0 was killed by signal {-code}" if code < 0 else ""
 
 
 def _free_port() -> int:

@@ -1,6 +1,6 @@
-"""What to type where a training was too short: its samples show it, or a baseline scores better.
+"""Advice for a training that was too short: repetitive samples, or a score below a baseline.
 
-Read next: train.py and evaluate.py, which say it.
+Read next: train.py and evaluate.py, which print it.
 """
 
 import re
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 ENDS = ("max_updates", "max_epochs", "max_minutes", "max_cpu_minutes")
 TIMES = 5
-UPDATES = 1000  # so many at least, before a second look is worth it
+UPDATES = 1000  # minimum that we suggest
 SHOWN = 40  # characters of an output
-LITTLE = 0.6  # of the usual share of different words
+LITTLE = 0.6  # a share of distinct words below this fraction of the usual one counts as repetition
 
 
 def degenerate(samples: Sequence[Any]) -> str:
-    """What is wrong with at least half of the outputs: empty, or the same words again and again; else "".
+    """What is wrong with at least half of the outputs (empty or repetitive); "" if nothing is.
 
     Example:
         >>> from weft.tasks.validation import Sample
@@ -41,16 +41,16 @@ def degenerate(samples: Sequence[Any]) -> str:
 
 
 def longer(run: Path, settings: "Settings", updates: int, plugins: Sequence[str] = ()) -> str:
-    """The command that trains a run further: its ends five times as far, a thousand updates at least.
+    """The command that trains a run for longer: five times its limits, at least a thousand updates.
 
     Args:
-        run: its directory.
-        settings: it was trained with.
-        updates: it has taken.
-        plugins: it needs.
+        run: run directory.
+        settings: training settings of the run.
+        updates: number of updates so far.
+        plugins: packages that the recipe uses.
 
     Returns:
-        The command, or "" where no end is set but patience: the model itself stopped to improve.
+        The command, or "" if only patience ends the training: more updates would not help.
     """
     times = max(TIMES, -(-UPDATES // max(1, updates)))
     ends = [
@@ -61,7 +61,7 @@ def longer(run: Path, settings: "Settings", updates: int, plugins: Sequence[str]
 
 
 def hint(why: str, updates: int, command: str) -> str:
-    """The lines for the screen."""
+    """The text to print."""
     if not command:
         return (
             f"hint: {why} after {updates:,} updates; try another learning rate, a smaller model or more data"
@@ -70,7 +70,7 @@ def hint(why: str, updates: int, command: str) -> str:
 
 
 def _repeats(output: str, *others: str) -> bool:
-    """Whether far fewer of its words are different ones than in the reference and in the source."""
+    """Whether its share of distinct words is far below that of the reference and the source."""
     usual = min((_variety(other) for other in others if other), default=1.0)
     return len(_words(output)) >= 3 and _variety(output) < LITTLE * usual
 

@@ -1,4 +1,4 @@
-"""weft ngram: n-gram models as ARPA files, counted from text or asked about one."""
+"""weft ngram: count n-gram models from text, and score text with them (ARPA files)."""
 
 import sys
 from pathlib import Path
@@ -7,30 +7,40 @@ from typing import Any
 import click
 
 
-@click.group(short_help="Count an n-gram model, or score text with one.", no_args_is_help=True)
+@click.group(no_args_is_help=True)
 def command() -> None:
-    """N-gram language models with modified Kneser-Ney smoothing, as ARPA files."""
+    """Count an n-gram language model, or score text with one.
+
+    Models use modified Kneser-Ney smoothing and are stored as ARPA files.
+    """
 
 
-@command.command("count", short_help="Write the ARPA file of a text.")
+@command.command("count", short_help="Count a model from text.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--order", type=int, default=5, show_default=True, help="Tokens of the longest n-grams.")
+@click.option("--order", type=int, metavar="N", default=5, help="Length of the longest n-grams, in tokens.")
 @click.option(
     "--kind",
     type=click.Choice(["space", "character"]),
     default="space",
-    show_default=True,
-    help="Words between white space, or characters (a space is written as ▁).",
+    help="Tokens: words separated by white space, or single characters (a space is written as ▁).",
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), required=True, help="ARPA file to write.")
+@click.option(
+    "--output",
+    "-o",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="ARPA file to write.",
+)
 def count(file: Path, order: int, kind: str, output: Path) -> None:
-    """Count the n-grams of FILE, a sentence a line; contexts end with the line.
+    """Count an n-gram model from FILE, one sentence per line, and write it as an ARPA file.
 
-    A word <unk> in FILE is a word of the model like any other (SRILM with -unk; KenLM's lmplz refuses it or
-    drops it), and has its share of what smoothing leaves for words that were never seen.
+    A word <unk> in FILE counts as an ordinary word (as in SRILM with -unk; KenLM's lmplz rejects or drops it)
+    and also gets its share of the probability that smoothing reserves for unseen words.
 
     \b
-    weft ngram count train.txt --order 5 -o train.arpa
+    Examples:
+      weft ngram count train.txt --order 5 -o train.arpa
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.data.plain import PlainText
@@ -51,21 +61,28 @@ def count(file: Path, order: int, kind: str, output: Path) -> None:
     words[PAD], words[SOS], words[EOS] = "", START, END
     outputs.write(output, "".join(f"{line}\n" for line in write(model, words)))
     sizes = ", ".join(f"{count:,}" for count in counts(model, words))
-    guessed = "; some discounts were guessed, the text is short" if model.fallback else ""
+    guessed = "; the text is short, so some discounts are guesses" if model.fallback else ""
     click.echo(f"{output}: n-grams of orders 1 to {order}: {sizes}{guessed}")
 
 
-@command.command("score", short_help="The log-probability of each line under an ARPA file.")
+@command.command("score", short_help="Score each line of a text with a model.")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--kind", type=click.Choice(["space", "character"]), default="space", show_default=True)
+@click.option(
+    "--kind",
+    type=click.Choice(["space", "character"]),
+    default="space",
+    help="Tokens of the model, as in weft ngram count.",
+)
 def score(model: Path, file: Path | None, kind: str) -> None:
-    """Score each line of FILE, or of standard input: log10 p (with </s>), a tab, the line.
+    """Score each line of FILE, or of standard input, with the ARPA file MODEL.
 
-    The perplexity of all lines, </s> and unknown words counted, goes to standard error.
+    Prints the log10 probability of each line (including </s>), a tab and the line. The perplexity of all
+    lines, including </s> and unknown words, goes to standard error.
 
     \b
-    weft ngram score train.arpa valid.txt > scores.tsv
+    Examples:
+      weft ngram score train.arpa valid.txt > scores.tsv
     """  # noqa: D301  click reads the \b
     import numpy as np
 

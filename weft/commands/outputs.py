@@ -1,4 +1,4 @@
-"""Files that a command writes where the user says: refused before the work begins, atomically.
+"""Output files of a command: checked before the work starts, written atomically.
 
 Read next: evaluate.py, which uses it.
 """
@@ -14,17 +14,17 @@ from weft.errors import ConfigError, DataError
 
 
 def check(*paths: Path | None) -> None:
-    """See that files can be written, before hours are spent on what goes into them; None is none.
+    """Check that files can be written, before hours of work; a path of None is skipped.
 
     Raises:
-        DataError: a path is a directory, or the directory it is to stand in is none.
+        DataError: a path is a directory, or its parent is not one.
     """
     for path in paths:
         if path is None:
             continue
         try:
             if path.is_dir():
-                raise DataError("is a directory; name a file in it", path=path)
+                raise DataError("expected a file, got a directory; name a file in it", path=path)
             if not path.absolute().parent.is_dir():
                 raise DataError(
                     f"no such directory {path.parent}; create it, or choose another name", path=path
@@ -36,10 +36,10 @@ def check(*paths: Path | None) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a text as UTF-8, LF after each line, atomically.
+    """Write a text as UTF-8, atomically.
 
     Raises:
-        DataError: it cannot be written; what stood there before still does.
+        DataError: it cannot be written; an earlier file stays as it was.
     """
     write_bytes(path, text.encode("utf-8", "replace"))
 
@@ -56,27 +56,28 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def fresh(recipe: Path) -> Path:
-    """The place of a recipe that `weft init` will write.
+    """Check that `weft init` can write this recipe, and return its path.
 
     Raises:
-        ConfigError: a file is there already, or the place cannot be written.
+        ConfigError: the file exists.
+        DataError: it cannot be written.
     """
     if recipe.exists():
-        raise ConfigError(f"{recipe}: is there already; remove it or choose another name with --output")
+        raise ConfigError(f"{recipe}: already exists; remove it or choose another name with --output")
     check(recipe)
     return recipe
 
 
 def begin(recipe: Path, text: str, *steps: Sequence[str], plugin: Sequence[str] = ()) -> None:
-    """Write a recipe, show it, and say what to type next.
+    """Write a recipe, print it, and print the next commands.
 
     Args:
-        recipe: its place, from `fresh`.
-        text: of the recipe.
-        steps: commands of weft to type before `weft train`, as words.
-        plugin: options that name the package of a plugin's task.
+        recipe: path, from `fresh`.
+        text: the recipe.
+        steps: commands to suggest before `weft train`, as words after `weft`.
+        plugin: options with the package of a plugin's task.
     """
     write(recipe, text)
     click.echo(text)
     shown = "".join(f"  {typed(*step)}\n" for step in (*steps, ["train", str(recipe), *plugin]))
-    click.echo(f"written to {recipe}\nnext:\n{shown}", nl=False)
+    click.echo(f"recipe: {recipe}\nnext:\n{shown}", nl=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from weft.commands.searching import searching
+from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, device, plugin, searching
 
 if TYPE_CHECKING:
     from weft.figures.answers import Pictures
@@ -22,86 +22,128 @@ UNANSWERED = 3
 COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
 
 
-@click.command(short_help="Answer each line of a file or of standard input.")
+HEADINGS = {
+    "Search": ("nbest", "scores", *SEARCH),
+    "Constraints": CONSTRAINTS,
+    "Sampling": ("sample", "temperature", "top_k", "top_p", "seed"),
+    "Output": ("output", "plot", "plot_limit", "alignments", "coco"),
+    "Large files": ("processes", "ray"),
+    "Multilingual models only": ("source", "target"),
+    "Forecasts only": ("series", "future"),
+}
+
+
+@click.command(cls=Grouped, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--beam", type=int, help="Hypotheses kept; 1 is greedy. The recipe's by default.")
-@click.option("--nbest", type=int, help="Answers a line, each on its own line; 1 by default.")
+@click.option(
+    "--nbest",
+    type=int,
+    metavar="N",
+    show_default="recipe",
+    help="Number of answers per input, each on its own line.",
+)
 @click.option(
     "--scores",
     is_flag=True,
-    help="With scores: of translations, a normalised log-probability and a tab before each.",
+    help="Print scores too. For generated text, the length-normalised log-probability and a tab precede "
+    "each answer.",
 )
-@click.option("--sample", is_flag=True, help="Draw answers instead of searching the best one.")
-@click.option("--temperature", type=float, help="Of sampling.")
-@click.option("--top-k", type=int, help="Sample among the k likeliest tokens only.")
+@click.option("--sample", is_flag=True, help="Draw random answers instead of searching for the best one.")
 @click.option(
-    "--top-p", type=float, help="Sample among the likeliest tokens that hold this much probability."
+    "--temperature",
+    type=float,
+    metavar="X",
+    show_default="recipe",
+    help="Sampling temperature, above 0; lower is more predictable.",
 )
-@click.option("--seed", type=int, help="Of sampling.")
-@click.option("--length-penalty", type=float, help="Exponent of the length that a score is divided by.")
+@click.option(
+    "--top-k",
+    type=int,
+    metavar="K",
+    show_default="recipe",
+    help="Sample from the K most probable tokens; 0 allows all.",
+)
+@click.option(
+    "--top-p",
+    type=float,
+    metavar="P",
+    show_default="recipe",
+    help="Sample from the most probable tokens that together have probability P; 1 allows all.",
+)
+@click.option("--seed", type=int, metavar="N", show_default="recipe", help="Random seed of the sampling.")
 @searching
 @click.option(
-    "--alignments", type=click.Path(path_type=Path), help="Write Pharaoh alignments of words (0-0 1-2)."
+    "--alignments",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="File for word alignments in Pharaoh format (0-0 1-2).",
 )
 @click.option(
     "--plot",
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Draw each answer, such as where it looked: DIR/1.png and .svg, ...; forecasts: DIR/SERIES.png.",
+    help="Directory for one picture per answer, such as its attention: 1.png and 1.svg, or SERIES.png for "
+    "forecasts.",
 )
-@click.option("--plot-limit", type=int, default=20, show_default=True, help="Lines that are drawn at most.")
 @click.option(
-    "--set",
-    "changes",
+    "--plot-limit", type=int, metavar="N", default=20, help="Maximum number of pictures that --plot draws."
+)
+@click.option("--coco", is_flag=True, help="Captions only: write COCO results, [{image_id, caption}, ...].")
+@click.option("--source", metavar="LANGUAGE", help="Language of the input, for models whose prompt names it.")
+@click.option("--target", metavar="LANGUAGE", help="Language of the output.")
+@click.option(
+    "--series",
+    metavar="NAME",
     multiple=True,
-    metavar="KEY=VALUE",
-    help="Any setting of the recipe's section decoding, such as beam=3.",
-)
-@click.option("--coco", is_flag=True, help="Of captions: write COCO's results, [{image_id, caption}, ...].")
-@click.option("--source", help="Of a model of many languages: the one that is read, if its prompt names it.")
-@click.option("--target", help="Of a model of many languages: the one to write.")
-@click.option(
-    "--series", multiple=True, help="Of forecasts: a series by its name (repeatable); all by default."
+    show_default="all",
+    help="Name of a series to forecast (repeatable).",
 )
 @click.option(
     "--future",
+    metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Of forecasts: a table with the covariates that are known ahead, for the times to forecast.",
+    help="Table of the covariates known in advance, for the times to forecast.",
 )
 @click.option(
     "--output",
+    metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write the answers to this file, atomically. Where lines are answered one by one, the same "
-    "command resumes after an interruption. Forecasts are written as Parquet if PATH ends in .parquet.",
+    show_default="standard output",
+    help="File for the answers, written atomically. For tasks that answer line by line, the same command "
+    "resumes after an interruption. Forecasts become Parquet if FILE ends in .parquet.",
 )
 @click.option(
     "--processes",
+    metavar="N",
     type=click.IntRange(1),
-    help="Answer with so many processes on this machine; with --output.",
+    show_default="1",
+    help="Number of processes on this machine. Needs FILE and --output.",
 )
 @click.option(
     "--ray",
     metavar="ADDRESS",
-    help="Answer as a Ray Data job on that cluster, auto for the one at hand, local for one of its own; with "
-    "--output and as many workers as --processes says (extra ray).",
+    help="Run as a Ray Data job with --processes workers: the address of a cluster, auto to find one, local "
+    "to start one. Needs FILE, --output, and pip install 'weft[ray]'.",
 )
-@click.option("--device", default="auto", help="cpu, cuda or auto.")
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
+@device
+@plugin
 def command(**given: Any) -> int:
-    """Answer each line of FILE, or of standard input, with the model of RUN.
+    """Answer every line of FILE, or of standard input, with the model of RUN.
 
-    Which of the options there are depends on the task of the run; the others are refused.
+    Which options apply depends on the task of RUN; an option that does not apply is an error. A default of
+    "recipe" is the value in the recipe's section decoding, which `weft show RUN` prints.
 
-    A line that cannot be answered gets an empty line, the reason goes to standard error, and the exit code is
-    3; all other lines are answered.
+    A line that cannot be answered becomes an empty line, with the reason on standard error; the other lines
+    are still answered and the exit code is 3.
 
     \b
-    weft predict runs/en-es < in.txt > out.txt
-    echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
-    weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
-    weft predict runs/en-es large.txt.gz --output out.txt --processes 2
-    weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
+    Examples:
+      weft predict runs/en-es < in.txt > out.txt
+      echo "Click the button." | weft predict runs/en-es --nbest 3 --scores
+      weft predict runs/en-es in.txt --plot pictures --alignments out.pharaoh
+      weft predict runs/en-es large.txt.gz --output out.txt --processes 2
+      weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
     from weft.commands.asked import asked, with_members
     from weft.errors import ConfigError

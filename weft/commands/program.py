@@ -1,4 +1,4 @@
-"""How a user types the command `weft` here: by its name where it is on the PATH, else by where it stands."""
+"""How to type the command `weft` on this machine: its name if it is on the PATH, else its path."""
 
 import os
 import shlex
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def program() -> list[str]:
-    """The words that start weft here, such as ["weft"], [".venv/bin/weft"] or ["python3", "-m", "weft"]."""
+    """The words that start weft, such as ["weft"], [".venv/bin/weft"] or ["python3", "-m", "weft"]."""
     beside = Path(sys.executable).with_name("weft")
     found = shutil.which("weft")
     if found and Path(found).resolve() == beside.resolve():
@@ -19,7 +19,7 @@ def program() -> list[str]:
 
 
 def typed(*words: object) -> str:
-    """A command of weft as it can be pasted into a shell: the right program, every word quoted as needed.
+    """A weft command to paste into a shell, with every word quoted as needed.
 
     Example:
         >>> typed("predict", Path("my runs/en-de")).partition("weft")[2]
@@ -29,7 +29,7 @@ def typed(*words: object) -> str:
 
 
 def _python() -> str:
-    """The name of this interpreter where the PATH knows it, else its place."""
+    """This interpreter: its name if it is on the PATH, else its path."""
     for name in ("python", "python3"):
         found = shutil.which(name)
         if found and Path(found).parent.resolve() == Path(sys.executable).parent.resolve():

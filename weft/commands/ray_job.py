@@ -1,9 +1,10 @@
-"""weft predict --ray: the chunks of a large file answered by the workers of a Ray cluster.
+"""weft predict --ray: answer a large file on a Ray cluster.
 
-A Ray Data job over chunks of lines: each worker opens the run once, answers come back in the order of the
-chunks and are written here, one file a chunk, as bulk.py does; so the same command goes on after a kill, with
-or without Ray. The run must stand under the same path on every machine; only this one sees text and output.
-Between its own processes Ray sends pickles; none is written, none is read from a file. Read next: bulk.py.
+A Ray Data job over chunks of lines. Each worker opens the run once; answers return in the order of the chunks
+and are written here, one file per chunk, as in bulk.py, so the same command resumes after a kill, with or
+without Ray. The run must have the same path on every machine; only this machine reads the text and writes
+the output. Ray sends pickles between its own processes, but never writes or reads pickle files. Read next:
+bulk.py.
 """
 
 import logging
@@ -18,14 +19,14 @@ from weft.commands import bulk
 from weft.errors import ConfigError, DataError, WeftError
 
 WINDOW = 1024
-"""Chunks that are in Ray's memory at a time; half a million lines."""
+"""Maximum number of chunks in Ray's memory: half a million lines."""
 
 
 class Answerer:
-    """A worker: a run, opened, that answers chunks.
+    """A worker that opens the run once and answers chunks.
 
     Args:
-        given: the command.
+        given: all options of the command.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
@@ -35,7 +36,7 @@ class Answerer:
         from weft.commands.predict import COMMON
         from weft.run import open_run
 
-        torch.set_num_threads(1)  # a worker has one core
+        torch.set_num_threads(1)  # one core per worker
         changes = [f"decoding.{change}" for change in given["changes"]]
         self._file = given["file"]
         self._opened = open_run(
@@ -45,7 +46,7 @@ class Answerer:
         self._options = with_members(options, given["device"], given["plugins"])
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A chunk's number and lines to its number and answers, or what is wrong."""
+        """Answer a chunk, given by its number and lines; returns its number and answers, or the error."""
         part = bulk.Part(int(row["number"]), [str(line) for line in row["lines"]])
         try:
             answers = bulk.answer(self._opened, part, self._options, self._file)
@@ -56,17 +57,17 @@ class Answerer:
 
 
 def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> None:
-    """Answer what is left of a file on a cluster.
+    """Answer the remaining chunks of a file on a cluster.
 
     Args:
         opened: the run.
-        file: of lines.
-        output: where the answers go.
-        given: the whole command.
+        file: input, one example per line.
+        output: file for the answers.
+        given: all options of the command.
 
     Raises:
-        ConfigError: Ray is not installed, or there is no such cluster.
-        DataError: a line cannot be read, or the answers not be written.
+        ConfigError: Ray is not installed, or the cluster does not answer.
+        DataError: a line cannot be read, or the answers cannot be written.
     """
     try:
         import ray
@@ -80,9 +81,9 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
         ray.init(**(own if given["ray"] == "local" else {"address": given["ray"]}), logging_level="ERROR")
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ConfigError(
-            f"--ray {given['ray']}: no cluster answers ({error}); start one, or use local"
+            f"--ray {given['ray']}: the cluster does not answer ({error}); start one, or pass --ray local"
         ) from None
-    logging.getLogger("ray.data").setLevel(logging.ERROR)  # what it says of its own plans
+    logging.getLogger("ray.data").setLevel(logging.ERROR)  # hide its execution plans
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.execution_options.preserve_order = True
@@ -93,7 +94,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
             done += 1
     finally:
         ray.shutdown()
-    click.echo(f"{done:,} chunks answered by {workers} workers of Ray", err=True)
+    click.echo(f"{done:,} chunks answered by {workers} Ray workers", err=True)
 
 
 def _answers(

@@ -1,4 +1,4 @@
-"""weft recipes: what comes with Weft to begin with."""
+"""weft recipes: list or print the recipes that come with Weft."""
 
 from pathlib import Path
 
@@ -7,16 +7,19 @@ import click
 from weft.commands.program import typed
 
 
-@click.command(short_help="List the recipes that come with Weft, or print one.")
+@click.command()
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    """List the recipes that come with Weft; print the one of that NAME, or those of that task.
+    """List the recipes that come with Weft, or print one.
+
+    With the NAME of a recipe, print that recipe. With the NAME of a task, list its recipes.
 
     \b
-    weft recipes
-    weft recipes translate
-    weft recipes help-lstm-attention > mine.yaml
-    weft train help-lstm-attention
+    Examples:
+      weft recipes
+      weft recipes translate
+      weft recipes help-lstm-attention > mine.yaml
+      weft train help-lstm-attention
     """  # noqa: D301  click reads the \b
     from weft.config.shipped import find, shipped
 
@@ -36,7 +39,7 @@ def command(name: str | None) -> None:
 
 
 def _about(recipe: Path) -> str:
-    """The first line of its header; with the folder of data it needs."""
+    """The first line of its header, and whether it needs a folder of data."""
     about, command, *_ = recipe.read_text("utf-8").splitlines()
     needs = " (needs data.folder=PATH)" if "data.folder=PATH" in command else ""
     return about.removeprefix("# ") + needs

@@ -1,26 +1,50 @@
-"""weft serve: a page and an HTTP interface over trained runs."""
+"""weft serve: serve runs over HTTP, with a web page to try them."""
 
 from pathlib import Path
 
 import click
 
+from weft.commands.options import Grouped, device, plugin
 
-@click.command(short_help="Serve runs: a page to try them, and an HTTP interface.")
+HEADINGS = {
+    "Address": ("host", "port"),
+    "Limits": ("queue", "batch", "deadline", "characters"),
+}
+
+
+@click.command(cls=Grouped, headings=HEADINGS)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: a free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0 lets other machines in.")
-@click.option("--queue", type=click.IntRange(1), default=512, show_default=True, help="Texts that may wait.")
 @click.option(
-    "--batch", type=click.IntRange(1), default=64, show_default=True, help="Texts answered together."
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=8000, help="Port; 0 chooses a free one."
 )
 @click.option(
-    "--deadline", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds for a request."
+    "--host",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    help="Address to listen on; 0.0.0.0 accepts connections from other machines.",
 )
 @click.option(
-    "--characters", type=click.IntRange(1), default=20_000, show_default=True, help="Of a request, at most."
+    "--queue", metavar="N", type=click.IntRange(1), default=512, help="Maximum number of waiting texts."
 )
-@click.option("--device", default="auto", help="cpu, cuda or auto.")
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipes name.")
+@click.option(
+    "--batch", metavar="N", type=click.IntRange(1), default=64, help="Maximum number of texts per batch."
+)
+@click.option(
+    "--deadline",
+    metavar="SECONDS",
+    type=click.FloatRange(0.1),
+    default=60.0,
+    help="Maximum time per request, in seconds.",
+)
+@click.option(
+    "--characters",
+    metavar="N",
+    type=click.IntRange(1),
+    default=20_000,
+    help="Maximum number of characters per request.",
+)
+@device
+@plugin
 def command(
     runs: tuple[Path, ...],
     port: int,
@@ -32,15 +56,16 @@ def command(
     device: str,
     plugins: tuple[str, ...],
 ) -> None:
-    """Serve each RUN on http://127.0.0.1:8000: type a sentence and watch the model answer.
+    """Try your models in a browser, and use them over HTTP: serve each RUN on http://127.0.0.1:8000.
 
-    Translators speak LibreTranslate's interface (/translate), language models OpenAI's (/v1/completions), the
-    others /predict. A run that is still in training shows its curves. Ctrl-C or SIGTERM ends it, once what
-    was begun is answered.
+    Translators are compatible with LibreTranslate (/translate) and language models with OpenAI
+    (/v1/completions); every other task has /predict. A run that is still training shows its curves. Ctrl-C or
+    SIGTERM stops the server after it has answered the requests in progress.
 
     \b
-    weft serve runs/en-es runs/es-en
-    curl -d q="Click the button." -d source=en -d target=es http://127.0.0.1:8000/translate
+    Examples:
+      weft serve runs/en-es runs/es-en
+      curl -d q="Click the button." -d source=en -d target=es http://127.0.0.1:8000/translate
     """  # noqa: D301  click reads the \b
     from weft.errors import ConfigError
 

@@ -1,24 +1,26 @@
-"""weft show: what a run is: its recipe, sizes, scores and checkpoints."""
+"""weft show: print the sizes, scores, checkpoints and recipe of a run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from weft.commands.options import plugin
+
 if TYPE_CHECKING:
     from weft.train.checkpoints import Checkpoints
 
 
-@click.command(short_help="Print a run: its recipe, sizes and scores.")
+@click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--plugin", "plugins", multiple=True, help="A package of yours whose parts the recipe names.")
+@plugin
 def command(run: Path, plugins: tuple[str, ...]) -> None:
-    """Print the parameters of RUN by part, its validations, its checkpoints and its resolved recipe."""
+    """Print the sizes, scores, checkpoints and full recipe of RUN."""
     from weft.run import open_run
     from weft.train.checkpoints import Checkpoints
 
     opened = open_run(run, device="cpu", plugins=plugins)
-    click.echo("parameters (tied ones counted once)")
+    click.echo("parameters (shared ones counted once)")
     seen: set[int] = set()
     total = 0
     for name, part in opened.model.named_children():
@@ -40,19 +42,19 @@ def command(run: Path, plugins: tuple[str, ...]) -> None:
     click.echo(f"checkpoints: {', '.join(kept) or 'none'}\n")
     for line in _kernels(checkpoints):
         click.echo(line)
-    click.echo("recipe, every default written out")
+    click.echo("recipe, with all defaults")
     click.echo((run / "recipe.yaml").read_text("utf-8").rstrip())
 
 
 def _kernels(checkpoints: "Checkpoints") -> list[str]:
-    """Where the run was trained and which kernels it used, as its newest checkpoint says."""
+    """The machine and the kernels of the training, from the newest checkpoint."""
     saved = checkpoints.newest()
     if saved is None or not saved.state.about.kernels:
         return []
     about = saved.state.about
     where = f" on {about.machine}" if about.machine else ""
     return [
-        f"trained{where}; kernels that were chosen (docs/reference/kernels.md)",
+        f"trained{where}; kernels (docs/reference/kernels.md)",
         *(f"  {key}: {name}" for key, name in sorted(about.kernels.items())),
         "",
     ]

@@ -1,4 +1,4 @@
-"""weft train: from a recipe to a trained run, or on from where a run stopped."""
+"""weft train: train the model that a recipe describes, or resume a run."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.commands.longer import degenerate, hint, longer
+from weft.commands.options import plugin
 from weft.commands.program import typed
 
 if TYPE_CHECKING:
@@ -14,22 +15,28 @@ if TYPE_CHECKING:
     from weft.train.outcome import Outcome
 
 
-@click.command(short_help="Train what a recipe describes.")
+@click.command()
 @click.argument("recipe", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 @click.option(
-    "--run", type=click.Path(path_type=Path), help="Run directory; runs/<name of the recipe> by default."
+    "--run",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    show_default="runs/NAME of the recipe",
+    help="Run directory.",
 )
+@plugin
 @click.option(
-    "--plugin", "plugins", multiple=True, help="A package of yours; the recipe may name PACKAGE.FILE.CLASS."
-)
-@click.option(
-    "--processes", type=click.IntRange(1), help="Train with so many processes on this machine; 1 by default."
+    "--processes",
+    metavar="N",
+    type=click.IntRange(1),
+    show_default="1",
+    help="Number of training processes on this machine, such as one per GPU.",
 )
 @click.option(
     "--deterministic",
     is_flag=True,
-    help="For bit-identical repeats, on a GPU too: training.deterministic=true.",
+    help="Make repeated runs bit-identical, also on a GPU; the same as training.deterministic=true.",
 )
 def command(
     recipe: Path,
@@ -39,16 +46,20 @@ def command(
     processes: int | None,
     deterministic: bool,
 ) -> int:
-    """Train what RECIPE describes; in an existing --run, resume where it stopped.
+    """Train the model that RECIPE describes, or resume the run if --run already exists.
 
-    RECIPE is a file, or the name of a recipe that comes with Weft (weft recipes).
+    RECIPE is a file, or the name of a recipe that comes with Weft (see them with: weft recipes). A
+    SECTION.KEY=VALUE changes one setting of the recipe.
+
+    Progress is saved regularly. Ctrl-C saves too; the same command resumes.
 
     \b
-    weft train help-lstm-attention
-    weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
-    weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
-    weft train my.yaml --processes 2
-    torchrun --nproc-per-node 8 -m -- weft train my.yaml --run runs/my
+    Examples:
+      weft train help-lstm-attention
+      weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
+      weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
+      weft train my.yaml --processes 2
+      torchrun --nproc-per-node 8 -m -- weft train my.yaml --run runs/my
     """  # noqa: D301  click reads the \b
     from weft.card import write_card
     from weft.commands.launch import LOST, launch
@@ -60,17 +71,17 @@ def command(
     from weft.train.processes import Lost
 
     if (recipe / "recipe.yaml").is_file():
-        go_on = typed("train", recipe / "recipe.yaml", "--run", recipe)
-        raise ConfigError(f"{recipe}: this is a run, not a recipe; to resume it: {go_on}")
+        resume = typed("train", recipe / "recipe.yaml", "--run", recipe)
+        raise ConfigError(f"{recipe}: expected a recipe, got a run; to resume it: {resume}")
     run = run or Path("runs") / recipe.stem
     if deterministic:
         overrides = (*overrides, "training.deterministic=true")
     table = read_recipe(recipe, overrides)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
-        check(table, plugins=plugins)  # so that a mistake is told once
+        check(table, plugins=plugins)  # reports a mistake once, not once per process
         words = ["train", str(recipe), *overrides, "--run", str(run)]
         return launch([*words, *(word for one in plugins for word in ("--plugin", one))], processes)
-    first = not int(os.environ.get("RANK", "0"))  # it makes the run directory
+    first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
     begun = begin(run, table, plugins=plugins) if first else check(table, plugins=plugins)
     try:
         outcome = train(begun.task, run, begun.settings)
@@ -93,23 +104,23 @@ def command(
 
 def _closing(run: Path, begun: "Begun", outcome: "Outcome", plugins: tuple[str, ...]) -> str:
     scores = ", ".join(f"{name} {value:.3f}" for name, value in outcome.scores.items())
-    best = f"update {outcome.best:,}"
+    best = f"from update {outcome.best:,}"
     if outcome.mean_of:
         best = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
-    test = ("", "scores on the test split, with baselines and intervals")
+    test = ("", "score it on the test split")
     if not begun.task.has("test"):
-        test = (" --data PREFIX", "scores on files that training never saw")
+        test = (" --data PREFIX", "score it on files that were not used in training")
     trusted = [word for plugin in plugins for word in ("--plugin", plugin)]
     steps = {
         typed("evaluate", run, *trusted) + test[0]: test[1],
-        typed("predict", run, *trusted) + " < FILE": "answer the inputs of a file",
-        typed("inspect", run, *trusted): "a page that looks inside the model",
-        typed("show", run, *trusted): "its recipe, sizes and scores",
+        typed("predict", run, *trusted) + " < FILE": "use it on the lines of a file",
+        typed("inspect", run, *trusted): "see inside the model",
+        typed("show", run, *trusted): "print its sizes, scores and recipe",
     }
     width = max(map(len, steps))
     lines = [
-        f"training ended ({outcome.reason}) after {outcome.update:,} updates; "
-        f"the model of {run} is {best}: {scores}"
+        f"training ended after {outcome.update:,} updates ({outcome.reason}); "
+        f"the best model, {best}, is in {run}: {scores}"
     ]
     if why := degenerate(outcome.samples):
         lines.append(hint(why, outcome.update, longer(run, begun.settings, outcome.update, plugins)))

@@ -1,4 +1,4 @@
-"""A directory that files of views go into."""
+"""The directory for the files of views."""
 
 from pathlib import Path
 
@@ -6,14 +6,14 @@ from weft.errors import DataError
 
 
 def folder_for(path: Path) -> None:
-    """Make it, if it is not there.
+    """Create a directory if it does not exist.
 
     Raises:
-        DataError: it cannot be made.
+        DataError: it cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(
-            f"cannot be made ({error.strerror or error}); choose another directory", path=path
+            f"cannot be created ({error.strerror or error}); choose another directory", path=path
         ) from error

@@ -1,4 +1,4 @@
-"""The views of one input, the page and the files of `weft inspect`.
+"""The page and the files of `weft inspect`: all views of one input.
 
 Read next: ../tasks/shared/inspected/inspected.py, views/view.py, page/html.py.
 """
@@ -23,27 +23,27 @@ Format = Literal["svg", "png", "csv", "json"]
 
 
 def inspected_of(opened: Opened, text: str | None, options: Mapping[str, Any] = {}) -> Inspected:
-    """What a run makes of a text; of an example of its own where it is None.
+    """Run the model on a text, or on an example of the run if it is None.
 
     Args:
         opened: the run.
-        text: or the path of a file, for a task that reads files.
-        options: those of `opened.task.options["inspect"]` that the user gave.
+        text: input text, or the path of a file for a task that reads files.
+        options: options from the user, of those in `opened.task.options["inspect"]`.
 
     Raises:
-        DataError: the text is empty, too long, or nothing that the model can read.
-        ConfigError: an option that the task does not have.
+        DataError: the text is empty, too long, or the model cannot read it.
+        ConfigError: the task does not have an option.
     """
     for name, value in options.items():
         if value is not None and name not in opened.task.options.get("inspect", ()):
-            raise ConfigError(f"--{name}: the task {opened.name} does not know this option; leave it out")
+            raise ConfigError(f"--{name}: the task {opened.name} does not have this option; leave it out")
     return opened.ready.inspected(  # type: ignore[no-any-return]
         opened.model, text, examples(opened.path), options
     )
 
 
 def examples(run: Path) -> Examples:
-    """Sources of the last validation, out of metrics.jsonl."""
+    """The sources of the last validation, from metrics.jsonl."""
     found: list[str] = []
     path = run / "metrics.jsonl"
     if path.is_file():
@@ -57,7 +57,7 @@ def examples(run: Path) -> Examples:
 
 
 def kinds() -> dict[str, type[View]]:
-    """Every view there is by its name, in the order of the page."""
+    """All views by name, in the order of the page."""
     found: list[Any] = list(rooms.parts(weft.inspect.views, View).values())
     return {name_of(kind): kind for kind in sorted(found, key=lambda kind: kind.order)}
 
@@ -69,8 +69,8 @@ def views_of(
 
     Args:
         opened: the run.
-        inspected: what it made of an input.
-        only: names of views, such as search-tree; all where there are none.
+        inspected: its results on an input.
+        only: names of views, such as search-tree; all if empty.
         more: views of plugins.
     """
     chosen = [kind for name, kind in kinds().items() if not only or name in only]
@@ -80,7 +80,7 @@ def views_of(
 
 
 def page_of(opened: Opened, inspected: Inspected, views: Sequence[View]) -> str:
-    """The HTML file."""
+    """The page as HTML."""
     parameters = sum(parameter.numel() for parameter in opened.model.parameters())
     facts = [
         ("run", opened.path.resolve().name),
@@ -93,12 +93,12 @@ def page_of(opened: Opened, inspected: Inspected, views: Sequence[View]) -> str:
 
 
 def name_of(view: View | type[View]) -> str:
-    """The name of a view and of its files, such as search-tree."""
+    """The name of a view and its files, such as search-tree."""
     return view.title.lower().replace(" ", "-")
 
 
 def file_of(view: View, form: Format) -> bytes:
-    """A view as the bytes of a file."""
+    """The content of a file for a view."""
     if form in ("svg", "png"):
         from weft.figures.picture import png, svg
 
@@ -112,11 +112,11 @@ def file_of(view: View, form: Format) -> bytes:
 
 
 def write_views(views: Sequence[View], folder: Path, forms: Sequence[Format]) -> list[Path]:
-    """Files of all views in a folder that is there; their paths."""
-    written = []
+    """Write each view as files into an existing folder; returns their paths."""
+    paths = []
     for view in views:
         for form in forms:
             path = folder / f"{name_of(view)}.{form}"
             files.replace(path, file_of(view, form))
-            written.append(path)
-    return written
+            paths.append(path)
+    return paths

@@ -1,4 +1,4 @@
-"""Average the weights of several checkpoints: late in training the mean often scores better than each one.
+"""Average the weights of several checkpoints; late in training, the mean often scores better than each.
 
 Read next: finish.py, which tries it.
 """
@@ -10,9 +10,10 @@ from torch import Tensor
 
 
 def mean(checkpoints: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of weights of the same names, one set in memory at a time beside the sum.
+    """The mean of several sets of weights, by name.
 
-    Integers, such as counts in buffers, are those of the last set.
+    Only the sum and one set are in memory at a time. Integers, such as counts in buffers, are taken from the
+    last set.
 
     Example:
         >>> mean([{"w": torch.tensor([1.0])}, {"w": torch.tensor([4.0])}])["w"].item()

@@ -1,4 +1,4 @@
-"""One batch of an update: its summed loss and the gradients of that sum, in halves if memory runs out.
+"""One batch of an update: its summed loss and gradients, computed in halves if memory runs out.
 
 Read next: update.py, which adds them up.
 """
@@ -23,10 +23,10 @@ from weft.tree import State
 
 
 class BatchResult(NamedTuple):
-    """What one batch adds to an update."""
+    """The contribution of one batch to an update."""
 
     loss: Loss
-    gradients: tuple[Tensor | None, ...]  # empty where parameters are sharded: they have theirs
+    gradients: tuple[Tensor | None, ...]  # empty if parameters are sharded: they accumulate their own
     tokens: int
     examples: int
     carried: State
@@ -35,18 +35,18 @@ class BatchResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass forward and backward over any batch of a group.
+    """The forward and backward pass over one batch of a group.
 
     Args:
-        training: collates.
-        criterion: makes the losses.
-        parameters: whose gradients are wanted.
-        group: the batches are of.
-        feeding: probability of the true token.
-        settings: how to train.
-        carried: the state after the batch before, where the task carries one (C11).
-        alone: whether no other pass runs beside it in this process.
-        sharded: whether the parameters are; then gradients are added to theirs at once.
+        training: collates examples into batches.
+        criterion: computes losses.
+        parameters: parameters to differentiate.
+        group: the batches of this update.
+        feeding: probability of feeding the true token.
+        settings: training settings.
+        carried: state after the previous batch, if the task carries one (C11).
+        alone: whether no other pass runs in this process at the same time.
+        sharded: whether the parameters are sharded; gradients are then added to them directly.
     """
 
     training: Training
@@ -60,29 +60,29 @@ class Pass:
     sharded: bool
 
     def __call__(self, share: Share, rows: Rows | None = None) -> BatchResult:
-        """One batch, or its halves one after the other where the device has no memory for it.
+        """Compute one batch, or its halves in turn if the device runs out of memory.
 
-        The sum of the halves' gradients is that of the batch, with its dropout and true words too where a
-        batch can give some of its rows (tasks/ready.py); else, and for words that are drawn, each half draws
-        its own.
+        The gradients of the halves sum to the gradient of the batch. Dropout and teacher forcing draw the
+        same numbers if the batch can be cut into rows (tasks/ready.py); otherwise, and for sampled words,
+        each half draws its own.
 
         Args:
-            share: the batch.
-            rows: of it; all unless given.
+            share: this process's part of the batch.
+            rows: rows to compute; all by default.
         """
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
         count = rows.end - rows.begin
         try:
             return self._one(share, rows)
         except torch.OutOfMemoryError as error:
-            # Sharded, all processes would have to halve theirs: each pass is a collective one.
+            # With sharding, each pass is collective: all processes would have to split theirs too.
             if count < 2 or self.training.streams or self.sharded:
                 raise ConfigError(
-                    f"the device has no memory for a batch of {count} "
+                    f"out of memory for a batch of {count} "
                     f"({str(error).splitlines()[0][:90]}); make batches smaller in the section data, or the "
                     "model in the section model, or set training.checkpoint_activations: true"
                 ) from None
-        # Outside of the except block: the error holds on to all that the batch had made.
+        # Outside of the except block, because the error keeps the tensors of the batch alive.
         if next(self.criterion.model.parameters()).device.type == "cuda":
             torch.cuda.empty_cache()
         middle = rows.begin + count // 2
@@ -90,18 +90,18 @@ class Pass:
         return _sum(*[self(share, half) for half in halves])
 
     def loss(self, share: Share, rows: Rows | None = None) -> tuple[Loss, int, State]:
-        """The loss of a batch or of some rows of it, its target tokens, and the state after it."""
+        """The loss of a batch or some of its rows, its number of target tokens, and the state after it."""
         device = next(self.criterion.model.parameters()).device
         bfloat16 = devices.uses_bfloat16(self.settings.precision, device)
         feeding, how = self.feeding, self.settings.feeding
-        # At 1 a model may take its parallel path, and one that knows no feeding is not asked about it.
+        # At 1 the model may take its parallel path, and a model without the argument still works.
         forced = {} if feeding >= 1 else {"feeding": feeding, "per_sequence": how.per_sequence}
         forced |= {"parallel": True} if forced and how.parallel else {}
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
         batch, rows = self._made(share, rows)
         batch = batch.to(device)
         number = seeds.derive(self.settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
-        if self.alone:  # torch's own generators belong to all threads; who draws from them needs one worker
+        if self.alone:  # torch's generators are shared by all threads
             seeds.settle(number, device)
         own = torch.Generator().manual_seed(number) if device.type == "cpu" else None
         after = None
@@ -119,7 +119,7 @@ class Pass:
         return loss, int(batch.target_tokens), after
 
     def _made(self, share: Share, rows: Rows) -> tuple[Any, Rows]:
-        """A batch of these rows, and which rows of the whole it has; all, where it cannot be had so."""
+        """A batch of these rows, and its place in the whole batch (everything, if rows cannot be cut)."""
         if rows.whole:
             return self.training.collate(share.numbers), rows
         chosen = slice(rows.begin, rows.end)
@@ -139,12 +139,14 @@ class Pass:
         if share.counts:
             loss.total.backward()
             return BatchResult(kept, (), tokens, rows.end - rows.begin, after)
-        (0 * loss.total).backward()  # another's batch: it is here because all processes pass equally often
+        (
+            0 * loss.total
+        ).backward()  # another process's batch: with sharding all processes must run equally many passes
         return BatchResult(Loss(0 * kept.total, 0 * kept.count), (), 0, 0, None)
 
 
 def add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) -> None:
-    """Add a batch's gradients to the sums, in place."""
+    """Add the gradients of a batch to those of the parameters, in place."""
     taken: set[int] = set()
     for parameter, gradient in zip(parameters, gradients, strict=True):
         if gradient is None:
@@ -152,9 +154,9 @@ def add(parameters: list[nn.Parameter], gradients: tuple[Tensor | None, ...]) ->
         if parameter.grad is not None:
             parameter.grad.add_(gradient)
             continue
-        # autograd may hand out one tensor twice, or a broadcast one; it will be scaled in place. That of a
-        # convolution may lie in memory as the picture does, and a fused optimiser pairs what lies at the
-        # same place of memory, whatever its index is.
+        # Autograd may return one tensor twice, or a broadcast one, but it is scaled in place later. The
+        # gradient of a convolution may have the memory layout of the picture, and a fused optimiser matches
+        # elements by their memory position.
         alone = gradient.stride() == parameter.stride() and gradient.data_ptr() not in taken
         parameter.grad = gradient if alone else torch.empty_like(parameter).copy_(gradient)
         taken.add(gradient.data_ptr())

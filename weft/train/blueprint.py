@@ -1,6 +1,6 @@
-"""Build the model that a recipe describes, or refuse one that needs far more memory than its weights.
+"""Build the model that a recipe describes, but not one that is far larger than its stored weights.
 
-A recipe from a stranger may describe a model of terabytes beside weights of a few bytes.
+A downloaded run may pair a recipe for a model of terabytes with weights of a few bytes.
 Read next: weights.py.
 """
 
@@ -15,10 +15,10 @@ from torch.overrides import TorchFunctionMode
 from weft.errors import CheckpointError, ConfigError, WeftError
 
 SPARE = 2**26
-"""Numbers that building may allocate beside the weights: tables of positions, copies."""
+"""Numbers that building may allocate besides the weights: position tables, copies."""
 
 TIMES = 4
-"""Numbers that building may allocate for each number of the weights."""
+"""Numbers that building may allocate per number in the weights."""
 
 _MAKERS = {
     getattr(torch, name) for name in ("empty", "zeros", "ones", "rand", "randn", "full", "eye", "arange")
@@ -26,13 +26,13 @@ _MAKERS = {
 
 
 def build(make: Callable[[], nn.Module]) -> nn.Module:
-    """A new model.
+    """Build a model.
 
     Args:
-        make: of a task.
+        make: the task's function that makes the model.
 
     Raises:
-        ConfigError: no model can have the sizes that the recipe says.
+        ConfigError: the sizes in the recipe are impossible.
     """
     try:
         return make()
@@ -46,16 +46,16 @@ def build(make: Callable[[], nn.Module]) -> nn.Module:
 
 
 def build_for(make: Callable[[], nn.Module], weights: Mapping[str, Tensor], place: str) -> nn.Module:
-    """A new model that these weights are to be put into.
+    """Build a model for stored weights.
 
     Args:
-        make: of a task.
-        weights: as weights.load gives them.
-        place: where they are from, for the error.
+        make: the task's function that makes the model.
+        weights: from weights.load.
+        place: their file, for the error.
 
     Raises:
-        CheckpointError: the recipe describes a model that is far larger.
-        ConfigError: no model can have the sizes that the recipe says.
+        CheckpointError: the recipe describes a far larger model.
+        ConfigError: the sizes in the recipe are impossible.
     """
     stored = sum(tensor.numel() for tensor in weights.values())
     try:
@@ -69,7 +69,7 @@ def build_for(make: Callable[[], nn.Module], weights: Mapping[str, Tensor], plac
 
 
 class _TooMuch(Exception):
-    """More numbers than were allowed."""
+    """The model allocates more numbers than allowed."""
 
 
 class _Counted(TorchFunctionMode):
@@ -89,7 +89,7 @@ class _Counted(TorchFunctionMode):
 
 
 def _sizes(args: Any) -> list[int]:
-    """The sizes among the arguments of what makes a tensor: the whole numbers, or the first list of them."""
+    """The sizes in the arguments of a tensor constructor: the integers, or the first list of them."""
     whole = [one for one in args if not isinstance(one, Tensor)]
     sizes = whole[0] if whole and isinstance(whole[0], tuple | list) else whole
     return [one for one in sizes if isinstance(one, int)]

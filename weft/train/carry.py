@@ -1,8 +1,8 @@
-"""C11, truncated back-propagation: the state that one batch leaves for the next, and in the checkpoint.
+"""C11, truncated back-propagation: the state carried from one batch to the next.
 
-A task with `streams` cuts a text into pieces; the model reads each piece from the state it had after the
-one before. Gradients stay inside a piece. Checkpoints store the carried state, so a resumed run equals the
-unbroken one. Read next: update.py, ../models.py (`Generator.carry_on`).
+A task with `streams` cuts a text into pieces; the model starts each piece with its state after the previous
+one. Gradients stay within a piece. Checkpoints store the carried state, so a resumed run equals an
+uninterrupted one. Read next: update.py, ../models.py (`Generator.carry_on`).
 """
 
 import os
@@ -20,23 +20,23 @@ from weft.tree import State, leaves, tree_map
 
 
 def check(task: Task, settings: Settings) -> None:
-    """See that a carried state and the other settings go together.
+    """Check that the settings allow a carried state, if the task has one.
 
     Raises:
-        ConfigError: several batches an update, or own words fed, beside a carried state.
+        ConfigError: they do not, such as several batches per update.
     """
     if not task.streams:
         return
     if settings.accumulate > 1:
         raise ConfigError(
-            f"training.accumulate: expected 1, got {settings.accumulate}: each batch begins with "
-            "the state of "
-            "the one before, so there is one batch an update; set it to 1 and raise data.rows instead"
+            f"training.accumulate: expected 1, got {settings.accumulate}: each batch starts with "
+            "the state of the previous one, so an update has one batch; set it to 1 and raise "
+            "data.rows instead"
         )
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
-            "--processes: a carried state goes from batch to batch, so one process trains; leave it out, or "
-            "set data.batches: lines"
+            "--processes: a state is carried from batch to batch, so only one process can train; leave it "
+            "out, or set data.batches: lines"
         )
     if not settings.objective.plain:
         raise ConfigError(
@@ -51,24 +51,24 @@ def check(task: Task, settings: Settings) -> None:
 
 
 def named(state: State) -> dict[str, Tensor]:
-    """The tensors of a state, numbered depth first, for a file."""
+    """The tensors of a state for a file, numbered depth first."""
     return {str(number): leaf.contiguous() for number, leaf in enumerate(leaves(state))}
 
 
 def restored(
     training: Training, checkpoints: Any, position: Any, model: nn.Module, device: torch.device
 ) -> State:
-    """The state that the checkpoint of a position carries, or None.
+    """The carried state in the checkpoint of a position, or None.
 
     Args:
         training: says whether a state is carried.
-        checkpoints: of the run.
-        position: where it stands.
-        model: its `start` gives the form of a state.
-        device: where the state is needed.
+        checkpoints: checkpoints of the run.
+        position: position of the checkpoint.
+        model: its `start` gives the structure of a state.
+        device: device for the state.
 
     Raises:
-        CheckpointError: the state is that of another model.
+        CheckpointError: the state belongs to another model.
     """
     if not training.streams or position.update not in checkpoints.updates():
         return None

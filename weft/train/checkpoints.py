@@ -1,13 +1,13 @@
 """The checkpoints of a run: written atomically, verified when read, no pickle anywhere.
 
-    RUN/checkpoints/step-00000500/model.safetensors       weights, tied ones once
+    RUN/checkpoints/step-00000500/model.safetensors       weights; tied ones once
                                   optimiser.safetensors   the optimiser's state, by parameter
                                   carried.safetensors     the state for the next batch, if one is carried
                                   objective.safetensors   weights that belong to the objective, if any
                                   state.json              position, validations, versions
                                   model-00001-of-00002.safetensors, .. if parameters are sharded
-                                  manifest.json           size and sha256 of them all
-    RUN/checkpoints.json     which is last and best, every validation; can be rebuilt from the above
+                                  manifest.json           size and sha256 of all files
+    RUN/checkpoints.json     the last, the best, all validations; can be rebuilt from the above
     RUN/model.safetensors    the best weights, or the mean of several if that scored better
 
 A checkpoint never changes; older ones are removed only after a newer one is complete. Read next: resume.py.
@@ -29,7 +29,7 @@ from weft.train.saved import FORMAT, Index, Made, SavedState, Written, WrongForm
 from weft.train.snapshot import CARRIED, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
 
 NEWEST = 2
-"""Checkpoints kept for being new: the last one, and one to fall back on should it be damaged."""
+"""Number of newest checkpoints kept: the last, and one to fall back on if it is damaged."""
 
 
 class Saved(NamedTuple):
@@ -38,8 +38,8 @@ class Saved(NamedTuple):
     weights: dict[str, Tensor]
     optimiser: dict[str, Tensor]
     state: SavedState
-    carried: dict[str, Tensor] | None = None  # None where no state is carried
-    objective: dict[str, Tensor] | None = None  # None where the objective learns nothing for itself
+    carried: dict[str, Tensor] | None = None  # None if no state is carried
+    objective: dict[str, Tensor] | None = None  # None if the objective has no weights of its own
 
     @property
     def position(self) -> Position:
@@ -51,8 +51,8 @@ class Checkpoints:
     """The checkpoints of one run.
 
     Args:
-        run: the run directory.
-        warn: told of a damaged checkpoint, in one line.
+        run: run directory.
+        warn: called with one line about a damaged checkpoint.
     """
 
     def __init__(self, run: Path, warn: Callable[[str], None]) -> None:
@@ -73,7 +73,7 @@ class Checkpoints:
         """Write a checkpoint, or this process's part of it.
 
         Raises:
-            CheckpointError: it could not be written; the older ones are as they were.
+            CheckpointError: it could not be written; older ones are unchanged.
         """
         contents = snapshot.contents()
         path = self.path(snapshot.update)
@@ -92,10 +92,10 @@ class Checkpoints:
             ) from error
 
     def load(self, update: int) -> Saved:
-        """A checkpoint, verified.
+        """Load and verify a checkpoint.
 
         Raises:
-            CheckpointError: it is damaged, or written by another version.
+            CheckpointError: it is damaged, or from an incompatible version.
         """
         path = self.path(update)
         try:
@@ -123,14 +123,14 @@ class Checkpoints:
             )
             rest = [None if data is None else weights.unpack(data) for data in others]
             return Saved(model, optimiser, state, *rest)
-        except (ValueError, KeyError, RuntimeError) as error:  # sharded tensors that do not fit together
+        except (ValueError, KeyError, RuntimeError) as error:  # sharded parts that do not match
             raise CheckpointError(f"{path}: is damaged ({error})") from error
 
     def newest(self) -> Saved | None:
-        """The newest checkpoint that can be loaded, nothing where there is none; tells of damaged ones.
+        """The newest checkpoint that can be loaded, or None; warns about damaged ones.
 
         Raises:
-            CheckpointError: there are checkpoints, and not one can be loaded.
+            CheckpointError: there are checkpoints, but none can be loaded.
         """
         files.remove_leftovers(self.run)
         files.remove_leftovers(self.directory)
@@ -151,7 +151,7 @@ class Checkpoints:
         return None
 
     def index(self) -> Index:
-        """What checkpoints.json says; empty where it is missing or damaged, it holds nothing of its own."""
+        """The contents of checkpoints.json; empty if missing or damaged, since it can be rebuilt."""
         try:
             text = jsonfile.read_bytes(self.run / "checkpoints.json")
             known = jsonfile.decode(text, Written).format == FORMAT
@@ -159,11 +159,11 @@ class Checkpoints:
         except FileNotFoundError:
             return Index()
         except (OSError, ValueError) as error:
-            self.warn(f"{self.run / 'checkpoints.json'}: cannot be read ({error}); it is written anew")
+            self.warn(f"{self.run / 'checkpoints.json'}: cannot be read ({error}); it will be rewritten")
             return Index()
 
     def model(self) -> dict[str, Any]:
-        """`of` which updates model.safetensors is, and its scores; empty before the first validation."""
+        """The updates that model.safetensors is `of`, and its scores; empty before the first validation."""
         made = self.index().model
         return {} if made is None else jsonfile.plain(made)
 
@@ -171,16 +171,16 @@ class Checkpoints:
         """Write checkpoints.json and make model.safetensors the best model.
 
         Args:
-            history: every validation.
-            mean: the mean that was tried at the end of training; else the last one that was tried.
+            history: all validations.
+            mean: the mean tried at the end of training; by default the one tried last.
 
         Returns:
-            What was written. Its `model` says `of` which updates model.safetensors is, with its scores:
-            the best checkpoint, or a mean while no checkpoint scores better.
+            What was written. Its `model` has the updates that model.safetensors is `of`, with its scores: the
+            best checkpoint, or a mean as long as no checkpoint scores better.
         """
         best, updates, old = history.best(), self.updates(), self.index()
         last = updates[-1] if updates else 0
-        # What is from later updates was left behind by a checkpoint that is damaged now.
+        # Entries of later updates are left over from a checkpoint that is damaged now.
         model = _until(last, old.model)
         if mean and mean["taken"]:
             model = {"of": mean["of"], "scores": mean["scores"]}
@@ -204,7 +204,7 @@ class Checkpoints:
         return index
 
     def publish(self, model: nn.Module, updates: Iterable[int]) -> None:
-        """Make a model, the mean of these updates, that of the run."""
+        """Write a model, the mean of these updates, as the model of the run."""
         name = "+".join(str(update) for update in updates)
         self._replace("model.safetensors", weights.pack(model.state_dict(), update=name))
 
@@ -217,11 +217,11 @@ class Checkpoints:
             self._replace("model.safetensors", weights.pack(self.load(update).weights, update=str(update)))
 
     def published(self) -> str:
-        """The update, or the updates joined by +, that model.safetensors is made of."""
+        """The update in model.safetensors, or the updates of a mean, joined by +."""
         return str(weights.metadata(self.run / "model.safetensors").get("update", ""))
 
     def keep(self, wanted: Iterable[int]) -> None:
-        """Remove every checkpoint but these and the newest ones."""
+        """Remove all checkpoints except these and the newest ones."""
         updates = self.updates()
         for update in set(updates[:-NEWEST]) - set(wanted):
             try:
@@ -234,7 +234,7 @@ class Checkpoints:
             files.replace(self.run / name, data)
         except OSError as error:
             raise CheckpointError(
-                f"{self.run / name}: could not be written ({error.strerror or error}) and is as it was; "
+                f"{self.run / name}: could not be written ({error.strerror or error}) and is unchanged; "
                 "free some space and run the same command again"
             ) from error
 

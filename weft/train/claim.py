@@ -1,4 +1,4 @@
-"""A run directory that one process holds, and from which no link leads out.
+"""Lock a run directory for one process, and check that no link in it leads outside.
 
 Read next: session.py, which claims the run that it trains.
 """
@@ -14,10 +14,10 @@ from weft.errors import CheckpointError
 
 
 def alone(path: Path) -> None:
-    """See that nothing in a run leads out of it: a link would be read, or written to, in its place.
+    """Check that nothing in a run leads out of it: a file behind a link would be read or overwritten.
 
     Raises:
-        CheckpointError: a link out of it, a pipe or a device.
+        CheckpointError: a link out of the run, a pipe or a device.
     """
     if _loops(path):
         raise CheckpointError(f"{path}: is a link to itself; name the run directory")
@@ -32,7 +32,9 @@ def alone(path: Path) -> None:
                     f"{one}: is a link out of the run ({os.readlink(one)[:200]}); put the file itself there"
                 )
             if not (stat.S_ISLNK(mode) or stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-                raise CheckpointError(f"{one}: is a pipe or a device, and no run has such; remove it")
+                raise CheckpointError(
+                    f"{one}: expected a file or a directory, got a pipe or a device; remove it"
+                )
 
 
 def _loops(link: Path) -> bool:
@@ -45,10 +47,10 @@ def _loops(link: Path) -> bool:
 
 @contextmanager
 def claim(run: Path) -> Iterator[None]:
-    """Hold a run directory for this process alone; the claim ends with the process, however it ends.
+    """Lock a run directory for this process; the lock ends with the process, even if it is killed.
 
     Raises:
-        CheckpointError: another process holds it, or it cannot be written to.
+        CheckpointError: another process holds the lock, or the directory is not writable.
     """
     try:
         import fcntl
@@ -67,7 +69,7 @@ def claim(run: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CheckpointError(
-                f"{run}: another process trains this run; wait for it, stop it, or choose another --run"
+                f"{run}: another process is training this run; wait for it, stop it, or choose another --run"
             ) from None
         except OSError:
             pass  # a file system without locks

@@ -1,4 +1,4 @@
-"""Measure the time that updates take, for the position and the lines of progress. Read next: course.py."""
+"""Measure the time of updates, for the position and the progress lines. Read next: course.py."""
 
 import time
 from typing import NamedTuple
@@ -10,24 +10,24 @@ from weft.train.update import Taken
 
 
 class Moment(NamedTuple):
-    """Now, in seconds of wall-clock and of CPU time."""
+    """A moment, in seconds of wall-clock and CPU time."""
 
     wall: float
     cpu: float
 
 
 def now() -> Moment:
-    """Now."""
+    """The current moment."""
     return Moment(time.perf_counter(), time.process_time())
 
 
 class Clock:
-    """Runs on from the time that a resumed position has spent.
+    """Counts time, continuing from what a resumed position has already spent.
 
     Args:
-        position: where this process begins.
-        settings: know the end.
-        first: whether this is the first of several processes, whose wall clock is the training's.
+        position: where this process starts.
+        settings: training settings, for the planned end.
+        first: whether this is the first process, whose wall-clock time counts.
     """
 
     def __init__(self, position: Position, settings: Settings, *, first: bool = True) -> None:
@@ -37,7 +37,7 @@ class Clock:
         self._first = first
 
     def spent(self) -> Moment:
-        """The share of this process in the time since training began, resumed parts included."""
+        """Time spent by this process since training began, including resumed parts."""
         end = now()
         cpu = end.cpu - self._started.cpu
         if not self._first:
@@ -47,7 +47,7 @@ class Clock:
     def after(
         self, before: Moment, position: Position, group: Group, taken: Taken, spent: Moment
     ) -> Position:
-        """The position after an update that began at `before`; `spent` is the sum over all processes."""
+        """The position after an update that started at `before`; `spent` is summed over all processes."""
         end = now()
         return Position(
             update=position.update + 1,
@@ -66,7 +66,7 @@ class Clock:
         )
 
     def line(self, position: Position, taken: Taken) -> Line:
-        """The line of progress at a position."""
+        """The progress line at a position."""
         done = position.done(self._settings)
         gained = done - self._begin.done(self._settings)
         spent = position.seconds - self._begin.seconds

@@ -1,8 +1,8 @@
-"""Check that torch can compile on this machine, before `training.compile` starts any work.
+"""Check that torch can compile on this machine, before a training with `training.compile` starts.
 
-torch.compile writes C++ for a CPU and Triton for a GPU, so it needs a compiler where the training runs. What
-it builds is kept beside the token stores, not in a directory of /tmp with a predictable name; the compiled
-graphs themselves, which torch would store as pickles, are not kept.
+torch.compile generates C++ for a CPU and Triton for a GPU, so it needs a compiler where the training runs.
+The binaries are cached next to the token stores, not in a directory of /tmp with a predictable name. The
+compiled graphs, which torch would store as pickles, are not cached.
 Read next: ../nn/regions.py.
 """
 
@@ -17,27 +17,27 @@ from weft.errors import ConfigError
 
 
 def check(device: torch.device) -> None:
-    """Compile one small function, so that a training that cannot is not begun.
+    """Compile one small function, to fail early if that does not work.
 
     Args:
-        device: of the training.
+        device: device of the training.
 
     Raises:
-        ConfigError: there is no compiler, or it does not serve.
+        ConfigError: there is no compiler, or it does not work.
     """
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_directory() / "compiled"))
     os.environ.setdefault(
         "TORCHINDUCTOR_COMPILE_THREADS", "1"
-    )  # else torch leaves processes of its own behind
+    )  # otherwise torch leaves worker processes behind
     if device.type == "cpu":
         command = shlex.split(os.environ.get("CXX") or "g++")
-        # What was compiled before would serve without one, for as long as nothing new comes.
+        # Without a compiler, cached binaries would work until the first new shape.
         if shutil.which(command[0]) is None:
             raise ConfigError(
                 f"training.compile: cannot find the C++ compiler {command[0]}; install g++, "
                 "name another with CXX, or set training.compile: false"
             )
-    # Two sizes that happen to be equal once are not equal for ever.
+    # Do not assume that two sizes which are equal once are always equal.
     torch.fx.experimental._config.use_duck_shape = False  # type: ignore[attr-defined]
     x = torch.ones(3, device=device, requires_grad=True)
     try:
@@ -51,15 +51,15 @@ def check(device: torch.device) -> None:
         ) from error
     if x.grad is None or not torch.allclose(x.grad, 2 * torch.cos(2 * x.detach())):
         raise ConfigError(
-            "training.compile: what torch compiles here gives wrong gradients; set training.compile: false"
+            "training.compile: code compiled by torch gives wrong gradients here; set training.compile: false"
         )
 
 
 def sentence(blocks: int) -> str:
-    """What becomes of a model with so many blocks that can be compiled."""
+    """A sentence about a model with this number of blocks that can be compiled."""
     if not blocks:
-        return "training.compile: this model has no Transformer block, so nothing of it is compiled"
-    return f"training.compile: {blocks} blocks of the model are compiled when they are first used"
+        return "training.compile: this model has no Transformer block, so nothing is compiled"
+    return f"training.compile: {blocks} blocks of the model will be compiled at first use"
 
 
 def _trial(x: torch.Tensor) -> torch.Tensor:

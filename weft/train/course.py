@@ -1,6 +1,6 @@
-"""A training under way: the model, the optimiser, where they stand, and what the loop does with them.
+"""The state of a training: model, optimiser and position, and what the training loop does with them.
 
-Read next: ready.py, which begins or resumes one; update.py, the arithmetic of a step; loop.py.
+Read next: ready.py, which starts or resumes one; update.py, the arithmetic of a step; loop.py.
 """
 
 import signal
@@ -34,24 +34,24 @@ from weft.tree import State
 
 @dataclass
 class Course:
-    """What changes while a session lasts.
+    """The part of a training that changes from update to update.
 
-    session: its surroundings.
+    session: what stays the same during the training.
     ready: makes models.
-    training: gives batches and validates.
-    model: in training mode, perhaps sharded.
-    criterion: makes the losses.
-    optimiser: of the parameters of the criterion.
-    plan: the order of the batches.
-    position: where training stands.
-    history: the validations so far.
-    carried: the state that the next batch begins with, if the task carries one.
-    clock: measures the time that updates take.
+    training: provides batches and validates.
+    model: in training mode, possibly sharded.
+    criterion: computes losses.
+    optimiser: over the parameters of the criterion.
+    plan: order of the batches.
+    position: number of updates so far, and the next batch.
+    history: validations so far.
+    carried: state for the next batch, if the task carries one.
+    clock: measures the time of updates.
     monitors: measure gradients.
     divergence: watches the loss.
-    saved: the update of the newest save; -1 if even the untrained model is to be saved.
-    samples: those of the last validation.
-    split: whether a batch did not fit into memory before.
+    saved: update of the newest checkpoint; -1 if the untrained model must be saved too.
+    samples: samples of the last validation.
+    split: whether a batch has been split because it did not fit into memory.
     """
 
     session: Session
@@ -72,22 +72,22 @@ class Course:
     split: bool = False
 
     def end(self) -> str:
-        """Why training ends here, or nothing."""
+        """The reason why training ends here, or ""."""
         settings = self.session.settings
         patience = settings.patience and self.history.waited() >= settings.patience
         return self.position.end(settings) or ("patience" if patience else "")
 
     def validates(self) -> bool:
-        """Whether a validation is due and not yet done."""
+        """Whether a validation is due here and has not been done yet."""
         due = self.end() or self.position.validates(self.session.settings)
         return bool(due) and not self.history.has(self.position.update)
 
     def saves(self) -> bool:
-        """Whether a save is due: one precedes every validation, so that a validation can be repeated."""
+        """Whether a save is due; one precedes every validation, so that a validation can be repeated."""
         return self.validates() or self.position.saves(self.session.settings)
 
     def save(self) -> None:
-        """Save a checkpoint, unless this update has one."""
+        """Save a checkpoint, unless this update already has one."""
         session = self.session
         if self.saved == self.position.update:
             return
@@ -108,10 +108,10 @@ class Course:
         self.saved = self.position.update
 
     def validate(self) -> None:
-        """Validate, and write the scores down.
+        """Validate and store the scores.
 
         Raises:
-            Interrupted: a signal came meanwhile; the validation is then repeated on resuming.
+            Interrupted: a signal arrived; the validation is repeated when training resumes.
         """
         session, number = self.session, self.position.update
         found = validate(
@@ -126,7 +126,7 @@ class Course:
             session.checkpoints.write_index(self.history)
 
     def finish(self, reason: str) -> Outcome:
-        """Leave the best model, or the mean of several."""
+        """End training: make the best checkpoint, or the mean of several, the model of the run."""
         session = self.session
         if not session.processes.first:
             return Outcome(reason, self.position.update)
@@ -151,7 +151,7 @@ class Course:
         self.save()
         session.saving.wait()
         session.report.said(
-            f"stopped after update {self.saved:,}; nothing is lost, the same command goes on from there"
+            f"stopped after update {self.saved:,}; progress is saved and the same command resumes"
         )
         left = outcome("interrupted", self.history, self.position, session.checkpoints.model())
         return left._replace(exit_code=session.interrupts.exit_code)
@@ -160,8 +160,8 @@ class Course:
         """Take one update.
 
         Raises:
-            NonFinite: the loss or the gradient is not finite and is not to be skipped; the run is saved.
-            ConfigError: a batch does not fit into memory, or the model refuses it.
+            NonFinite: the loss or gradient is not finite and must not be skipped; a checkpoint is saved.
+            ConfigError: a batch does not fit into memory, or does not suit the model.
         """
         session, settings, before = self.session, self.session.settings, now()
         try:
@@ -179,7 +179,7 @@ class Course:
                 self.criterion,
             )
         except (NonFinite, ConfigError) as error:
-            # Of anything but numbers that are not finite, the other processes do not hear at this update.
+            # Other processes learn only about non-finite numbers at this update.
             if isinstance(error, NonFinite) or not session.sharded:
                 self.save()
             raise
@@ -196,7 +196,7 @@ class Course:
             self.position = self.position.after_log()
 
     def _factor(self, group: Group) -> float:
-        """The schedule's factor of the learning rate, for the update over this group."""
+        """The factor of the learning rate for the update over this group."""
         settings = self.session.settings
         after = replace(
             self.position,
@@ -209,7 +209,7 @@ class Course:
         return settings.schedule.factor(after.update, after.done(settings), state)
 
     def _agree(self) -> Moment:
-        """Tell all processes about a signal that one of them received; return the time they all spent."""
+        """Share a signal that one process received with all of them; return the total time spent."""
         processes, interrupts = self.session.processes, self.session.interrupts
         asked, *spent = processes.sum([float(bool(interrupts.asked)), *self.clock.spent()])
         interrupts.agree((interrupts.asked or signal.SIGTERM) if asked else 0)
@@ -220,22 +220,22 @@ class Course:
         if number == 1 and (said := unreached(settings.schedule, settings.planned(group.batches))):
             report.warned(said)
         if taken.skipped:
-            report.warned(f"{taken.skipped}; this update was left out{self._roll_back()}")
+            report.warned(f"{taken.skipped}; this update was skipped{self._roll_back()}")
         if said := self.divergence.after(number, taken):
             report.warned(said)
         if taken.split and not self.split:
             self.split = True
             report.warned(
-                f"update {number}: the device's memory was full, so a batch was computed in parts; the "
-                "gradient is the same, smaller batches are faster"
+                f"update {number}: a batch did not fit into memory and was computed in parts; the "
+                "gradient is the same, but smaller batches are faster"
             )
 
     def _roll_back(self) -> str:
-        """Return to the newest checkpoint after a skipped update, if that is wanted, and say so."""
+        """After a skipped update: restore the newest checkpoint if the settings say so; a phrase about it."""
         session = self.session
         if session.settings.non_finite != "roll_back":
             return ""
         session.saving.wait()
         session.processes.wait()
         to = roll_back(session.checkpoints, self.model, self.optimiser, self.criterion.own)
-        return f" and the parameters are those of update {to} again"
+        return f" and the parameters of update {to} were restored"

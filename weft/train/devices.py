@@ -1,4 +1,4 @@
-"""The device that a model trains on, and the precision. Read next: ready.py."""
+"""Choose the device and the precision of a training. Read next: ready.py."""
 
 import os
 from contextlib import AbstractContextManager, nullcontext
@@ -11,12 +11,12 @@ from weft.nn.kernels.autocast import autocast_on_cpu
 
 
 def choose(name: str) -> torch.device:
-    """The device of that name; auto is a GPU where there is one.
+    """The device of that name; auto is a GPU if there is one.
 
     Raises:
-        ConfigError: no such device here.
+        ConfigError: this machine has no such device.
     """
-    local = os.environ.get("LOCAL_RANK")  # of several processes on this machine, each has a GPU of its own
+    local = os.environ.get("LOCAL_RANK")  # each of several processes gets a GPU of its own
     if name == "auto" and not torch.cuda.is_available():
         return torch.device("cpu")
     if name in ("auto", "cuda") and local is not None and torch.cuda.is_available():
@@ -31,7 +31,7 @@ def choose(name: str) -> torch.device:
         raise ConfigError("training.device: torch sees no GPU for cuda; set it to auto or cpu")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ConfigError(
-            f"training.device: no such GPU {name}; torch sees {torch.cuda.device_count()}, from cuda:0"
+            f"training.device: expected a GPU below cuda:{torch.cuda.device_count()}, got {name}"
         )
     return device
 
@@ -39,28 +39,28 @@ def choose(name: str) -> torch.device:
 def fast_bfloat16(device: torch.device) -> bool:
     """Whether the device multiplies bfloat16 in hardware.
 
-    On a CPU that is AMX or AVX512_BF16; elsewhere bfloat16 is emulated and slower than float32.
+    On a CPU this needs AMX or AVX512_BF16; otherwise bfloat16 is emulated, slower than float32.
     """
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     if device.type != "cpu":
         return False
-    return any(_asks(name) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
+    return any(_supports(name) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
 
 
 def uses_bfloat16(precision: Literal["auto", "float32", "bfloat16"], device: torch.device) -> bool:
-    """Whether this setting means bfloat16 on this device."""
+    """Whether this precision setting means bfloat16 on this device."""
     return precision == "bfloat16" or (precision == "auto" and fast_bfloat16(device))
 
 
 def autocast(bfloat16: bool, device: torch.device) -> AbstractContextManager[object]:
-    """The block in which losses are computed: products in bfloat16, or nothing."""
+    """The context in which losses are computed: autocast to bfloat16, or no change."""
     if not bfloat16:
         return nullcontext()
     return autocast_on_cpu() if device.type == "cpu" else torch.autocast(device.type, torch.bfloat16)
 
 
-def _asks(name: str) -> bool:
-    # These queries are private to torch and may go.
+def _supports(name: str) -> bool:
+    # These functions are private to torch and may disappear.
     query = getattr(torch.cpu, name, None)
     return bool(query()) if callable(query) else False

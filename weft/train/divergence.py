@@ -7,10 +7,10 @@ from weft.train.settings import Settings
 from weft.train.update import Taken
 
 AT_ONCE = 100.0
-"""Times the lowest loss so far (or 1, if that is more): beyond it a single update is enough."""
+"""A loss above this multiple of the lowest one so far (or of 1, if larger) is divergence at once."""
 
 LASTING = 10.0
-"""The same where it lasts for PATIENCE updates; outliers in forecasting reach it once in a while."""
+"""A loss above this multiple for PATIENCE updates is divergence; single outliers occur in forecasting."""
 
 PATIENCE = 10
 
@@ -19,7 +19,7 @@ class Divergence:
     """Compares each update's loss with the lowest one so far.
 
     Args:
-        settings: what is named in the advice.
+        settings: training settings, for the advice.
 
     Example:
         >>> from dataclasses import replace
@@ -39,11 +39,11 @@ class Divergence:
         self._said = False
 
     def after(self, update: int, taken: Taken) -> str:
-        """What to tell after an update; "" while all is well, and once it was told.
+        """The warning after an update; "" if there is nothing to report, and after the first warning.
 
         Args:
-            update: its number.
-            taken: how it went.
+            update: number of the update.
+            taken: its result.
         """
         if not taken.stepped or not taken.count or self._said:
             return ""
@@ -56,5 +56,5 @@ class Divergence:
         self._said = True
         return (
             f"update {update}: the loss is {loss:.3g}, and was {self._lowest:.3g} at its lowest: training "
-            f"diverges and will hardly recover; stop it and begin a new run: {advice(self._settings)}"
+            f"diverges and is unlikely to recover; stop it and start a new run: {advice(self._settings)}"
         )

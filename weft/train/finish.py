@@ -26,25 +26,25 @@ def finish(
     settings: Settings,
     report: Report,
 ) -> dict[str, Any]:
-    """Average checkpoints, unless that was done at this update before, and keep the better model.
+    """Average checkpoints, unless already done at this update, and keep the better model.
 
     Args:
         model: receives the averaged weights.
-        score: validates the model as it is, after an update.
-        checkpoints: of the run.
+        score: validates the model; called with the number of the update.
+        checkpoints: checkpoints of the run.
         history: all validations.
-        update: the last one.
-        settings: how many to average, and which.
-        report: told which model was kept.
+        update: the last update.
+        settings: how many checkpoints to average, and which.
+        report: receives a sentence about the model that was kept.
 
     Returns:
-        What model.safetensors is now: `of` which updates, and its scores; empty if none was validated.
+        The updates that model.safetensors is now `of`, and its scores; empty if there was no validation.
     """
     index = checkpoints.index()
     before = index.mean
     done = before is not None and (before.update, before.asked) == (update, settings.average)
     if before is not None and before.taken and not checkpoints.published():
-        done = False  # model.safetensors is missing or damaged: make it again
+        done = False  # model.safetensors is missing or damaged
     if settings.average < 2 or done or not history.entries:
         return checkpoints.model()
     kept = [entry for entry in candidates(history, settings) if _loads(checkpoints, entry, report)]
@@ -58,15 +58,15 @@ def finish(
     mean = averaging.mean(checkpoints.load(number).weights for number in of)
     weights.restore(model, mean, "the mean")
     scores = finite(score(update).scores)
-    standing = index.model  # none where checkpoints.json was lost
-    again = standing is not None and standing.of == of  # the file of this very mean was lost
+    standing = index.model  # None if checkpoints.json was lost
+    again = standing is not None and standing.of == of  # the file of this mean was lost
     taken = standing is None or again or history.beats(scores, standing.scores)
     if taken:
         checkpoints.publish(model, of)
     tried = {"update": update, "asked": settings.average, "of": of, "scores": plain(scores), "taken": taken}
     other = "nothing" if standing is None else _name(standing.of)
     verdict = f"better than {other}, so it is" if taken else f"not better than {other}, which is"
-    verdict = "made again, it is" if again else verdict
+    verdict = "restored as" if again else verdict
     report.said(f"{_name(of)}: {score_text(scores)}; {verdict} the model of the run")
     return dict(checkpoints.write_index(history, tried)["model"])
 
@@ -79,7 +79,7 @@ def candidates(history: History, settings: Settings) -> list[Scored]:
 
 
 def wanted(history: History, settings: Settings) -> set[int]:
-    """The updates whose checkpoints are kept: the best, and those to be averaged."""
+    """The updates whose checkpoints are kept: the best ones, and those to average."""
     chosen = history.ranked()[: settings.keep_best]
     if settings.average:
         chosen += candidates(history, settings)
@@ -95,6 +95,6 @@ def _loads(checkpoints: Checkpoints, entry: Scored, report: Report) -> bool:
     try:
         checkpoints.load(entry.update)
     except CheckpointError as error:
-        report.warned(f"{error}; the mean is made without it")
+        report.warned(f"{error}; the mean leaves it out")
         return False
     return True

@@ -1,7 +1,7 @@
 """Find where a loss or gradient stopped being finite.
 
-The batches are run again with the same dropout while every layer is watched. It names the first output that
-is not finite in the forward pass, or else the first such gradient in the backward pass. Read next: update.py.
+The batches run again with the same dropout while hooks watch every layer. The first non-finite output of the
+forward pass is reported, or else the first non-finite gradient of the backward pass. Read next: update.py.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ class NonFinite(WeftError):
 
 
 def advice(settings: Settings) -> str:
-    """What to change when the updates are too large."""
+    """What to change if updates are too large."""
     clip = settings.clip_norm
     return f"lower training.optimiser.lr (now {settings.optimiser.lr:g}), lengthen the warm-up, or " + (
         f"lower training.clip_norm (now {clip:g})" if clip else "set training.clip_norm: 1.0 (now 0, off)"
@@ -30,18 +30,18 @@ def advice(settings: Settings) -> str:
 
 
 def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
-    """Which batch, and what went wrong in it.
+    """Find the batch and the layer where numbers stopped being finite.
 
     Args:
-        model: as it was when it happened.
-        losses: the same losses, batch by batch, computed as they are asked for.
+        model: with the weights that it had then.
+        losses: the losses of the batches, computed lazily.
 
     Returns:
-        The number of the batch in the group, and half a sentence that names the layer.
+        The index of the batch in the group, and a phrase that names the layer.
     """
     for name, parameter in model.named_parameters():
         if not _finite(parameter):
-            return 0, f"parameter {name} was not finite before it"
+            return 0, f"parameter {name} was not finite before the update"
     found: list[str] = []
     handles = [
         module.register_forward_hook(partial(_forward, found, name or "the model"))
@@ -57,7 +57,7 @@ def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
         for last, loss in enumerate(losses):
             if not _finite(loss.total):
                 where = (
-                    found[0] if found else "every layer's output is finite, so the loss itself is at fault"
+                    found[0] if found else "every layer's output is finite, so the loss itself is the cause"
                 )
                 return last, f"the loss is {loss.total.item()}: {where}"
             loss.total.backward()
@@ -66,7 +66,7 @@ def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
     finally:
         for handle in handles:
             handle.remove()
-    return last, "the norm of the gradient overflows, though each of its parts is finite"
+    return last, "the norm of the gradient overflows, although each of its parts is finite"
 
 
 def _forward(found: list[str], name: str, module: nn.Module, inputs: Any, output: Any) -> None:
@@ -79,7 +79,7 @@ def _forward(found: list[str], name: str, module: nn.Module, inputs: Any, output
 
 
 def _backward(found: list[str], where: str, gradient: Tensor | None) -> None:
-    if gradient is not None and not _finite(gradient):  # None: of an output that the loss does not use
+    if gradient is not None and not _finite(gradient):  # None for an output that the loss does not use
         found.append(f"the gradient {where} is not finite")
 
 

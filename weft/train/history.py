@@ -1,6 +1,6 @@
-"""The validations so far, and what follows from them: the best one, patience, the schedule's state.
+"""The validations so far, and what is computed from them: the best one, patience, the schedule's state.
 
-Only the scores are stored and the rest is computed from them, so a resumed run cannot disagree with them.
+Only scores are stored; the rest is recomputed, so a resumed run always agrees with them.
 Read next: checkpoints.py.
 """
 
@@ -13,7 +13,7 @@ from weft.train.schedules.schedule import Schedule, ScheduleState
 
 
 class Validated(jsonfile.Form):
-    """One validation as it stands in a file."""
+    """One validation, as stored in a file."""
 
     update: jsonfile.Count
     scores: dict[str, jsonfile.Real | None]
@@ -29,7 +29,7 @@ class Scored(NamedTuple):
 class History(NamedTuple):
     """Validations in order, judged by one score.
 
-    metric: the name of the score.
+    metric: name of the score.
     higher: whether higher is better.
     """
 
@@ -38,7 +38,7 @@ class History(NamedTuple):
     entries: tuple[Scored, ...] = ()
 
     def add(self, update: int, scores: Mapping[str, float]) -> "History":
-        """With one more validation."""
+        """A history with one more validation."""
         return self._replace(entries=(*self.entries, Scored(update, dict(scores))))
 
     def has(self, update: int) -> bool:
@@ -46,29 +46,29 @@ class History(NamedTuple):
         return any(entry.update == update for entry in self.entries)
 
     def until(self, update: int) -> "History":
-        """Without what came after an update."""
+        """A history without the validations after an update."""
         return self._replace(entries=tuple(entry for entry in self.entries if entry.update <= update))
 
     def score(self, entry: Scored) -> float:
-        """The score by which an entry is judged; not a number where it has none."""
+        """The score of an entry by the metric; NaN if it has none."""
         return entry.scores.get(self.metric, math.nan)
 
     def better(self, one: float, other: float) -> bool:
-        """Whether a score beats another; one that is not a number never does, and is always beaten."""
+        """Whether a score beats another; NaN never wins and always loses."""
         if math.isnan(one):
             return False
         return math.isnan(other) or (one > other if self.higher else one < other)
 
     def beats(self, one: Mapping[str, float | None], other: Mapping[str, float | None]) -> bool:
-        """Whether some scores are better than others; null is not a number."""
+        """Whether a set of scores beats another by the metric; null counts as NaN."""
         return self.better(_number(one.get(self.metric)), _number(other.get(self.metric)))
 
     def ranked(self) -> list[Scored]:
-        """The entries, best first; of equals the earlier first."""
+        """The entries, best first; ties in order of time."""
         return sorted(self.entries, key=self._rank)
 
     def best(self) -> Scored | None:
-        """The best entry, if there is one."""
+        """The best entry, or None."""
         return min(self.entries, key=self._rank, default=None)
 
     def waited(self) -> int:
@@ -77,18 +77,18 @@ class History(NamedTuple):
         return 0 if best is None else len(self.entries) - 1 - self.entries.index(best)
 
     def schedule_state(self, schedule: Schedule) -> ScheduleState:
-        """What a schedule makes of the scores."""
+        """The state of a schedule after these scores."""
         state = schedule.start()
         for entry in self.entries:
             state = schedule.observe(state, self.score(entry), self.higher)
         return state
 
     def to_json(self) -> list[dict[str, Any]]:
-        """For a file; a score that is not finite becomes null."""
+        """The entries as JSON; non-finite scores become null."""
         return [{"update": entry.update, "scores": plain(entry.scores)} for entry in self.entries]
 
     def with_saved(self, entries: Iterable[Validated]) -> "History":
-        """From a file."""
+        """A history with entries from a file."""
         read = [
             Scored(entry.update, {key: _number(value) for key, value in entry.scores.items()})
             for entry in entries
@@ -103,12 +103,12 @@ class History(NamedTuple):
 
 
 def plain(scores: Mapping[str, float]) -> dict[str, float | None]:
-    """Scores as JSON has them: what is not finite becomes null."""
+    """Scores as JSON; non-finite ones become null."""
     return {key: float(value) if math.isfinite(value) else None for key, value in scores.items()}
 
 
 def finite(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scores as a file would give them back, so that judging now and after a resume agree."""
+    """Scores as read back from a file, so that decisions now and after a resume agree."""
     return {key: _number(value) for key, value in plain(scores).items()}
 
 

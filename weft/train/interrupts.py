@@ -1,8 +1,8 @@
-"""SIGTERM and Ctrl-C: finish the update, save, say how to resume. A second signal exits at once.
+"""SIGTERM and Ctrl-C: finish the update, save, and say how to resume. A second signal exits at once.
 
-During an update a signal is only noted, and the next `at_once` block stops there. Long phases that can be
-cut without loss (reading data; validation, which follows a save) run inside `at_once`, where the signal
-becomes an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM. Read next: loop.py, course.py.
+During an update a signal is only recorded, and training stops at the next `at_once` block. Long phases that
+can be cut without loss (reading data; validation, which follows a save) run inside `at_once`, where a signal
+raises an exception. Exit codes: 130 for Ctrl-C, 143 for SIGTERM. Read next: loop.py, course.py.
 """
 
 import os
@@ -18,14 +18,14 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupted(Exception):
-    """A signal in a block that may be cut."""
+    """A signal arrived in a block that may be interrupted."""
 
 
 class Interrupts:
-    """Watches for signals inside its block; outside the main thread it watches for nothing."""
+    """Handles signals inside its block; outside the main thread it does nothing."""
 
     def __init__(self, *, together: bool = False) -> None:
-        """`together`: of several processes, so that a signal counts once `agree` was called with it."""
+        """With `together`, for several processes, a signal takes effect when `agree` is called with it."""
         self._together = together
         self._agreed = 0
         self._asked = 0
@@ -34,12 +34,12 @@ class Interrupts:
 
     @property
     def asked(self) -> int:
-        """The number of the signal that came, 0 if none."""
+        """The number of the signal received, 0 if none."""
         return self._asked
 
     @property
     def exit_code(self) -> int:
-        """What a shell expects: 128 and the signal."""
+        """The exit code that a shell expects: 128 plus the signal."""
         return 128 + self._asked if self._asked else 0
 
     def __enter__(self) -> "Interrupts":
@@ -55,7 +55,7 @@ class Interrupts:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """A block that a signal cuts, one that came before it included.
+        """A block that a signal interrupts, also one received before the block.
 
         Raises:
             Interrupted: a signal arrived.
@@ -70,7 +70,7 @@ class Interrupts:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """A block of one process of several that a signal cuts: it must tell the others.
+        """A block that a signal interrupts in one of several processes, which must then tell the others.
 
         Raises:
             Interrupted: a signal arrived.
@@ -84,7 +84,7 @@ class Interrupts:
             self._cut = before
 
     def agree(self, number: int) -> None:
-        """All processes heard of this signal (0 for none); the next block that may be cut ends there."""
+        """Record a signal that all processes know (0 for none); the next `at_once` block stops."""
         self._agreed = number
         self._asked = self._asked or number
 
@@ -97,8 +97,8 @@ class Interrupts:
 
 
 def _leave(number: int) -> None:
-    # Not sys.exit: that would wait for whatever the first signal is waiting for. Saves are whole or not
-    # there, so nothing is lost.
+    # Not sys.exit, which would wait for whatever the first signal is waiting for. Saves are atomic, so
+    # nothing is lost.
     if sys.stderr.isatty():
         os.write(2, b"\x1b[?25h\n")  # a progress bar hides the cursor
     os._exit(128 + number)

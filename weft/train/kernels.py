@@ -1,8 +1,8 @@
-"""The kernels that a training uses: chosen during its first update and stored in its checkpoints.
+"""The kernels of a training: chosen during its first update and stored in its checkpoints.
 
-So two runs of one recipe and seed on one machine add numbers in the same order, interrupted or not. Whatever
-the first update uses is measured for every size that may follow, unless this machine's cache has the result;
-anything used later is chosen by a rule, never by timing. Read next: ../nn/kernels/choice.py.
+Two runs of one recipe and seed on one machine therefore add numbers in the same order, interrupted or not.
+The kernels of the first update are timed for every size that may follow, unless this machine's cache has the
+result; anything used later is chosen by a rule, not by timing. Read next: ../nn/kernels/choice.py.
 """
 
 from typing import Any
@@ -16,10 +16,10 @@ from weft.train.workers import Workers, threads
 
 
 def decide(workers: Workers, processes: Processes, device: torch.device) -> None:
-    """After the first update: choose for all sizes, in this process's name for all, and measure no more.
+    """After the first update: choose kernels for all sizes and all processes, then stop measuring.
 
     Args:
-        workers: a batch of several side by side has fewer threads than a validation.
+        workers: parallel batches have fewer threads each than a validation.
         processes: the first one chooses for all.
         device: on a GPU there is nothing to choose.
     """
@@ -35,15 +35,15 @@ def decide(workers: Workers, processes: Processes, device: torch.device) -> None
 
 
 def record() -> dict[str, Any]:
-    """What a checkpoint says of them."""
+    """The kernels and the machine, for a checkpoint."""
     return {"kernels": choice.taken(), "machine": machine()}
 
 
 def restore(about: About) -> str:
-    """Take over the choices of a checkpoint.
+    """Use the kernels of a checkpoint.
 
     Returns:
-        A warning where this machine may round in another way, else nothing.
+        A warning if this machine may round differently, else "".
     """
     choice.keep(about.kernels)
     choice.fix()
@@ -51,11 +51,11 @@ def restore(about: About) -> str:
     if then in ("", now):
         return ""
     return (
-        f"this run was trained on {then}; it continues on {now}: the result may differ in the last digits "
-        "from that of an unbroken run"
+        f"this run was trained on {then} and resumes on {now}; the result may differ from an uninterrupted "
+        "run in the last digits"
     )
 
 
 def machine() -> str:
-    """The machine, the threads and the kernels that are forced."""
+    """The machine, the number of threads and the forced kernels."""
     return ", ".join([measured.machine(), f"threads: {torch.get_num_threads()}", *choice.switched()])

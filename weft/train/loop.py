@@ -1,7 +1,7 @@
 """The training loop, the same for every model and task.
 
-Before each update it looks whether to save, validate or end. A save comes before its validation, so that a
-validation can be interrupted at any time and is simply repeated. Read next: session.py, ready.py, course.py.
+Before each update it checks whether to save, validate or end. A save precedes its validation, so a validation
+can be interrupted at any time and is simply repeated. Read next: session.py, ready.py, course.py.
 """
 
 from pathlib import Path
@@ -17,18 +17,18 @@ from weft.train.settings import Settings
 
 
 def train(task: Task, run: Path, settings: Settings, report: Report | None = None) -> Outcome:
-    """Train what a task describes, or resume where the run stopped.
+    """Train a task, or resume where the run stopped.
 
     Args:
-        task: what to learn from which data.
-        run: the run directory; if it has checkpoints, training resumes from the newest.
-        settings: how to train.
-        report: told of everything; by default the screen, metrics.jsonl and TensorBoard.
+        task: what to learn, from which data.
+        run: run directory; if it has checkpoints, training resumes from the newest.
+        settings: training settings.
+        report: receives progress; by default the screen, metrics.jsonl and TensorBoard.
 
     Raises:
-        CheckpointError: no checkpoint of the run can be loaded, they do not fit, or none can be written.
-        NonFinite: a loss or gradient is not finite and is not to be skipped.
-        ConfigError: the metric is none of the task's, or the device is not there.
+        CheckpointError: the checkpoints cannot be loaded, do not fit the recipe, or cannot be written.
+        NonFinite: a loss or gradient is not finite and must not be skipped.
+        ConfigError: the task does not have the metric, or the machine does not have the device.
     """
     device, history = check(task, settings)
     with session(run, settings, device, report) as s:
@@ -36,7 +36,7 @@ def train(task: Task, run: Path, settings: Settings, report: Report | None = Non
             with s.interrupts.at_once():
                 course = make_ready(s, task, history)
         except Interrupted:
-            s.report.said("stopped while making ready; nothing is lost, the same command takes it up again")
+            s.report.said("stopped before the first update; the same command starts again")
             return Outcome("interrupted", 0, exit_code=s.interrupts.exit_code)
         for group in groups(course.plan, course.position, settings.accumulate):
             end = course.end()
@@ -51,4 +51,4 @@ def train(task: Task, run: Path, settings: Settings, report: Report | None = Non
             except Interrupted:
                 return course.stop()
             course.step(group)
-    raise AssertionError("the groups have no end")
+    raise AssertionError("groups never ends")

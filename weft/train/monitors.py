@@ -1,7 +1,7 @@
-"""What training reports about its gradients: reach, spectra, gates, norms layer by layer.
+"""Measure gradients during training: reach, spectra, gates, and the norm of each layer.
 
 Each measurement uses one example of the latest batch, in evaluation mode and float32, with its own random
-numbers. Weights, gradients and torch's generators are not touched, so a run with monitors is bit-equal to
+numbers. Weights, gradients and torch's generators are not touched, so a run with monitors is bit-identical to
 one without. Read next: ../diagnose/reach.py; course.py, which calls `after` at each update.
 """
 
@@ -27,20 +27,20 @@ from weft.train.update import Taken
 from weft.tree import take
 
 SHARE = 0.03
-"""Of the time of the updates, what measures may take."""
+"""Maximum share of the time of updates that measuring may take."""
 
-ROWS = 4  # examples that are read; the longest is measured
-SLOWEST = 1e11  # operations a second, to foresee the cost of the first measure
+ROWS = 4  # examples to read; the longest is measured
+SLOWEST = 1e11  # operations per second, to estimate the cost of the first measurement
 
 
 class Monitors:
-    """Measures a model at some lines of progress, as often as a share of 3 % of the time allows.
+    """Measures a model at progress lines, in at most 3 % of the training time.
 
     Args:
-        training: collates the examples that are looked at.
-        model: in training.
-        settings: `monitors` true for as often as can be afforded, a number for every so many updates.
-        report: told of measures, and of trouble.
+        training: collates the examples to measure.
+        model: in training mode.
+        settings: `monitors` is true for as often as the time allows, or a number of updates.
+        report: receives measurements and warnings.
     """
 
     def __init__(self, training: Training, model: nn.Module, settings: Settings, report: Report) -> None:
@@ -52,29 +52,29 @@ class Monitors:
         self._reaches: dict[str, list[Mapping[int, float]]] = {}
 
     def after(self, position: Position, group: Group, taken: Taken) -> None:
-        """Measure after an update, if it is time to; trouble ends the measures and not the training.
+        """Measure after an update, if due; an error ends the measurements, not the training.
 
         Args:
-            position: after the update, before its line of progress sets its sums to zero.
-            group: what was learnt from.
-            taken: how the update went.
+            position: after the update, before the progress line resets its sums.
+            group: batches of the update.
+            taken: result of the update.
         """
         if not self._due(position):
             return
         begun = time.perf_counter()
         try:
-            with parametrize.cached():  # an orthogonal matrix is made once, not at every step
+            with parametrize.cached():  # compute an orthogonal matrix once, not at every step
                 values = self._measure(group, taken)
-        except Exception as error:  # noqa: BLE001  a user's own cell or task may do what it likes
+        except Exception as error:  # noqa: BLE001  a user's own cell or task may raise anything
             self._every = 0
-            self._report.warned(f"monitors: nothing more is measured ({type(error).__name__}: {error})")
+            self._report.warned(f"monitors: measuring stops ({type(error).__name__}: {error})")
             return
         self._expected = time.perf_counter() - begun
         self._spent += self._expected
         self._report.monitored(position.update, values)
 
     def conclude(self) -> None:
-        """Say what became of gradients over this training, in a sentence about the worst layer."""
+        """Report how far gradients reached in this training, in one sentence about the worst layer."""
         titles = titles_of(places(self._model))
         found = {
             name: verdict(measures, name=titles.get(name, name)) for name, measures in self._reaches.items()
@@ -107,7 +107,7 @@ class Monitors:
     def _cell(self, steps: Trace) -> dict[str, float]:
         found: dict[str, float] = {}
         matrices = recurrent_matrices(steps.place.cell)
-        if matrices is not None:  # of several gates the one that stretches most
+        if matrices is not None:  # the largest of all gates
             found["sigma_max"] = float(sigma_max(matrices).max())
             found["spectral_radius"] = float(spectral_radius(matrices).max())
         for name, gate in gates(steps).items():
@@ -125,7 +125,7 @@ class Monitors:
         return found | {f"reach_{lag}": norm for lag, norm in reaches.items()}
 
     def _norms(self, taken: Taken) -> dict[str, float]:
-        """The norm of each layer's gradient, before clipping."""
+        """The gradient norm of each layer, before clipping."""
         clip = self._settings.clip_norm
         scale = max(1.0, taken.norm / clip) if clip else 1.0
         squares: dict[str, list[torch.Tensor]] = {}
@@ -138,7 +138,7 @@ class Monitors:
 
 
 def layer_of(name: str) -> str:
-    """The layer that a parameter belongs to: its path up to the first number, or without its own name.
+    """The layer of a parameter: its path up to the first number, or without the last name.
 
     Example:
         >>> layer_of("encoder.stack.forwards.0.weight_h"), layer_of("embed.table.weight")
@@ -152,13 +152,13 @@ def layer_of(name: str) -> str:
 
 
 def _operations(place: Place) -> float:
-    """About as many as the reach of a cell takes: a step forward and backward for each unit and lag."""
+    """Approximate operations to measure the reach of a cell: one step and its gradient per unit and lag."""
     numbers = sum(parameter.numel() for parameter in place.cell.parameters())
     return 6.0 * max(LAGS) * place.cell.size * numbers
 
 
 def _longest(runs: list[Run]) -> list[Run]:
-    """Each cell's longest run."""
+    """The longest run of each cell."""
     found: dict[str, Run] = {}
     for run in runs:
         length = sum(call.x.shape[1] for call in run.calls)

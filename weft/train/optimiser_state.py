@@ -1,6 +1,6 @@
 """The state of an optimiser by parameter name: tensors, and JSON for the rest.
 
-torch numbers the parameters in the order of their groups and pickles them; names survive regrouping and can
+torch numbers parameters in the order of their groups and pickles the state; names survive regrouping and can
 be stored in a safetensors file. Read next: checkpoints.py.
 """
 
@@ -19,14 +19,14 @@ _NEEDED = {
     "AdamW": {"step", "exp_avg", "exp_avg_sq"},
     "Adagrad": {"step", "sum"},
 }
-"""What torch's optimisers look up without asking, by the name of the class."""
+"""Entries that torch's optimisers expect in their state, by class."""
 
 
 class Remembered(NamedTuple):
-    """An optimiser's state.
+    """The state of an optimiser.
 
-    tensors: such as `exp_avg/encoder.weight`, what it remembers of which parameter.
-    numbers: the same for what is no tensor.
+    tensors: by entry and parameter, such as `exp_avg/encoder.weight`.
+    numbers: the entries that are not tensors, named likewise.
     """
 
     tensors: dict[str, Tensor]
@@ -34,7 +34,7 @@ class Remembered(NamedTuple):
 
 
 def collect(model: nn.Module, optimiser: torch.optim.Optimizer) -> Remembered:
-    """The state by names."""
+    """The state of an optimiser, by parameter name."""
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, Any] = {}
     for name, parameter in model.named_parameters():
@@ -50,10 +50,10 @@ def restore(
     numbers: Mapping[str, Any],
     place: str,
 ) -> None:
-    """Put a state back, into an optimiser as it was built.
+    """Load a state into a newly built optimiser.
 
     Raises:
-        CheckpointError: the state is of a parameter that the model has not, or of a wrong type or shape.
+        CheckpointError: a parameter is not in the model, or a tensor has the wrong type or shape.
     """
     by_name: dict[str, dict[str, Any]] = {}
     own = dict(model.named_parameters())
@@ -67,7 +67,7 @@ def restore(
     foreign = sorted(set(by_name) - set(order))
     if foreign:
         raise CheckpointError(
-            f"{place}: the optimiser remembers {foreign[0]}, which this recipe does not train; "
+            f"{place}: the optimiser has a state for {foreign[0]}, which this recipe does not train; "
             "use the recipe it was trained with, or another --run"
         )
     needed = _NEEDED.get(type(optimiser).__name__, set())
@@ -76,7 +76,7 @@ def restore(
         wrong += [problem for key, value in state.items() if (problem := _problem(key, value, own[name]))]
         if wrong:
             raise CheckpointError(
-                f"{place}: the optimiser's state of {name} does not fit it ({min(wrong)}); "
+                f"{place}: the state of the optimiser for {name} does not fit ({min(wrong)}); "
                 "restore the checkpoint from a copy, or remove it"
             )
     packed["state"] = {index: by_name[name] for index, name in enumerate(order) if name in by_name}

@@ -1,4 +1,4 @@
-"""What a training returns: why it ended, and which model it left. Read next: loop.py."""
+"""The result of a training: why it ended, and which model is the best. Read next: loop.py."""
 
 from typing import Any, NamedTuple
 
@@ -11,11 +11,11 @@ class Outcome(NamedTuple):
 
     reason: max_updates, max_epochs, max_minutes, max_cpu_minutes, patience or interrupted.
     update: number of updates taken.
-    best: the update of the best checkpoint, 0 if none was validated.
-    scores: those of the model that was left as model.safetensors.
-    mean_of: the updates that were averaged into that model; empty if it is the best checkpoint itself.
+    best: update of the best checkpoint; 0 if there was no validation.
+    scores: scores of the model in model.safetensors.
+    mean_of: updates averaged into that model; empty if it is the best checkpoint.
     exit_code: 0; 130 after Ctrl-C, 143 after SIGTERM.
-    samples: those of the last validation; empty if this call did not validate.
+    samples: samples of the last validation; empty if this call did not validate.
     """
 
     reason: str
@@ -28,13 +28,13 @@ class Outcome(NamedTuple):
 
 
 def outcome(reason: str, history: History, position: Position, left: dict[str, Any]) -> Outcome:
-    """The outcome of a training that has left a model.
+    """Make the outcome of a training.
 
     Args:
         reason: why it ended.
         history: all validations.
         position: where it ended.
-        left: what model.safetensors is, as checkpoints.json says it.
+        left: the entry of model.safetensors in checkpoints.json.
     """
     best, of = history.best(), left.get("of", [])
     scores = {

@@ -1,12 +1,13 @@
 """A checkpoint written by several processes: each writes its rows as safetensors into one directory.
 
-Each process writes its files into the temporary directory, and then a seal: their sizes and hashes. The first
-process waits for all seals, writes the manifest from them and renames the directory, so the checkpoint
-appears atomically and no process sends its rows to another. All must share one file system.
+Each process writes its files into a temporary directory, then a seal with their sizes and hashes. The first
+process waits for all seals, merges them into the manifest and renames the directory, so the checkpoint
+appears atomically and no process sends its rows to another. All processes must share one file system.
 
 torch.distributed.checkpoint does the same, but stores .metadata as a pickle and exchanges plans as pickles,
-even with its safetensors writer; Weft uses no pickle. The sizes of the parts tell where a tensor was cut, so
-any number of processes, even one, can read it. Read next: sharding.py, snapshot.py, checkpoints.py.
+even with its safetensors writer; Weft uses no pickle. The sizes of the parts show where a tensor was cut, so
+any number of processes, even one, can read the checkpoint. Read next: sharding.py, snapshot.py,
+checkpoints.py.
 """
 
 import hashlib
@@ -24,18 +25,18 @@ from weft.errors import CheckpointError
 
 MANIFEST = "manifest.json"
 PATIENCE_SECONDS = 600.0
-"""That the first process waits for the parts of the others."""
+"""Maximum time that the first process waits for the parts of the others."""
 
 
 class Part(NamedTuple):
-    """Which of how many processes this is; without sharded parameters the only one."""
+    """The rank of a process and the number of processes; one process if parameters are not sharded."""
 
     rank: int = 0
     of: int = 1
 
 
 def name(stem: str, part: Part) -> str:
-    """Of a process's file.
+    """The name of a process's file.
 
     Example:
         >>> name("model", Part()), name("model", Part(1, 2))
@@ -45,7 +46,7 @@ def name(stem: str, part: Part) -> str:
 
 
 class Seal(jsonfile.Form):
-    """Of a file: what it must be."""
+    """The expected size and hash of a file."""
 
     size: jsonfile.Count
     sha256: str
@@ -59,10 +60,10 @@ def sealed(contents: dict[str, bytes]) -> dict[str, Any]:
 
 
 def read(path: Path, key: str, seals: dict[str, Seal]) -> bytes:
-    """A file of a checkpoint, if it is the one that was written.
+    """Read a file of a checkpoint and verify it.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it is not the file that was written.
     """
     if key not in seals:
         raise ValueError(f"{MANIFEST} does not name {key}")
@@ -70,34 +71,34 @@ def read(path: Path, key: str, seals: dict[str, Seal]) -> bytes:
         raise ValueError(f"{key} is not the file that was written")
     data = (path / key).read_bytes()
     if hashlib.sha256(data).hexdigest() != seals[key].sha256:
-        raise ValueError(f"{key} has another content than was written")
+        raise ValueError(f"{key} does not have the content that was written")
     return data
 
 
 def joined(found: Sequence[dict[str, Tensor]], cut: Collection[str]) -> dict[str, Tensor]:
-    """Whole tensors.
+    """Join the parts of several processes into whole tensors.
 
     Args:
-        found: what each process wrote, in order.
-        cut: the names of those of which each has rows; the others are the first one's.
+        found: tensors written by each process, in order of rank.
+        cut: names of the sharded tensors; the others are taken from the first process.
     """
     chosen, tied, whole = set(cut), dict[int, Tensor](), dict[str, Tensor]()
     for key, tensor in found[0].items():
         if key not in chosen:
             whole[key] = tensor
             continue
-        if id(tensor) not in tied:  # one tensor under two names stays one
+        if id(tensor) not in tied:  # a tensor with two names stays one tensor
             tied[id(tensor)] = torch.cat([part[key] for part in found])
         whole[key] = tied[id(tensor)]
     return whole
 
 
 def write(path: Path, contents: dict[str, bytes], part: Part) -> None:
-    """This process's files of a checkpoint; the first process's call ends when all of them are there.
+    """Write this process's files of a checkpoint; the first process returns when all parts are written.
 
     Raises:
-        OSError: they cannot be written.
-        CheckpointError: those of another process did not come.
+        OSError: the files cannot be written.
+        CheckpointError: another process did not write its part in time.
     """
     temporary = path.with_name(f"{files.WRITING}{path.name}")
     temporary.mkdir(parents=True, exist_ok=True)
@@ -131,6 +132,6 @@ def _await(file: Path, rank: int) -> None:
         if time.monotonic() > until:
             raise CheckpointError(
                 f"{file}: process {rank} did not write its part within {PATIENCE_SECONDS:.0f} s; all "
-                "processes must see one file system, or set training.sharding: none"
+                "processes must share one file system, or set training.sharding: none"
             )
         time.sleep(0.02)

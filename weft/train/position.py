@@ -1,8 +1,8 @@
-"""Where exactly training stands, and whether it ends there. Read next: course.py.
+"""The exact position of a training, and whether it ends there. Read next: course.py.
 
-Beside parameters, optimiser and past validations the loop remembers nothing else: the order of the data
-depends on (seed, epoch), dropout on (seed, epoch, index), the learning rate on (update, done). So a run
-resumed from a position equals the unbroken run.
+Apart from parameters, optimiser and past validations, this is the whole state of the loop: the order of the
+data depends on (seed, epoch), dropout on (seed, epoch, index), the learning rate on (update, done). So a run
+resumed from a position equals an uninterrupted run.
 """
 
 from collections.abc import Iterator
@@ -20,25 +20,25 @@ from weft.train.settings import Settings
 class Position:
     """After `update` updates: the next batch is number `index` of epoch `epoch`.
 
-    The last five fields are summed up since the last line of progress.
+    The last five fields are sums since the last progress line.
     """
 
     update: Count = 0
     epoch: Count = 0
     index: Count = 0
-    batches: Count = 0  # of this epoch; 0 where none of it was read yet
+    batches: Count = 0  # in this epoch; 0 before the first one is read
     skipped: Count = 0
-    seconds: Amount = 0.0  # of wall-clock time, validation and saving included
-    cpu_seconds: Amount = 0.0  # the same of CPU time, all threads and processes added up
-    tokens: Count = 0  # target tokens read in all
+    seconds: Amount = 0.0  # wall-clock time, including validation and saving
+    cpu_seconds: Amount = 0.0  # CPU time, summed over all threads and processes
+    tokens: Count = 0  # target tokens read in total
     total: Real = 0.0  # nats
     count: Amount = 0.0  # real targets
     recent_tokens: Count = 0
-    wall: Amount = 0.0  # seconds of updates alone
-    cpu: Amount = 0.0  # CPU seconds of updates alone
+    wall: Amount = 0.0  # wall-clock seconds of updates only
+    cpu: Amount = 0.0  # CPU seconds of updates only
 
     def done(self, settings: Settings) -> float:
-        """The part of the planned training that is over, 0 to 1, by the nearest end; 0 if none is planned."""
+        """The finished share of the planned training, 0 to 1, by the nearest limit; 0 without limits."""
         epochs = self.epoch + (self.index / self.batches if self.batches else 0.0)
         parts = [
             self.update / settings.max_updates if settings.max_updates else 0.0,
@@ -49,7 +49,7 @@ class Position:
         return min(1.0, max(parts))
 
     def end(self, settings: Settings) -> str:
-        """The setting that ends training here, or nothing."""
+        """The setting that ends training here, or ""."""
         if self.update and settings.max_updates and self.update >= settings.max_updates:
             return "max_updates"
         if self.update and settings.max_epochs and self.epoch >= settings.max_epochs:
@@ -61,7 +61,7 @@ class Position:
         return ""
 
     def validates(self, settings: Settings) -> bool:
-        """Whether a validation stands here."""
+        """Whether a validation is due here."""
         if not self.update:
             return settings.validate_start
         if settings.validate_every:
@@ -69,20 +69,20 @@ class Position:
         return self.epoch > 0 and self.index == 0
 
     def saves(self, settings: Settings) -> bool:
-        """Whether a save stands here."""
+        """Whether a save is due here."""
         return self.update > 0 and self.update % settings.save_every == 0
 
     def logs(self, settings: Settings) -> bool:
-        """Whether a line of progress stands here."""
+        """Whether a progress line is due here."""
         return self.update > 0 and self.update % settings.log_every == 0
 
     def after_log(self) -> "Position":
-        """With the sums for the next line at zero."""
+        """The same position with the sums reset for the next progress line."""
         return replace(self, total=0.0, count=0.0, recent_tokens=0, wall=0.0, cpu=0.0)
 
 
 class Plan(Protocol):
-    """The order of the data: for each epoch a sequence of arrays of example numbers."""
+    """The order of the data: for each epoch, batches as arrays of example numbers."""
 
     def epoch(self, number: int, /) -> Any:
         """The batches of an epoch."""
@@ -95,18 +95,18 @@ class Group:
     epoch: int
     index: int
     numbers: list[np.ndarray]
-    batches: int  # of this epoch
+    batches: int  # in this epoch
     next_epoch: int
     next_index: int
 
 
 def groups(plan: Plan, position: Position, size: int) -> Iterator[Group]:
-    """Group after group from a position on, without end; an epoch's last group may be smaller.
+    """Yield groups endlessly, starting at a position; the last group of an epoch may be smaller.
 
     Args:
-        plan: the order of the data.
+        plan: order of the data.
         position: where to start.
-        size: batches an update.
+        size: batches per update.
     """
     epoch, index = position.epoch, position.index
     while True:

@@ -1,10 +1,11 @@
-"""Several processes train one model: each takes a share of an update's batches, and gradients are summed.
+"""Train one model with several processes: each computes a share of every update, and gradients are summed.
 
-Started by torchrun or by `weft train RECIPE --processes N`; alone it does nothing. What is summed
-is the gradient of the summed loss; the division by the count of all real targets comes afterwards, so the
-number of processes changes nothing but the order of a sum. The first process reads, validates, saves and
-reports. It tells the others whatever it decides by a clock or a signal, so all stand at the same update.
-Nothing is sent as pickle: numbers as tensors, the rest as JSON. Read next: update.py, course.py.
+The processes are started by torchrun or by `weft train RECIPE --processes N`; with one process nothing here
+has an effect. The sum is the gradient of the summed loss, and the division by the number of all real targets
+comes afterwards, so the number of processes only changes the order of a sum. The first process reads,
+validates, saves and reports. It shares every decision that depends on a clock or a signal, so all processes
+stay at the same update. Nothing is sent as pickle: numbers are sent as tensors, the rest as JSON. Read next:
+update.py, course.py.
 """
 
 import datetime
@@ -22,43 +23,43 @@ from torch import Tensor, distributed, nn
 from weft.errors import ConfigError, WeftError
 from weft.train.position import Group
 
-PATIENCE = datetime.timedelta(hours=12)  # the others wait so long while the first one reads or validates
-BUCKET = 2**23  # numbers that are sent at once
+PATIENCE = datetime.timedelta(hours=12)  # how long the others wait while the first one reads or validates
+BUCKET = 2**23  # numbers per message
 
 
 class Lost(WeftError):
-    """Another process of several has ended."""
+    """Another process has ended."""
 
 
 class Share(NamedTuple):
-    """A process's part of one batch."""
+    """This process's part of one batch."""
 
     offset: int
-    """Of the batch in its group."""
+    """Index of the batch in its group."""
 
     numbers: Any
-    """Of its examples."""
+    """Numbers of the examples."""
 
     counts: bool = True
-    """False where the process had none, and passes over another's for company: sharded parameters are
-    gathered by all processes together, pass by pass."""
+    """False if the process has no share and computes another's without using the result: sharded parameters
+    are gathered by all processes together in every pass."""
 
 
 def fresh(store: distributed.Store, rank: int, count: int) -> distributed.Store:
-    """The part of a store that belongs to this start of all processes alone.
+    """A part of the store that only the current processes use.
 
-    torchrun's store outlives the processes that it replaces: a new one could read the address of a dead one
-    there, which is refused, or never answers. Hosts count their restarts apart, so the count is no name. The
-    first process therefore gives each other one a name of its own making, under a key that this one made:
-    nobody who is dead can have answered to it.
+    torchrun's store outlives the processes that it restarts: a new process could read the address of a dead
+    one there and wait for it forever. Hosts count their restarts separately, so that count cannot serve as a
+    name. Instead, the first process sends a random name to each other process, under a key that this process
+    made up: a dead process cannot have answered this key.
 
     Args:
-        store: what torchrun gave, the same for all.
-        rank: of this process.
-        count: of all.
+        store: the store from torchrun, the same for all.
+        rank: rank of this process.
+        count: number of processes.
 
     Raises:
-        RuntimeError: not all have come within 12 hours.
+        RuntimeError: some processes did not start within 12 hours.
     """
     own = f"weft/{uuid.uuid4().hex}"
     if rank:
@@ -70,27 +71,29 @@ def fresh(store: distributed.Store, rank: int, count: int) -> distributed.Store:
     until = time.monotonic() + PATIENCE.total_seconds()
     while missing:
         for other in missing:
-            if store.check([f"weft/asks/{other}"]):  # perhaps a dead one still, so it is asked again
+            if store.check(
+                [f"weft/asks/{other}"]
+            ):  # it may be the key of a dead process, so answer repeatedly
                 store.set(store.get(f"weft/asks/{other}").decode() + "/name", own)
         time.sleep(0.02)
         missing = [other for other in missing if not store.check([f"{own}/has/{other}"])]
         if time.monotonic() > until:
-            raise RuntimeError(f"{len(missing)} processes have not come")
+            raise RuntimeError(f"{len(missing)} processes did not start")
     return distributed.PrefixStore(own, store)
 
 
 class Processes:
-    """This process among those that train.
+    """This process as one of those that train.
 
     Args:
-        device: what this one computes on; a GPU gets NCCL, a CPU gloo.
+        device: device of this process; a GPU uses NCCL, a CPU gloo.
 
     Attributes:
-        rank: 0 for the first.
-        count: processes in all.
+        rank: 0 for the first process.
+        count: number of processes.
 
     Raises:
-        ConfigError: they cannot find each other.
+        ConfigError: the processes cannot connect.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -110,7 +113,7 @@ class Processes:
                 )
             except (RuntimeError, ValueError) as error:
                 raise ConfigError(
-                    f"process {self.rank} of {self.count} does not find the others ({error}); start them "
+                    f"process {self.rank} of {self.count} cannot connect to the others ({error}); start them "
                     "with torchrun or --processes"
                 ) from error
 
@@ -125,22 +128,22 @@ class Processes:
         lost = isinstance(error, distributed.DistError) or "gloo" in str(error)
         if self.count > 1 and isinstance(error, RuntimeError) and lost:
             raise Lost(
-                f"process {self.rank} of {self.count}: another one has ended "
+                f"process {self.rank} of {self.count}: another process has ended "
                 f"({str(error).splitlines()[0][:120]}); the same command resumes from the newest checkpoint"
             ) from error
 
     @property
     def first(self) -> bool:
-        """Whether this one reads, validates, saves and reports."""
+        """Whether this is the process that reads, validates, saves and reports."""
         return self.rank == 0
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait until all processes are here."""
         if self.count > 1:
             distributed.all_reduce(torch.zeros(1, device=self.device))
 
     def told(self, value: Any = None) -> Any:
-        """The first process's value, which must be JSON, in all of them; numbers that are not finite too."""
+        """Send the first process's value to all processes; it must be JSON, where NaN is allowed."""
         if self.count == 1:
             return value
         text = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
@@ -151,14 +154,14 @@ class Processes:
         return json.loads(bytes(sent.cpu().tolist()))
 
     def part(self, group: Group, accumulate: int, *, even: bool = False) -> list[Share]:
-        """What of a group's batches is this process's.
+        """This process's share of a group.
 
-        Whole batches where an update has at least one for each process, else its rows of every batch.
+        Whole batches if an update has at least one per process, else some rows of every batch.
 
         Args:
-            group: of an update.
-            accumulate: batches an update.
-            even: every process has as many; some of them do not count.
+            group: batches of the update.
+            accumulate: batches per update.
+            even: give every process equally many shares, some of which do not count.
         """
         if accumulate >= self.count:
             mine = [Share(n, group.numbers[n]) for n in range(self.rank, len(group.numbers), self.count)]
@@ -173,7 +176,7 @@ class Processes:
         return mine if even else [share for share in mine if share.counts]
 
     def sum(self, numbers: Sequence[float]) -> list[float]:
-        """The sums over all processes, in float64."""
+        """Sum numbers over all processes, in float64."""
         if self.count == 1:
             return list(numbers)
         total = torch.tensor(list(numbers), dtype=torch.float64, device=self.device)
@@ -182,7 +185,7 @@ class Processes:
         return found
 
     def add_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
-        """Sum the gradients of all processes in place; a parameter that none of them reached keeps None."""
+        """Sum the gradients of all processes in place; None stays if no process has a gradient."""
         if self.count == 1:
             return
         reached = self.sum([0.0 if one.grad is None else 1.0 for one in parameters])

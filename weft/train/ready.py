@@ -1,6 +1,6 @@
-"""Before the first update: the data, the model and its optimiser, and the place where the run stands.
+"""Before the first update: read the data, build the model and optimiser, and find the position of the run.
 
-Read next: resume.py; course.py, what is made here.
+Read next: resume.py; course.py, the result.
 """
 
 from dataclasses import replace
@@ -26,23 +26,23 @@ from weft.train.settings import Settings
 
 
 def check(task: Task, settings: Settings) -> tuple[torch.device, History]:
-    """Refuse settings that cannot work, before anything is read or built.
+    """Check the settings before anything is read or built.
 
     Args:
-        task: to be trained.
-        settings: how.
+        task: task to train.
+        settings: training settings.
 
     Returns:
-        Where to train, and a history without validations.
+        The device, and a history without validations.
 
     Raises:
-        ConfigError: the metric is none of the task's, or the device is not there.
+        ConfigError: the task does not have the metric, or the machine does not have the device.
     """
-    device = devices.choose(settings.device)  # starts no CUDA library yet
+    device = devices.choose(settings.device)  # does not initialise CUDA yet
     better = settings.better(task.better)
     if settings.metric not in better:
         raise ConfigError(
-            f"training.metric: expected one of {', '.join(better)}, by which this task is scored, got "
+            f"training.metric: expected one of {', '.join(better)}, the scores of this task, got "
             f"{settings.metric!r}"
         )
     carry.check(task, settings)
@@ -55,13 +55,13 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
     """Read the data, build the model, and resume from the newest checkpoint if there is one.
 
     Args:
-        session: of this training.
-        task: to be trained.
-        history: without validations.
+        session: session of this training.
+        task: task to train.
+        history: a history without validations.
 
     Raises:
-        CheckpointError: no checkpoint of the run can be loaded, or they do not fit the recipe.
-        Interrupted: a signal came.
+        CheckpointError: the checkpoints of the run cannot be loaded, or do not fit the recipe.
+        Interrupted: a signal arrived.
     """
     settings, report = session.settings, session.report
     ready = _prepare(session, task)
@@ -86,7 +86,7 @@ def make_ready(session: Session, task: Task, history: History) -> Course:
     if settings.compile:
         report.said(compiling.sentence(blocks))
     first = session.processes.first
-    # Sharded, a measure would have to be one of all processes.
+    # With sharding, all processes would have to measure together.
     watched = settings if first and not session.sharded else replace(settings, monitors=False)
     return Course(
         session,
@@ -131,10 +131,10 @@ def _introduction(session: Session, model: nn.Module, position: Position) -> str
     parameters = sum(parameter.numel() for parameter in model.parameters())
     bfloat16 = devices.uses_bfloat16(session.settings.precision, device)
     precision = "bfloat16 autocast" if bfloat16 else "float32"
-    begins = f"goes on after update {position.update:,}" if position.update else "begins"
+    starts = f"resumes after update {position.update:,}" if position.update else "starts"
     threads = f"{workers.threads} thread{'s' if workers.threads > 1 else ''}"
     if workers.count > 1:
-        threads += f", {workers.count} batches of an update side by side"
+        threads += f", {workers.count} batches in parallel"
     if session.processes.count > 1:
         threads += f", {session.processes.count} processes"
-    return f"training {begins}: {parameters:,} parameters on {device} in {precision}, {threads}"
+    return f"training {starts}: {parameters:,} parameters on {device} in {precision}, {threads}"

@@ -12,58 +12,58 @@ from weft.train.history import plain
 
 
 class Line(NamedTuple):
-    """The updates since the last line."""
+    """A progress line: the updates since the last one."""
 
     update: int
     epoch: int  # from 0
-    done: float  # part of the planned training, 0 to 1
-    loss: float  # nats a real target
+    done: float  # share of the planned training, 0 to 1
+    loss: float  # nats per real target
     lr: float
     gradient_norm: float  # of the last update, before clipping
     feeding: float  # probability of the true token
-    skipped: int  # updates left out in all
-    tokens: int  # target tokens in all
-    tokens_per_second: float  # target tokens a second of wall-clock time
+    skipped: int  # skipped updates in total
+    tokens: int  # target tokens in total
+    tokens_per_second: float  # target tokens per second of wall-clock time
     tokens_per_cpu_second: float
-    seconds: float  # since training began, resumed parts added
-    cpu_seconds: float  # the same of CPU time
-    seconds_left: float  # 0 where no end is planned
+    seconds: float  # since training began, including resumed parts
+    cpu_seconds: float  # the same in CPU time
+    seconds_left: float  # 0 without a planned end
 
 
 class Report:
-    """Hears of training; every call may be left unanswered, as it is here."""
+    """Receives the progress of a training; by default every call does nothing."""
 
     def started(self, update: int, validated: bool) -> None:
-        """Training begins after this update; whatever was reported of later ones is void.
+        """Training starts after this update; earlier reports about later updates are void.
 
         Args:
-            update: updates taken so far.
-            validated: whether the validation of that update stands, or will be done again.
+            update: number of updates so far.
+            validated: whether the validation of that update is valid; if not, it will be repeated.
         """
 
     def said(self, text: str) -> None:
-        """A sentence."""
+        """A sentence for the user."""
 
     def warned(self, text: str) -> None:
-        """A sentence about something wrong that does not stop training."""
+        """A warning: a problem that does not stop training."""
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
-        """How far something is that takes long and is not training: reading data, learning a vocabulary."""
+        """Progress of a long step before training: reading data, learning a vocabulary."""
 
     def moved(self, update: int, done: float) -> None:
-        """An update was taken; called for every one, so it must cost nothing."""
+        """An update was taken; called after every update, so it must be cheap."""
 
     def logged(self, line: Line) -> None:
-        """A line of progress."""
+        """A progress line is due."""
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        """A measure of the model in training: gradient reach, gates, norms; see monitors.py."""
+        """Measurements of the model: gradient reach, gates, norms; see monitors.py."""
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """A validation; `best` says whether it is the best so far."""
+        """A validation is complete; `best` tells whether it is the best so far."""
 
     def close(self) -> None:
-        """Nothing more will be said."""
+        """The training has ended."""
 
     def __enter__(self) -> "Report":
         return self
@@ -75,69 +75,69 @@ class Report:
 
 
 class Several(Report):
-    """Tells several reports."""
+    """Passes every call to several reports."""
 
     def __init__(self, *reports: Report) -> None:
         self._reports = reports
 
     def started(self, update: int, validated: bool) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.started(update, validated)
 
     def said(self, text: str) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.said(text)
 
     def warned(self, text: str) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.warned(text)
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.progress(what, done, total)
 
     def moved(self, update: int, done: float) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.moved(update, done)
 
     def logged(self, line: Line) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.logged(line)
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.monitored(update, values)
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """To each."""
+        """Pass on."""
         for report in self._reports:
             report.validated(update, scores, samples, best)
 
     def close(self) -> None:
-        """Each."""
+        """Close all."""
         for report in self._reports:
             report.close()
 
 
 class MetricsFile(Report):
-    """One JSON object a line in RUN/metrics.jsonl, flushed at once.
+    """Writes RUN/metrics.jsonl: one JSON object per line, flushed at once.
 
     Args:
-        path: the file; lines of updates that a resumed run takes again are dropped from it.
+        path: the file; lines of updates that a resumed run repeats are removed from it.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def started(self, update: int, validated: bool) -> None:
-        """Drop later lines, and a last one that a kill cut short."""
+        """Remove later lines, and a last line that a kill cut short."""
         try:
             old = self._path.read_bytes() if self._path.exists() else b""
             kept = [line for line in old.split(b"\n") if _stands(line, update, validated)]
@@ -147,22 +147,22 @@ class MetricsFile(Report):
             raise self._trouble(error) from error
 
     def logged(self, line: Line) -> None:
-        """The line."""
+        """Write the line."""
         self._write({"event": "update", **line._asdict()})
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        """The measure; what is not finite becomes null."""
+        """Write the measurements; non-finite values become null."""
         self._write({"event": "monitor", "update": update, "values": plain(values)})
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """The scores and samples."""
+        """Write scores and samples."""
         shown = [sample._asdict() if hasattr(sample, "_asdict") else str(sample) for sample in samples]
         self._write(
             {"event": "validation", "update": update, "best": best, "scores": plain(scores), "samples": shown}
         )
 
     def warned(self, text: str) -> None:
-        """Only the screen: what may be warned of is a full disk."""
+        """Write nothing: the warning may be about a full disk."""
 
     def _write(self, record: dict[str, Any]) -> None:
         text = json.dumps(record, ensure_ascii=False, default=str)
@@ -180,11 +180,11 @@ class MetricsFile(Report):
 
 
 class TensorBoard(Report):
-    """Curves for TensorBoard; should that fail, training goes on without.
+    """Writes curves for TensorBoard; if that fails, training continues without them.
 
     Args:
-        directory: of the event files.
-        screen: told once of trouble.
+        directory: directory for the event files.
+        screen: receives one warning if writing fails.
     """
 
     def __init__(self, directory: Path, screen: Report) -> None:
@@ -193,16 +193,16 @@ class TensorBoard(Report):
         self._writer: Any = None
 
     def started(self, update: int, validated: bool) -> None:
-        """Open the event file; points after `update` are void."""
+        """Open the event file; points after `update` are discarded."""
         try:
             from tensorboardX import SummaryWriter
 
             self._writer = SummaryWriter(str(self._directory), purge_step=update + 1, flush_secs=10)
-        except Exception as error:  # noqa: BLE001  whatever it is, it must not stop training
+        except Exception as error:  # noqa: BLE001  it must not stop training
             self._stop(error)
 
     def logged(self, line: Line) -> None:
-        """Loss, rate, norm and speed."""
+        """Write loss, learning rate, gradient norm and speed."""
         self._points(
             line.update,
             {
@@ -216,11 +216,11 @@ class TensorBoard(Report):
         )
 
     def monitored(self, update: int, values: Mapping[str, float]) -> None:
-        """Every value."""
+        """Write every value."""
         self._points(update, {f"monitors/{name}": value for name, value in values.items()})
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Every score."""
+        """Write every score."""
         self._points(update, {f"validation/{name}": score for name, score in scores.items()})
 
     def close(self) -> None:
@@ -242,7 +242,9 @@ class TensorBoard(Report):
 
     def _stop(self, error: Exception) -> None:
         self._writer = None
-        self._screen.warned(f"no TensorBoard events are written to {self._directory} ({error})")
+        self._screen.warned(
+            f"cannot write TensorBoard events to {self._directory} ({error}); training continues without them"
+        )
 
 
 def _stands(line: bytes, update: int, validated: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Resume from a run's newest checkpoint, if the recipe still fits it. Read next: ready.py."""
+"""Resume from the newest checkpoint of a run, if the recipe still fits it. Read next: ready.py."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from weft.train.settings import Settings
 
 
 def about(optimiser: torch.optim.Optimizer, settings: Settings) -> dict[str, Any]:
-    """What must stay the same when a run resumes; learning rate, end and accumulation may change."""
+    """Settings that must not change when a run resumes; learning rate, limits and accumulation may."""
     return {"seed": settings.seed, "optimiser": type(optimiser).__name__}
 
 
@@ -32,12 +32,12 @@ def resume(
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
     Args:
-        checkpoints: of the run.
+        checkpoints: checkpoints of the run.
         model, optimiser: receive the stored values.
-        plan: the order of the batches; must be unchanged.
-        history: without validations.
-        settings: seed and optimiser must be unchanged.
-        own: what the objective learns beside the model; loaded too.
+        plan: order of the batches; must be unchanged.
+        history: a history without validations.
+        settings: training settings; seed and optimiser must be unchanged.
+        own: the objective's own module, if any; loaded too.
 
     Returns:
         The position, and the validations up to it.
@@ -54,20 +54,20 @@ def resume(
         then = getattr(saved.state.about, key)
         if then != now:
             raise CheckpointError(
-                f"{place}: expected {key} {then}, as it was trained, got {now}; set it back or "
+                f"{place}: expected {key} {then}, as in the earlier training, got {now}; set it back or "
                 "use another --run"
             )
-    # The kernels of before, so that sums are taken in the same order; a forced one stays forced.
+    # Use the same kernels as before, so that sums have the same order; a forced kernel stays forced.
     if warning := kernels.restore(saved.state.about):
         checkpoints.warn(warning)
     batches = len(plan.epoch(position.epoch)) if position.index else position.batches
     if batches != position.batches:
         raise CheckpointError(
-            f"{place}: epoch {position.epoch} had {position.batches} batches, now it has {batches}: "
-            "the data or the size of batches changed; set it back or use another --run"
+            f"{place}: expected {position.batches} batches in epoch {position.epoch}, got {batches}: "
+            "the data or the batch size changed; set it back or use another --run"
         )
     _fill(saved, model, optimiser, own, place)
-    # The index knows the validation that followed the save; should it be lost, that one is done again.
+    # The index has the validation that followed the save; if the index is lost, that validation is repeated.
     known = [
         history.with_saved(entries).until(position.update)
         for entries in (saved.state.validations, checkpoints.index().validations)
@@ -81,11 +81,11 @@ def roll_back(
     optimiser: torch.optim.Optimizer,
     own: nn.Module | None = None,
 ) -> int:
-    """Load model and optimiser from the newest checkpoint; the data continues where it was.
+    """Load model and optimiser from the newest checkpoint; the data continues with the next batch.
 
     Returns:
-        The update of that checkpoint. A save because of a signal makes a checkpoint too, so that a run which
-        was interrupted shortly before may go back less far than the unbroken one.
+        The update of that checkpoint. A signal saves a checkpoint too, so a run that was interrupted shortly
+        before may go back less far than an uninterrupted one.
 
     Raises:
         NonFinite: there is no checkpoint yet.
@@ -93,8 +93,8 @@ def roll_back(
     saved = checkpoints.newest()
     if saved is None:
         raise NonFinite(
-            "training.non_finite: roll_back finds no checkpoint to go back to; lower training.optimiser.lr, "
-            "or save sooner with training.save_every"
+            "training.non_finite: roll_back needs a checkpoint, but there is none yet; lower "
+            "training.optimiser.lr, or save sooner with training.save_every"
         )
     _fill(saved, model, optimiser, own, str(checkpoints.path(saved.position.update)))
     return saved.position.update
@@ -106,9 +106,9 @@ def _fill(
     if (own is None) != (saved.objective is None):
         with_, now = ("with", "without") if own is None else ("without", "with")
         raise CheckpointError(
-            f"{place}: was trained {with_} an objective that learns for itself, but the recipe "
-            f"has one {now}; set "
-            "training.objective back, or start another --run from this one with training.start"
+            f"{place}: was trained {with_} an objective that has weights of its own, but the recipe "
+            f"has one {now}; set training.objective back, or start a new --run from this one with "
+            "training.start"
         )
     sharding.restore(model, saved.weights, place)
     if own is not None and saved.objective is not None:

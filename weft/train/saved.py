@@ -16,18 +16,18 @@ FORMAT = 1
 
 
 class WrongFormat(CheckpointError):
-    """A checkpoint of another version: nothing to fall back from."""
+    """A checkpoint from an incompatible version; older checkpoints would not help."""
 
 
 class Written(jsonfile.Form):
-    """Of any state.json, of other versions too: who wrote it."""
+    """The part of state.json that every version has: which version wrote it."""
 
     format: int
     weft: str = "of unknown version"
 
 
 class About(jsonfile.Form):
-    """What a resumed run must agree with, and what it takes over."""
+    """Settings that a resumed run must share, and the kernels that it reuses."""
 
     seed: int | None = None
     optimiser: str = ""
@@ -36,7 +36,7 @@ class About(jsonfile.Form):
 
 
 class SavedState(jsonfile.Form):
-    """A state.json."""
+    """The contents of a state.json."""
 
     position: Position
     validations: list[Validated]
@@ -47,14 +47,14 @@ class SavedState(jsonfile.Form):
 
 
 class Made(jsonfile.Form):
-    """Of model.safetensors: the updates whose mean it is, and its scores."""
+    """The updates whose mean model.safetensors is, and its scores."""
 
     of: Annotated[list[jsonfile.Count], jsonfile.Meta(min_length=1)]
     scores: dict[str, jsonfile.Real | None]
 
 
 class Tried(Made):
-    """Of a mean that was tried: at which update, of how many, and whether it was better."""
+    """A mean that was tried: at which update, of how many checkpoints, and whether it was better."""
 
     update: jsonfile.Count
     asked: jsonfile.Count
@@ -62,7 +62,7 @@ class Tried(Made):
 
 
 class Index(jsonfile.Form):
-    """A checkpoints.json."""
+    """The contents of checkpoints.json."""
 
     format: int = FORMAT
     last: jsonfile.Count = 0
@@ -75,22 +75,22 @@ class Index(jsonfile.Form):
 
 
 def read_state(data: bytes, path: Path) -> SavedState:
-    """What a state.json says.
+    """Parse and check a state.json.
 
     Args:
-        data: its bytes.
-        path: the directory of the checkpoint.
+        data: bytes of the file.
+        path: directory of the checkpoint.
 
     Raises:
-        ValueError: it does not fit its form, or contradicts itself.
-        WrongFormat: another version wrote it.
+        ValueError: a field is missing, has the wrong type, or contradicts another.
+        WrongFormat: an incompatible version wrote it.
     """
     try:
         written = jsonfile.decode(data, Written)
         if written.format != FORMAT:
             raise WrongFormat(
-                f"{path}: has format {written.format}, written by weft {written.weft}, "
-                f"but weft {__version__} reads format {FORMAT}; use that version or another --run"
+                f"{path}: expected format {FORMAT}, which weft {__version__} reads, got {written.format}, "
+                f"written by weft {written.weft}; use that version or another --run"
             )
         state = jsonfile.decode(data, SavedState)
     except WrongFormat:

@@ -1,7 +1,7 @@
-"""Write checkpoints in the background: training waits for the copy in memory, not for the disk.
+"""Write checkpoints in the background: training waits for a copy in memory, not for the disk.
 
-One checkpoint at a time: the next save, the index entry of a validation and the end of training wait for the
-one being written, and raise its errors. Read next: snapshot.py, course.py.
+One checkpoint is written at a time: the next save, the index entry of a validation and the end of training
+wait for it, and raise its errors. Read next: snapshot.py, course.py.
 """
 
 import threading
@@ -17,14 +17,14 @@ class Saving:
     """Writes the checkpoints of a run.
 
     Args:
-        checkpoints: of the run.
-        background: beside training, else at once.
-        first: whether this is the first process, which removes what is not wanted any more.
+        checkpoints: checkpoints of the run.
+        background: write in a thread while training continues.
+        first: whether this is the first process, which removes old checkpoints.
 
     Attributes:
-        checkpoints: of the run.
-        held_seconds: that training waited for all this.
-        written: checkpoints so far.
+        checkpoints: checkpoints of the run.
+        held_seconds: time that training waited for saving.
+        written: number of checkpoints so far.
     """
 
     def __init__(self, checkpoints: Checkpoints, *, background: bool, first: bool) -> None:
@@ -49,14 +49,14 @@ class Saving:
             self.wait()
 
     def save(self, copy: Callable[[], Snapshot], wanted: Iterable[int]) -> None:
-        """Write a checkpoint; older ones that are not wanted go when it is written.
+        """Write a checkpoint; afterwards, remove older ones that are not wanted.
 
         Args:
-            copy: takes the snapshot.
+            copy: makes the snapshot.
             wanted: updates whose checkpoints are kept.
 
         Raises:
-            CheckpointError: the one before it could not be written, or, at once, this one.
+            CheckpointError: the previous checkpoint could not be written or, without `background`, this one.
         """
         self.wait()
         self._wanted = list(wanted)
@@ -66,7 +66,7 @@ class Saving:
             thread = threading.Thread(target=self._write, args=(snapshot,), name="weft-saving")
             try:
                 thread.start()
-            except RuntimeError:  # no memory or no number left for another thread: this one can write
+            except RuntimeError:  # the system cannot start another thread: write in this one
                 pass
             else:
                 self._thread = thread
@@ -76,10 +76,10 @@ class Saving:
         self._finished(begun)
 
     def wait(self) -> None:
-        """Until the last one is written.
+        """Wait until the last checkpoint is written.
 
         Raises:
-            CheckpointError: it could not be.
+            CheckpointError: it could not be written.
         """
         if self._thread is None:
             return
@@ -92,11 +92,11 @@ class Saving:
         self._finished(begun)
 
     def sentence(self, seconds: float) -> str:
-        """How long training waited for its checkpoints, of so many seconds in all."""
+        """A sentence about how long training waited for checkpoints, out of this many seconds."""
         share = 100 * self.held_seconds / max(seconds, 1e-9)
         return (
-            f"{self.written} checkpoint{'s' if self.written != 1 else ''} written, for which training waited "
-            f"{self.held_seconds:.2f} s ({share:.2f} % of its time)"
+            f"{self.written} checkpoint{'s' if self.written != 1 else ''} written; training waited "
+            f"{self.held_seconds:.2f} s for saving ({share:.2f} % of its time)"
         )
 
     def _finished(self, begun: float) -> None:
@@ -108,5 +108,5 @@ class Saving:
     def _write(self, snapshot: Snapshot) -> None:
         try:
             self.checkpoints.write(snapshot)
-        except BaseException as error:  # noqa: BLE001  raised in the thread that trains
+        except BaseException as error:  # noqa: BLE001  raised again in the training thread
             self._error = error

@@ -14,10 +14,10 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class Lines(Report):
-    """Plain lines.
+    """Progress as plain lines.
 
     Args:
-        stream: where to.
+        stream: stream to write to.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -25,25 +25,25 @@ class Lines(Report):
         self._next = 0.0
 
     def said(self, text: str) -> None:
-        """As it is."""
+        """Print the sentence."""
         print(text, file=self._stream, flush=True)
 
     def warned(self, text: str) -> None:
-        """Marked as a warning."""
+        """Print the sentence, marked as a warning."""
         self.said(f"warning: {text}")
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
-        """A line every few seconds, and at the end."""
+        """Print a line every few seconds, and at the end."""
         if time.monotonic() >= self._next or done == total:
             self._next = time.monotonic() + SECONDS_BETWEEN_LINES
             self.said(progress_text(what, done, total))
 
     def logged(self, line: Line) -> None:
-        """One line."""
+        """Print one line."""
         self.said(f"update {line.update:,} | epoch {line.epoch + 1} | {' | '.join(measures(line))}")
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Scores, then samples."""
+        """Print scores, then samples."""
         self.said(
             f"validation after update {update:,}: {score_text(scores)}" + (" (best so far)" if best else "")
         )
@@ -52,7 +52,7 @@ class Lines(Report):
 
 
 class Bar(Report):
-    """A bar at the foot of the terminal, with lines scrolling above it."""
+    """A progress bar at the bottom of the terminal, with lines scrolling above it."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -61,7 +61,7 @@ class Bar(Report):
 
         self._console = Console(file=beneath(sys.stderr), highlight=False)
         self._bar_width = min(24, max(8, self._console.width // 6))
-        # Drawn by hand: rich's own thread would take time from the training twice a second and more.
+        # Refreshed by hand: rich's own thread would interrupt training several times a second.
         self._bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=self._bar_width),
@@ -77,42 +77,44 @@ class Bar(Report):
         self._bar.start()
 
     def said(self, text: str) -> None:
-        """Above the bar."""
+        """Print above the bar."""
         self._console.print(visible(text), markup=False, soft_wrap=True)
 
     def warned(self, text: str) -> None:
-        """Above the bar, in yellow."""
+        """Print above the bar, in yellow."""
         self._console.print(visible(f"warning: {text}"), markup=False, style="yellow", soft_wrap=True)
 
     def started(self, update: int, validated: bool) -> None:
-        """Bars of reading data go."""
+        """Remove the bars of the steps before training."""
         for task in self._tasks.values():
             self._bar.remove_task(task)
         self._tasks.clear()
 
     def progress(self, what: str, done: float, total: float | None = None) -> None:
-        """A bar of its own; what is over at once is a line."""
+        """Draw a bar for this step, or print a line if it is already done."""
         if total == 0:
             self.said(what)
             return
         self._draw(what, done, total, f"{done:,.0f}", force=done == total)
 
     def moved(self, update: int, done: float) -> None:
-        """Move the bar, twice a second at most."""
+        """Move the bar, at most twice a second."""
         what, told = "training", [f"update {update:,}"]
         if self._line is not None:
             figures = measures(self._line)
-            left = [figures.pop()] if self._line.seconds_left else []  # first, so that it is the last to go
+            left = (
+                [figures.pop()] if self._line.seconds_left else []
+            )  # first, so that it is shown on narrow terminals too
             told = [*left, *told, *figures]
         room = self._console.width - len(what) - self._bar_width - len(" 100% ") - 1
         self._draw(what, done, 1.0 if done else None, fitting(told, room))
 
     def logged(self, line: Line) -> None:
-        """Show the figures beside the bar."""
+        """Show the figures next to the bar."""
         self._line = line
 
     def validated(self, update: int, scores: Mapping[str, float], samples: Sequence[Any], best: bool) -> None:
-        """Scores, then samples."""
+        """Print scores, then samples."""
         mark = " (best so far)" if best else ""
         self._console.print(
             f"validation after update {update:,}: {score_text(scores)}{mark}",
@@ -124,7 +126,7 @@ class Bar(Report):
             self.said(sample_text(sample))
 
     def close(self) -> None:
-        """Give the terminal back."""
+        """Remove the bar."""
         self._bar.stop()
 
     def _draw(self, what: str, done: float, total: float | None, told: str, force: bool = False) -> None:
@@ -141,8 +143,8 @@ def open_report(run: Path, *, tensorboard: bool = True) -> Report:
     """The usual reports of a run: the screen, metrics.jsonl and TensorBoard.
 
     Args:
-        run: the run directory.
-        tensorboard: whether to write events.
+        run: run directory.
+        tensorboard: whether to write TensorBoard events.
     """
     screen: Report = Bar() if sys.stderr.isatty() else Lines(sys.stderr)
     reports = [screen, MetricsFile(run / "metrics.jsonl")]
@@ -150,7 +152,7 @@ def open_report(run: Path, *, tensorboard: bool = True) -> Report:
 
 
 def progress_text(what: str, done: float, total: float | None) -> str:
-    """What is being done and how far it is; a total of 0 says that it is over.
+    """The text of a progress line; a total of 0 means that the step is done.
 
     Example:
         >>> progress_text("reading", 0, None), progress_text("reading", 9, None), progress_text("read", 0, 0)
@@ -164,7 +166,7 @@ def progress_text(what: str, done: float, total: float | None) -> str:
 
 
 def fitting(parts: Sequence[str], width: int) -> str:
-    """As many of the parts as fit into the width, from the first on.
+    """As many of the first parts as fit into the width.
 
     Example:
         >>> fitting(["5:00 left", "update 1,200", "loss 3.142"], 24)
@@ -175,7 +177,7 @@ def fitting(parts: Sequence[str], width: int) -> str:
 
 
 def measures(line: Line) -> list[str]:
-    """Loss, speed, learning rate and, last, the time left where an end is planned."""
+    """Loss, speed, learning rate and, if an end is planned, the time left as the last item."""
     parts = [
         f"loss {line.loss:.3f}",
         f"{line.tokens_per_second:,.0f} tokens/s",
@@ -183,16 +185,16 @@ def measures(line: Line) -> list[str]:
         f"lr {line.lr:.3g}",
     ]
     if line.feeding < 1:
-        parts.append(f"true token fed {line.feeding:.2f}")
+        parts.append(f"teacher forcing {line.feeding:.2f}")
     if line.skipped:
-        parts.append(f"{line.skipped} updates left out")
+        parts.append(f"{line.skipped} updates skipped")
     if line.seconds_left:
         parts.append(f"{duration(line.seconds_left)} left")
     return parts
 
 
 def duration(seconds: float) -> str:
-    """Hours, minutes and seconds.
+    """A duration as hours, minutes and seconds.
 
     Example:
         >>> duration(59.6), duration(3671)
@@ -204,7 +206,7 @@ def duration(seconds: float) -> str:
 
 
 def score_text(scores: Mapping[str, float]) -> str:
-    """Scores by name.
+    """Scores with their names.
 
     Example:
         >>> score_text({"loss": 1.23456, "bleu": 30.5})
@@ -214,7 +216,7 @@ def score_text(scores: Mapping[str, float]) -> str:
 
 
 def sample_text(sample: Any) -> str:
-    """A sample, one line for each of its fields."""
+    """A sample, one line per field."""
     if not hasattr(sample, "_asdict"):
         return f"  {sample}"
     fields = {name: value for name, value in sample._asdict().items() if value not in (None, "")}

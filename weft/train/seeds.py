@@ -1,8 +1,8 @@
-"""Randomness as a function of the position, so that no generator state needs to be saved.
+"""Random numbers as a function of the position, so that no generator state needs to be saved.
 
 Dropout and teacher forcing draw from torch's generators. Before every batch these are seeded from (seed,
-epoch, index), so a resumed run draws the same numbers as the unbroken one, whatever was drawn in between (by
-a validation that samples, say). Read next: update.py.
+epoch, index), so a resumed run draws the same numbers as an uninterrupted one, whatever was drawn in between
+(for example by a validation that samples). Read next: update.py.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import torch
 
 
 def derive(seed: int, *place: int | str) -> int:
-    """A number of 63 bits that depends on all of its arguments.
+    """A 63-bit number that depends on all arguments.
 
     Example:
         >>> derive(1, "batch", 0, 2) == derive(1, "batch", 0, 2) != derive(1, "batch", 2, 0)
@@ -26,10 +26,10 @@ def derive(seed: int, *place: int | str) -> int:
 
 @contextmanager
 def deterministic(wanted: bool) -> Iterator[None]:
-    """Let torch take only such ways as give the same bits each time, and choose no kernel by its speed.
+    """Use only algorithms with bit-identical results, and choose no kernel by its speed.
 
-    cuBLAS reads its variable when it is first used, so this comes before anything on a GPU. An operation that
-    has no such way on the device raises. False changes nothing.
+    cuBLAS reads its environment variable at first use, so call this before anything runs on a GPU. An
+    operation without a deterministic algorithm on the device raises. False changes nothing.
 
     Source: torch, notes on reproducibility; cuBLAS, 2.1.4 (results reproducibility).
     """
@@ -46,9 +46,9 @@ def deterministic(wanted: bool) -> Iterator[None]:
 
 
 def settle(number: int, device: torch.device) -> None:
-    """Set the generators of the CPU and of the device.
+    """Seed the generators of the CPU and the device.
 
-    torch.manual_seed sets all kinds of devices and took 67 µs a call; this takes 5.
+    torch.manual_seed seeds all kinds of devices and took 67 µs per call; this takes 5 µs.
     """
     torch.random.default_generator.manual_seed(number)
     if device.type == "cuda":

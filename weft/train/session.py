@@ -1,6 +1,6 @@
-"""Everything that lives exactly as long as a training: processes, report, signals, worker threads, saving.
+"""Everything that lives as long as a training: processes, report, signals, worker threads, saving.
 
-Read next: course.py, what changes meanwhile; loop.py.
+Read next: course.py, what changes during training; loop.py.
 """
 
 from collections.abc import Iterator
@@ -25,15 +25,15 @@ from weft.train.workers import Workers
 
 @dataclass(frozen=True)
 class Session:
-    """The surroundings of one training; `session` opens and closes them.
+    """The resources of one training; `session` opens and closes them.
 
-    run: the run directory.
-    settings: how to train.
-    device: where the model is.
-    processes: this process among those that train.
-    report: told of everything; only the first process's report shows anything.
-    interrupts: watches for Ctrl-C and SIGTERM.
-    workers: threads that compute the batches of one update.
+    run: run directory.
+    settings: training settings.
+    device: device of the model.
+    processes: this process as one of those that train.
+    report: receives progress; only the first process's report shows anything.
+    interrupts: handles Ctrl-C and SIGTERM.
+    workers: threads that compute the batches of an update.
     saving: writes checkpoints.
     """
 
@@ -53,7 +53,7 @@ class Session:
 
     @property
     def sharded(self) -> bool:
-        """Whether each process holds only a part of the parameters."""
+        """Whether each process holds only part of the parameters."""
         return self.settings.sharding == "full" and self.processes.count > 1
 
     @property
@@ -62,7 +62,7 @@ class Session:
         return Part(self.processes.rank, self.processes.count) if self.sharded else Part()
 
     def turns(self) -> Iterator[None]:
-        """Run the body of a `for` once: the first process before all others, so they find what it made."""
+        """Run the body of a `for` once, in the first process before the others, so they find its files."""
         for turn in (self.processes.first, not self.processes.first):
             if turn:
                 yield
@@ -71,15 +71,17 @@ class Session:
 
 @contextmanager
 def session(run: Path, settings: Settings, device: torch.device, report: Report | None) -> Iterator[Session]:
-    """Open everything that a training needs around it, and close it in the reverse order.
+    """Open the resources of a training, and close them in reverse order.
 
     Args:
-        run: the run directory; no other training may use it meanwhile.
-        settings: how to train.
-        device: where to train.
-        report: told of everything; by default the screen, metrics.jsonl and TensorBoard.
+        run: run directory; locked against other trainings.
+        settings: training settings.
+        device: device to train on.
+        report: receives progress; by default the screen, metrics.jsonl and TensorBoard.
     """
-    at_a_time = 1 if settings.compile else settings.workers  # compiled code draws from torch's own generator
+    at_a_time = (
+        1 if settings.compile else settings.workers
+    )  # compiled code draws from torch's shared generator
     with ExitStack() as stack:
         enter = stack.enter_context
         enter(seeds.deterministic(settings.deterministic))

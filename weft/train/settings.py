@@ -1,4 +1,4 @@
-"""The settings in a recipe's section `training`. Read next: ready.py, which checks what they need."""
+"""The settings in a recipe's section `training`. Read next: ready.py, which checks their requirements."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -19,61 +19,63 @@ from weft.train.schedules.schedule import Schedule
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a model is trained. An update is one step of the optimiser; an epoch reads every example once.
+    """Training settings. An update is one step of the optimiser; an epoch reads every example once.
 
     Args:
-        optimiser: a part of optimisers/.
-        schedule: a part of schedules/; multiplies the optimiser's `lr`.
-        objective: a part of objectives/; what an update makes smaller.
-        feeding: a part of feeding/; the probability that the decoder reads the true token.
-        loss: per_token divides a gradient by its real target tokens, per_sequence by its examples.
-        start: a run of the same task and model whose parameters and vocabularies training begins with; what
-            is copied stays in this run.
-        max_updates: updates after which training ends; 0 for no such end.
-        max_epochs: epochs after which training ends; 0 for no such end.
-        max_minutes: minutes of wall-clock time, validation included and resumed parts added, after
-            which training validates, saves and ends; 0 for no such end.
-        max_cpu_minutes: the same in minutes of CPU time, summed over all threads and processes: other work
-            on the machine makes such a training slower, not shorter. 0 for no such end.
-        accumulate: batches an update.
-        workers: batches of an update that a CPU computes side by side; 0 takes as many as there are threads.
-        clip_norm: the norm to which a longer gradient is shortened; 0 for no clipping.
-        seed: of the first weights, the order of the data and dropout.
-        precision: bfloat16 is autocast, weights stay float32; auto takes it where the device is fast at it.
-        device: cpu, cuda (also cuda:1) or auto, which takes a GPU where there is one.
+        optimiser: optimiser, a part of optimisers/.
+        schedule: learning rate schedule, a part of schedules/; multiplies the optimiser's `lr`.
+        objective: objective to minimise, a part of objectives/.
+        feeding: teacher forcing, a part of feeding/: the probability that the decoder reads the true token.
+        loss: per_token divides the gradient by the number of real target tokens, per_sequence by the number
+            of examples.
+        start: run of the same task and model to start from: its parameters and vocabularies are copied into
+            this run.
+        max_updates: maximum number of updates; 0 for no limit.
+        max_epochs: maximum number of epochs; 0 for no limit.
+        max_minutes: maximum wall-clock time in minutes, including validation and resumed parts; training
+            then validates, saves and ends. 0 for no limit.
+        max_cpu_minutes: maximum CPU time in minutes, summed over all threads and processes: other work on the
+            machine makes such a training slower, not shorter. 0 for no limit.
+        accumulate: number of batches per update.
+        workers: number of batches that a CPU computes in parallel; 0 for the number of threads.
+        clip_norm: maximum norm of the gradient; a longer one is scaled down. 0 for no clipping.
+        seed: random seed for initial weights, the order of the data and dropout.
+        precision: bfloat16 uses autocast and keeps weights in float32; auto uses bfloat16 if the device
+            supports it in hardware, else float32.
+        device: cpu, cuda, a GPU such as cuda:1, or auto, which uses a GPU if there is one.
         validate_every: updates between validations; 0 for one at the end of each epoch.
-        validate_start: validate and save before the first update too, so that what a model begins as is kept
-            where nothing better is learnt.
-        save_every: updates between saves; a save stands before each validation in any case.
-        metric: the score that chooses the best checkpoint; for a task without a validation loss, the first of
-            its scores by default.
+        validate_start: validate and save before the first update too, so that the initial model is kept if
+            training finds nothing better.
+        save_every: updates between checkpoints; every validation also saves one.
+        metric: score that selects the best checkpoint. For a task without a validation loss the default is
+            its first score.
         metrics: more scores of validations and of `weft evaluate`, for tasks that compare outputs with
             reference texts; `metric` may name one of them.
-        keep_best: checkpoints kept for their score; the newest two stay in any case.
-        patience: validations in a row without a new best score after which training ends; 0 for never.
-        average: checkpoints whose mean is tried as the final model, and taken if its score is better;
-            0 for none.
-        average_of: average the best checkpoints or the last ones that were validated.
-        log_every: updates between lines of progress and of metrics.jsonl.
-        non_finite: raise stops at a loss or gradient that is not finite; skip leaves that update out;
-            roll_back leaves it out and goes back to the parameters of the newest checkpoint.
-        max_skips: updates that may be left out in a whole training.
-        checkpoint_activations: keep only the inputs of layers and compute the rest again when gradients
-            come: less memory, more time, the same gradients.
-        compile: let torch.compile write the blocks of Transformers anew, after minutes of compiling; needs a
-            compiler. Batches are then computed one after the other. On a CPU, measure the gain first.
-        sharding: with several processes, full leaves each only its rows of parameters, gradients and moments
-            (FSDP2); none a copy of the whole.
-        save_in_background: write a checkpoint while training goes on; a copy is in memory meanwhile.
-        deterministic: take only algorithms that give the same bits each time, on a GPU too, and no kernel
-            because it was the faster one here.
-        tensorboard: write events to RUN/tensorboard.
-        monitors: measure gradient reach, spectra and gates of recurrent layers, and the norm of each layer's
-            gradient: true at lines of progress, as often as 3 % of the time allows; a number at every so many
-            updates, whatever it costs; false never.
+        keep_best: number of best checkpoints to keep, besides the newest two.
+        patience: end training after this many validations in a row without a new best score; 0 for never.
+        average: number of checkpoints to average at the end; the mean becomes the final model if it scores
+            better. 0 for none.
+        average_of: average the best checkpoints, or the last ones that were validated.
+        log_every: updates between progress lines, on the screen and in metrics.jsonl.
+        non_finite: reaction to a loss or gradient that is not finite: raise stops; skip leaves the update
+            out; roll_back also restores the parameters of the newest checkpoint.
+        max_skips: maximum number of updates that may be skipped in a training.
+        checkpoint_activations: keep only the inputs of layers and recompute the rest for the backward pass:
+            less memory, more time, the same gradients.
+        compile: compile Transformer blocks with torch.compile, which takes minutes and needs a compiler.
+            Batches are then computed one after the other. On a CPU, measure the gain first.
+        sharding: with several processes, full gives each process only its rows of parameters, gradients and
+            optimiser state (FSDP2); none gives each a full copy.
+        save_in_background: write checkpoints while training continues, from a copy in memory.
+        deterministic: make repeated trainings bit-identical, also on a GPU: only deterministic algorithms are
+            used, and no kernel is chosen by its speed.
+        tensorboard: write TensorBoard events to RUN/tensorboard.
+        monitors: measure gradient reach, spectra and gates of recurrent layers, and the gradient norm of each
+            layer. true: at progress lines, in at most 3 % of the time. A number: every so many updates,
+            whatever it costs. false: never.
 
     Raises:
-        ConfigError: a value that cannot be.
+        ConfigError: a value is out of its range, or two settings conflict.
     """
 
     optimiser: Optimiser = field(default_factory=AdamW)
@@ -124,7 +126,7 @@ class Settings:
         if not self.objective.plain and not always_true(self.feeding):
             raise ConfigError(
                 "training.feeding: expected a probability of 1: training.objective: "
-                f"{type(self.objective).__name__} feeds words in its own way; leave out one of them"
+                f"{type(self.objective).__name__} controls the fed words itself; leave out one of them"
             )
         if not self.objective.plain and self.sharding == "full":
             raise ConfigError(
@@ -144,8 +146,8 @@ class Settings:
             raise ConfigError(f"training: expected an end, got none; set one of {', '.join(ends)}")
         if self.average_of == "best" and self.average > self.keep_best:
             raise ConfigError(
-                f"training.average: the {self.average} best checkpoints are to be averaged, but keep_best is "
-                f"{self.keep_best}; raise keep_best or set average_of: last"
+                f"training.average: expected at most keep_best ({self.keep_best}), got {self.average}; "
+                "raise keep_best or set average_of: last"
             )
 
         keys = [one.key for one in self.metrics]
@@ -162,6 +164,6 @@ class Settings:
         return {**scores, **own}
 
     def planned(self, batches: int) -> int:
-        """Updates after which training ends, with so many batches an epoch; 0 for no such end."""
+        """Planned number of updates, given the number of batches per epoch; 0 if not limited."""
         ends = [self.max_updates, self.max_epochs * -(-batches // self.accumulate)]
         return min((end for end in ends if end), default=0)

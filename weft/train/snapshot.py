@@ -1,6 +1,6 @@
-"""A copy in memory of everything in a checkpoint, so that it can be written while training continues.
+"""Copy the contents of a checkpoint in memory, so that it can be written while training continues.
 
-Read next: saving.py, which does that; checkpoints.py.
+Read next: saving.py, which writes it; checkpoints.py.
 """
 
 from collections.abc import Mapping
@@ -26,19 +26,19 @@ STATE, CARRIED, OBJECTIVE = "state.json", "carried.safetensors", "objective.safe
 
 
 class Snapshot(NamedTuple):
-    """A checkpoint in memory, or a process's part of one; nothing that training does changes it."""
+    """A checkpoint in memory, or a process's part of one; training does not change it."""
 
     update: int
     tensors: dict[str, weights.Copied]
-    """By the names of their files."""
+    """Tensors by the name of their file."""
 
     state: dict[str, Any] | None
-    """Of the first process alone."""
+    """Contents of state.json; None except in the first process."""
 
     part: Part
 
     def contents(self) -> dict[str, bytes]:
-        """The files."""
+        """The contents of the files, by name."""
         found = {key: weights.pack(tensors, update=str(self.update)) for key, tensors in self.tensors.items()}
         return found if self.state is None else found | {STATE: files.to_json(self.state)}
 
@@ -53,17 +53,17 @@ def taken(
     own: nn.Module | None = None,
     part: Part = Part(),  # noqa: B008  never changed
 ) -> Snapshot:
-    """A copy of all that a checkpoint holds.
+    """Make a snapshot of a training.
 
     Args:
-        model: its weights.
-        optimiser: its state.
-        position: where training stands.
-        history: the validations so far.
-        about: what a resumed run must agree with.
-        carried: the state for the next batch, where one is carried.
-        own: what the objective learns beside the model.
-        part: this process's, where parameters are sharded.
+        model: model, for its weights.
+        optimiser: optimiser, for its state.
+        position: current position.
+        history: validations so far.
+        about: settings that a resumed run must share.
+        carried: state for the next batch, if one is carried.
+        own: the objective's own module, if any.
+        part: this process's part, if parameters are sharded.
     """
     remembered = optimiser_state.collect(together(model, own), optimiser)
     stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: remembered.tensors}
@@ -91,5 +91,5 @@ def taken(
 
 
 def _mine(tensors: Mapping[str, Tensor], part: Part) -> dict[str, Tensor]:
-    """This process's rows; what is not sharded is the first one's."""
+    """This process's rows; unsharded tensors belong to the first process."""
     return {key: local(one) for key, one in tensors.items() if is_sharded(one) or not part.rank}

@@ -2,7 +2,7 @@
 
     g = Σ over the group's batches of d total / dθ,   divided by Σ count
 
-so a group of small batches gives the gradient of one big batch, however it is padded or split.
+so a group of small batches has the gradient of one big batch, however it is padded or split.
 Read next: batch.py, one batch; guard.py, losses that are not finite; course.py.
 """
 
@@ -30,17 +30,17 @@ from weft.tree import State
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What an update did.
+    """The result of an update.
 
-    total: nats, summed over its real targets.
-    count: real targets.
-    tokens: target tokens.
-    norm: of the gradient, before clipping.
+    total: loss in nats, summed over its real targets.
+    count: number of real targets.
+    tokens: number of target tokens.
+    norm: gradient norm before clipping.
     rate: learning rate.
-    feeding: probability of the true token.
-    stepped: whether it was stepped on; the sentence of `skipped` says why not.
-    carried: the state for the next batch, where the task carries one; nothing after a skipped update.
-    split: batches that were computed in parts, for want of memory.
+    feeding: probability of feeding the true token.
+    stepped: whether the optimiser took a step; if not, `skipped` says why.
+    carried: state for the next batch, if the task carries one; None after a skipped update.
+    split: number of batches that were computed in parts, for lack of memory.
     """
 
     total: float
@@ -71,20 +71,20 @@ def update(
     """Take one update.
 
     Args:
-        training: collates.
-        model: has `loss`.
-        optimiser: over the parameters of the model.
+        training: collates examples into batches.
+        model: model with a method `loss`.
+        optimiser: optimiser over the parameters of the model.
         group: the batches.
         position: before the update.
-        factor: of the learning rate, from the schedule.
-        settings: how to train.
-        workers: run the batches; one after the other without any.
-        carried: the state after the batch before, where the task carries one (C11).
-        processes: that share the batches; this one alone without any.
-        criterion: makes the losses; the model's own without any.
+        factor: factor of the learning rate, from the schedule.
+        settings: training settings.
+        workers: threads that compute batches in parallel; by default one after the other.
+        carried: state after the previous batch, if the task carries one (C11).
+        processes: processes that share the batches; by default only this one.
+        criterion: computes losses; by default the model's own.
 
     Raises:
-        NonFinite: the loss or the gradient is not finite; nothing was stepped on.
+        NonFinite: the loss or the gradient is not finite; the optimiser took no step.
     """
     device = next(model.parameters()).device
     workers = workers or Workers(1, 1, device)
@@ -130,9 +130,9 @@ def _step(
 
 
 class _Passed(NamedTuple):
-    """What this process's batches gave, beside gradients: those are added to the parameters'."""
+    """Results of this process's batches; gradients are already added to the parameters."""
 
-    losses: Tensor  # [1 + batches, 2]: total and count, a row of zeros first
+    losses: Tensor  # [1 + batches, 2]: total and count; the first row is zero
     tokens: int
     examples: int
     carried: State
@@ -159,13 +159,13 @@ class _Summed(NamedTuple):
     total: float  # nats
     targets: float
     tokens: int
-    divisor: float  # of the gradient
-    norm: float  # of the divided gradient
+    divisor: float  # the gradient is divided by it
+    norm: float  # norm of the divided gradient
 
 
 def _summed(run: Pass, passed: _Passed, processes: Processes) -> _Summed:
     lengths = torch.stack([_length(run.parameters, rows=rows) for rows in (False, True)])
-    # The one wait for the device in an update.
+    # The only synchronisation with the device in an update.
     total, count, length, of_rows = torch.cat([passed.losses.sum(0), lengths]).tolist()
     total, count, tokens, examples, squares = processes.sum(
         [total, count, passed.tokens, passed.examples, of_rows * of_rows]
@@ -176,20 +176,20 @@ def _summed(run: Pass, passed: _Passed, processes: Processes) -> _Summed:
 
 
 def _check_skips(sentence: str, position: Position, settings: Settings) -> None:
-    """Raise NonFinite unless this update may be left out."""
+    """Raise NonFinite unless this update may be skipped."""
     if settings.non_finite == "raise":
         raise NonFinite(
-            f"{sentence}; nothing was stepped on; {advice(settings)}, or set training.non_finite: skip"
+            f"{sentence}; the update was not applied; {advice(settings)}, or set training.non_finite: skip"
         )
     if position.skipped >= settings.max_skips:
         raise NonFinite(
-            f"{sentence}; {position.skipped} updates were left out before it, training.max_skips allows "
-            "no more; lower training.optimiser.lr"
+            f"{sentence}; {position.skipped} updates were skipped already, and training.max_skips allows no "
+            "more; lower training.optimiser.lr"
         )
 
 
 def _length(parameters: list[nn.Parameter], *, rows: bool) -> Tensor:
-    """Of the gradients that are here by their rows, or of those that are whole."""
+    """The norm of the sharded gradients, or of the whole ones."""
     chosen = [one.grad for one in parameters if one.grad is not None and is_sharded(one) == rows]
     none = torch.zeros(1, device=parameters[0].device)
     return torch.nn.utils.get_total_norm([local(gradient) for gradient in chosen] or [none]).double()
@@ -203,8 +203,8 @@ def _worst(losses: Tensor) -> tuple[int, str]:
 
 
 def _trouble(run: Pass, model: nn.Module, mine: list[Share], losses: Tensor, position: Position) -> str:
-    """What is not finite, and in which batch."""
-    if run.sharded:  # layers are not watched: a pass is one of all processes
+    """A sentence about what is not finite, and in which batch."""
+    if run.sharded:  # layers cannot be watched: passes are collective
         where, what = _worst(losses[1:, 0])
     else:
         with plainly():

@@ -1,7 +1,7 @@
 """Validate in the first process and send the scores to the others.
 
-The whole model is validated in evaluation mode and float32, and a repeated validation uses the same
-random numbers. Read next: course.py.
+The whole model is validated in evaluation mode and float32. A repeated validation uses the same random
+numbers. Read next: course.py.
 """
 
 import torch
@@ -23,20 +23,20 @@ def validate(
     interrupts: Interrupts,
     number: int,
 ) -> Validation:
-    """The task's scores and samples, in float32, with the same random numbers each time it is repeated.
+    """Validate a model and return the task's scores and samples.
 
-    The first process validates; the others receive its scores, or learn that a signal ended it.
+    The first process validates; the others receive its scores, or learn that a signal interrupted it.
 
     Args:
         ready: makes and validates models.
-        model: put into evaluation mode meanwhile.
-        settings: contain the seed.
-        processes: of which the first validates.
-        interrupts: of this process.
-        number: the update.
+        model: temporarily put into evaluation mode.
+        settings: training settings, for the seed.
+        processes: processes of the training.
+        interrupts: signals of this process.
+        number: number of the update.
 
     Raises:
-        Interrupted: a signal arrived meanwhile.
+        Interrupted: a signal arrived during validation.
     """
     whole: nn.Module | None = model
     if any(map(sharding.is_sharded, model.parameters())):
@@ -58,13 +58,13 @@ def validate(
 
 
 def scored(training: Training, model: nn.Module, settings: Settings, number: int) -> Validation:
-    """The scores and samples of a model in this process.
+    """The scores and samples of a model, computed in this process.
 
     Args:
         training: validates.
-        model: whole; is in training mode afterwards.
-        settings: know the seed.
-        number: of the update.
+        model: whole model; in training mode afterwards.
+        settings: training settings, for the seed.
+        number: number of the update.
     """
     seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
     model.eval()

@@ -1,4 +1,4 @@
-"""Weights in a safetensors file: tied weights are stored once and named, and there is nothing but tensors.
+"""Read and write weights as safetensors files; tied weights are stored once.
 
 Read next: checkpoints.py, averaging.py.
 """
@@ -18,7 +18,7 @@ from weft import jsonfile
 from weft.errors import CheckpointError
 
 START = "start.safetensors"
-"""In a run: weights that training begins with, where there are such; those of an imported model."""
+"""File in a run with weights to start training from, such as those of an imported model."""
 
 
 class _Header(jsonfile.Form, rename={"about": "__metadata__"}):
@@ -31,17 +31,17 @@ class _About(jsonfile.Form):
 
 
 class Copied(NamedTuple):
-    """A state dict that nothing else changes."""
+    """A copy of a state dict, with its own memory."""
 
     kept: dict[str, Tensor]
-    """On the CPU, each with memory of its own."""
+    """Tensors on the CPU, each with its own memory."""
 
     ties: dict[str, str]
-    """Names of what is the same memory as another one, and the name under which that is kept."""
+    """Other names of tied tensors, with the name under which the tensor is kept."""
 
 
 def copied(weights: Mapping[str, Tensor]) -> Copied:
-    """A copy: cuDNN keeps an RNN's weights as views of one block, which safetensors refuses."""
+    """Copy a state dict: cuDNN stores an RNN's weights as views of one block, which safetensors rejects."""
     first: dict[tuple, str] = {}
     kept: dict[str, Tensor] = {}
     ties: dict[str, str] = {}
@@ -58,9 +58,9 @@ def copied(weights: Mapping[str, Tensor]) -> Copied:
 def pack(weights: Mapping[str, Tensor] | Copied, **metadata: str) -> bytes:
     """A state dict as the bytes of a safetensors file.
 
-    Tensors that are the same memory are stored under the first name, and the other names stand in the
-    metadata as `ties`, which is one string of JSON, because safetensors writes several in any order; a
-    checksum stands with them, because safetensors has none.
+    Tensors that share memory are stored under their first name; the other names go to `ties` in the metadata.
+    The metadata is a single JSON string, because safetensors writes several in any order, and includes a
+    checksum, which safetensors does not have.
     """
     kept, ties = weights if isinstance(weights, Copied) else copied(weights)
     about = {"ties": ties, "crc32": _checksum(safetensors.torch.save(kept)), **metadata}
@@ -68,7 +68,7 @@ def pack(weights: Mapping[str, Tensor] | Copied, **metadata: str) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, Tensor]:
-    """The state dict that `pack` was given.
+    """The state dict in the bytes from `pack`.
 
     Raises:
         ValueError: the bytes are not such a file.
@@ -78,7 +78,7 @@ def unpack(data: bytes) -> dict[str, Tensor]:
         header = jsonfile.decode(data[8 : 8 + int.from_bytes(data[:8], "little")], _Header)
         about = jsonfile.decode(header.about.get("weft", "{}"), _About)
         if about.crc32 is not None and about.crc32 != _checksum(data):
-            raise ValueError("the weights are not those that were written")
+            raise ValueError("the checksum of the weights does not match")
         for name, kept in about.ties.items():
             if name in tensors or kept not in tensors:
                 raise ValueError(f"its ties name {name} as another name of {kept}, which does not fit")
@@ -88,12 +88,12 @@ def unpack(data: bytes) -> dict[str, Tensor]:
 
 
 def _checksum(data: bytes) -> int:
-    """Of what follows the header."""
+    """The checksum of the data after the header."""
     return zlib.crc32(memoryview(data)[8 + int.from_bytes(data[:8], "little") :])
 
 
 def load(path: Path) -> dict[str, Tensor]:
-    """The weights of a file, on the CPU.
+    """Load the weights of a file, on the CPU.
 
     Raises:
         CheckpointError: the file is missing or damaged.
@@ -104,7 +104,7 @@ def load(path: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror}); train the run first") from error
     except MemoryError:
         raise CheckpointError(
-            f"{path}: has {path.stat().st_size:,} bytes, more than there is memory for; is it the right file?"
+            f"{path}: has {path.stat().st_size:,} bytes, more than fits into memory; is it the right file?"
         ) from None
     except ValueError as error:
         raise CheckpointError(
@@ -113,7 +113,7 @@ def load(path: Path) -> dict[str, Tensor]:
 
 
 def metadata(path: Path) -> dict[str, Any]:
-    """What stands beside the weights, such as the update they are from; nothing if it cannot be read."""
+    """Metadata of a file of weights, such as their update; empty if it cannot be read."""
     try:
         with safetensors.safe_open(path, "pt") as file:
             return jsonfile.decode((file.metadata() or {}).get("weft", "{}"), dict[str, Any])
@@ -126,15 +126,15 @@ def _type(tensor: Tensor) -> str:
 
 
 def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None:
-    """Put weights into a model.
+    """Load weights into a model.
 
     Args:
-        model: built from the recipe.
-        weights: as `load` gives them.
-        place: where they are from, for the error.
+        model: model built from the recipe.
+        weights: from `load`.
+        place: their file, for the error.
 
     Raises:
-        CheckpointError: they are those of another model.
+        CheckpointError: they belong to another model.
     """
     check(model.state_dict(), weights, place)
     with torch.no_grad():
@@ -142,10 +142,10 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None
 
 
 def check(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str) -> None:
-    """See that weights are those of a model: the same names, shapes and types.
+    """Check that weights belong to a model: the same names, shapes and types.
 
     Raises:
-        CheckpointError: they are not.
+        CheckpointError: they do not.
     """
     missing = [name for name in own if name not in weights]
     foreign = [name for name in weights if name not in own]

@@ -1,8 +1,8 @@
-"""Batches of one update side by side: on a CPU two threads with a batch each beat one batch on two threads.
+"""Compute the batches of an update in parallel: two threads with a batch each beat two threads on one batch.
 
 A recurrent step is too small to split (two threads trained an LSTM no faster than one), but the batches of an
 accumulated update are independent. Gradients are summed in the order of the batches, so the result does not
-depend on how many ran at a time. Read next: update.py.
+depend on the number of threads. Read next: update.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,12 +20,12 @@ class Workers:
     """Runs a function over the batches of a group.
 
     Args:
-        wanted: batches at a time; 0 takes as many as there are threads.
-        accumulate: batches an update.
+        wanted: batches in parallel; 0 for the number of threads.
+        accumulate: batches per update.
         device: a GPU gets one batch at a time.
 
     Attributes:
-        count: batches at a time.
+        count: batches in parallel.
     """
 
     def __init__(self, wanted: int, accumulate: int, device: torch.device) -> None:
@@ -44,7 +44,7 @@ class Workers:
             self._pool.shutdown()
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        """The results in the order of the items; each thread computes with its share of the cores."""
+        """The results in the order of the items; each thread uses its share of the cores."""
         if self._pool is None:
             yield from map(function, items)
             return
@@ -54,7 +54,7 @@ class Workers:
 
 @contextmanager
 def threads(inside: int, outside: int) -> Iterator[None]:
-    """Let torch use so many threads inside the block, and so many after it."""
+    """Set torch's number of threads inside the block, and after it."""
     torch.set_num_threads(inside)
     try:
         yield

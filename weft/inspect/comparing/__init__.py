@@ -1,1 +1,1 @@
-"""Several runs side by side. Start with measured.py, one run's facts; then report.py."""
+"""Compare several runs. Start with measured.py, the facts about one run; then report.py."""

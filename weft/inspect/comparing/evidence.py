@@ -1,6 +1,6 @@
-"""What a paired test needs of a run, in a form that JSON can keep.
+"""The data of a run for a paired significance test, in a form that JSON can store.
 
-Read next: measured.py; ../../metrics/bootstrap.py, which draws the items anew.
+Read next: measured.py; ../../metrics/bootstrap.py, which resamples the items.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,12 @@ from weft.tasks.evaluation import Items
 class Evidence(NamedTuple):
     """The statistics of the main score on the items of a split."""
 
-    kind: str  # the metric's file in weft/metrics; empty for a ratio
+    kind: str  # name of the metric's file in weft/metrics; empty for a ratio
     name: str
-    form: Form  # of a ratio
+    form: Form  # of a ratio only
     higher_is_better: bool
     statistics: list[list[float]]  # [N, K]
-    items: str  # a fingerprint of the items; only runs on the same ones are tested against each other
+    items: str  # fingerprint of the items; only runs on the same items are tested
 
     @property
     def metric(self) -> Metric:
@@ -33,12 +33,12 @@ class Evidence(NamedTuple):
 
     @property
     def rows(self) -> np.ndarray:
-        """[N, K]."""
+        """The statistics as an array, [N, K]."""
         return np.asarray(self.statistics, np.float64)
 
 
 def evidence(items: Items | None) -> Evidence | None:
-    """Of these items; None without any, or with a metric that is not in weft/metrics."""
+    """The evidence of these items; None without items, or if their metric is not in weft/metrics."""
     if items is None:
         return None
     metric, rows = items.metric, items.statistics.tolist()

@@ -1,4 +1,4 @@
-"""The variants of a recipe: every combination of the values that are given for some of its keys."""
+"""The variants of a recipe: every combination of the values given for some of its keys."""
 
 import re
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from typing import NamedTuple
 from weft.errors import ConfigError
 
 SEED = re.compile(r"(^|\.)seed$")
-"""Keys whose values are repetitions of a variant."""
+"""Keys whose values only repeat a variant."""
 
 MOST = 100
-"""Variants that are trained by one command."""
+"""Maximum number of variants per command."""
 
 
 class Variant(NamedTuple):
@@ -23,10 +23,10 @@ class Variant(NamedTuple):
 
 
 def variants(grids: Sequence[str]) -> list[Variant]:
-    """Every combination of KEY=VALUE,VALUE; keys joined by + are changed together.
+    """Every combination of KEY=VALUE,VALUE; keys joined by + change together.
 
     Raises:
-        ConfigError: an axis that cannot be read, or too many combinations.
+        ConfigError: a grid cannot be parsed, or there are too many combinations.
 
     Example:
         >>> [one.name for one in variants(["model.encoder.cell=gru,lstm", "training.seed=1,2"])]
@@ -44,10 +44,10 @@ def variants(grids: Sequence[str]) -> list[Variant]:
                 "model.encoder.cell=elman,lstm"
             )
         if len(set(values)) < len(values):
-            raise ConfigError(f"--grid {grid}: a value stands there twice; give each once")
+            raise ConfigError(f"--grid {grid}: expected each value once, got one twice; remove it")
         axes.append([(keys.split("+"), value) for value in values])
     short = [keys[0].rpartition(".")[2] for keys, _ in (axis[0] for axis in axes)]
-    whole = len(set(short)) < len(short)  # keys of one name: say them whole
+    whole = len(set(short)) < len(short)  # keys that share a short name are shown in full
     found = [_variant(chosen, whole) for chosen in product(*axes)]
     if len(found) > MOST:
         raise ConfigError(f"--grid: expected at most {MOST} variants, got {len(found)}; give fewer values")
@@ -67,7 +67,7 @@ def _variant(chosen: Sequence[tuple[list[str], str]], whole: bool) -> Variant:
 
 
 def split(text: str) -> list[str]:
-    """At the commas that stand in no bracket.
+    """Split a text at the commas outside brackets.
 
     Example:
         >>> split("[8,8],{use: lstm, bias: 1},4")
@@ -84,7 +84,7 @@ def split(text: str) -> list[str]:
 
 
 def folder_name(name: str) -> str:
-    """A variant's name as that of a directory.
+    """A directory name for a variant.
 
     Example:
         >>> folder_name("sizes=[8, 8],cell=mine.Leaky")

@@ -1,7 +1,7 @@
-"""The facts of one run: size, speed, memory, scores, scores by length, learning curves, gradient reach.
+"""Measure one run: size, speed, memory, scores, scores by length, learning curves, gradient reach.
 
-Kept as JSON beside the report, under a fingerprint of the model, so that a comparison that was stopped goes
-on where it was. Read next: evidence.py, report.py.
+Results are stored as JSON next to the report, with a fingerprint of the model, so that a comparison can
+resume. Read next: evidence.py, report.py.
 """
 
 import hashlib
@@ -27,23 +27,23 @@ from weft.run import Opened
 from weft.tasks.shared.inspected.inspected import Inspected
 
 VERSION = 4
-"""Of the facts; older ones are measured anew."""
+"""Version of the stored facts; older ones are measured again."""
 
 
 class Measured(NamedTuple):
-    """What is known of a run; plain numbers, lists and tables alone."""
+    """The facts about a run, as plain numbers, lists and tables."""
 
     name: str
     task: str
     about: str
-    tested: str  # title of the evaluation, or why there is none
+    tested: str  # title of the evaluation, or the reason why there is none
     parameters: int
     weight_bytes: int
-    saved_bytes: int | None  # kept for the backward pass of one example
-    tokens_a_second: float | None  # of training, median
+    saved_bytes: int | None  # stored for the backward pass of one example
+    tokens_a_second: float | None  # median during training
     tokens_a_cpu_second: float | None
     updates: int
-    seconds: float | None  # of training
+    seconds: float | None  # of the training
     scores: list[dict[str, Any]]  # Scored.json
     by_length: list[list[Any]]  # label, count, score, low, high
     curves: dict[str, list[list[float]]]  # validation score by name: updates, values
@@ -51,18 +51,18 @@ class Measured(NamedTuple):
     verdicts: list[str]
     evidence: Evidence | None  # of the main score
     fingerprint: str
-    example: str = ""  # whose gradient reach was measured
-    variant: str = ""  # runs of one variant differ in their seed alone
+    example: str = ""  # input of the gradient reach
+    variant: str = ""  # runs of one variant differ only in their seed
 
 
 def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measured:
-    """The facts of a run, from `kept` where they are of this very model.
+    """Measure a run, or read its facts from `kept` if they belong to this model.
 
     Args:
         opened: the run.
-        name: in the report.
-        kept: a JSON file.
-        text: the example whose gradient reach is compared; one of the run's own where None.
+        name: its name in the report.
+        kept: JSON file of the facts.
+        text: input for the gradient reach; by default an example of the run.
     """
     fingerprint = _fingerprint(opened, text)
     try:
@@ -80,7 +80,7 @@ def measured(opened: Opened, name: str, kept: Path, text: str | None) -> Measure
 
 
 def saved_bytes(opened: Opened, subject: Inspected) -> int | None:
-    """Bytes that autograd keeps of the loss of one example, parameters not counted."""
+    """Bytes that autograd stores for the loss of one example, without parameters."""
     if subject.batch is None:
         return None
     model = opened.model
@@ -97,7 +97,7 @@ def saved_bytes(opened: Opened, subject: Inspected) -> int | None:
     model.requires_grad_(True)
     try:
         with torch.enable_grad():
-            model.loss(subject.batch)  # type: ignore[operator]  # kernels that are tried at first are chosen now
+            model.loss(subject.batch)  # type: ignore[operator]  # warm-up: kernels are chosen now
             with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
                 kept = model.loss(subject.batch)  # type: ignore[operator]
                 del kept
@@ -157,10 +157,10 @@ def _measure(opened: Opened, name: str, text: str | None) -> Measured:
 def _reach(
     opened: Opened, text: str | None
 ) -> tuple[dict[str, list[list[float]]], list[str], int | None, str]:
-    """By lag, for each cell; what is said of each; what the example's loss keeps in memory; the example."""
+    """Gradient reach by lag for each cell; sentences; bytes stored for the loss; the example."""
     try:
         subject = inspected_of(opened, text)
-    except WeftError:  # no example of its own, or none that this task can read
+    except WeftError:  # the run has no example, or the task cannot read it
         return {}, [], None, ""
     saved, view = saved_bytes(opened, subject), GradientsView.collect(opened, subject)
     if view is None:

@@ -1,6 +1,6 @@
-"""The report of a comparison: one table of everything, then charts, as HTML and as Markdown.
+"""The report of a comparison: one table, then charts, as HTML and Markdown.
 
-Read next: variants.py, what is compared; measured.py, where the numbers come from.
+Read next: variants.py, what is compared; measured.py, the source of the numbers.
 """
 
 import math
@@ -15,21 +15,21 @@ from weft.metrics.bootstrap import RESAMPLES
 from weft.version import __version__
 
 PAIRED = (
-    f"The best variant against each other one, {RESAMPLES:,} resamples of the test items and of the seeds "
-    "(hierarchical paired bootstrap, Davison & Hinkley 1997, Koehn 2004). p is how often chance alone would "
-    "give a difference as large; from 0.05 on, the better number may be luck."
+    f"The best variant against each other variant, with {RESAMPLES:,} resamples of test items and seeds "
+    "(hierarchical paired bootstrap, Davison & Hinkley 1997, Koehn 2004). p is the probability that chance "
+    "alone gives a difference this large; at 0.05 or above, the better score may be luck."
 )
-ONE_SEED = "Each variant was trained with one seed: how much another seed would change is not counted."
+ONE_SEED = "Each variant was trained with one seed, so the variation between seeds is not included."
 BRACKETS = (
-    "In brackets: 95 % interval by bootstrap of the test items; ± is the standard deviation over seeds, "
-    "which the interval counts too. Nothing is the best of a column where intervals overlap or a baseline is "
-    "not beaten. Speeds are those of each training: compare runs trained on one machine under the same load."
+    "In brackets: 95 % bootstrap interval over test items; ± is the standard deviation over seeds, which the "
+    "interval includes. A column has no best value if intervals overlap or no variant beats the baselines. "
+    "Speeds were measured during each training: compare runs trained on one machine under the same load."
 )
-TESTED = ["verdict", "metric", "best minus the other [95 %]", "p"]
+TESTED = ["verdict", "metric", "difference from the best [95 %]", "p"]
 
 
 def charts(runs: Sequence[Measured]) -> list[tuple[str, list[Block]]]:
-    """Scores by length, learning curves and gradient reach, a line each run."""
+    """Scores by length, learning curves and gradient reach, one line per run."""
     found: list[tuple[str, list[Block]]] = []
     lengths = [run for run in runs if any(row[2] is not None for row in run.by_length)]
     if lengths:
@@ -58,7 +58,7 @@ def charts(runs: Sequence[Measured]) -> list[tuple[str, list[Block]]]:
     if reach:
         words = [said(f"{run.name}: {sentence}") for run in runs for sentence in run.verdicts]
         head = said(
-            "How much of a gradient comes back from the last state, as weft inspect shows it"
+            "Norm of the gradient from the last state to earlier ones, as in weft inspect"
             + (f", on the example: {example}" if (example := runs[0].example) else ".")
         )
         found.append(("Gradient reach", [head, *reach, *words]))
@@ -70,17 +70,17 @@ def _or_nan(value: float | None) -> float:
 
 
 def _reaches(runs: Sequence[Measured], place: str) -> list[Block]:
-    """A line for each run that has a cell at this place."""
+    """A line for each run with a cell at this place."""
     return [series(run.name, *run.reach[cell]) for run in runs for cell in run.reach if _place(cell) == place]
 
 
 def page(runs: Sequence[Measured], title: str) -> str:
-    """The report as HTML, one file without network."""
+    """The report as a self-contained HTML file."""
     groups = gathered(runs)
     head, table = _table_of(groups)
     rows = [[_best(one) for one in row] for row in table]
     first: list[Block] = [{"kind": "table", "head": head, "rows": rows}]
-    first.append(said(f"Blue: best of its column. {BRACKETS}"))
+    first.append(said(f"Blue: best in its column. {BRACKETS}"))
     tested = significance(groups)
     sections = [("Scores", first)]
     if tested:
@@ -94,7 +94,7 @@ def page(runs: Sequence[Measured], title: str) -> str:
     sections += charts(runs)
     sections.append(
         (
-            "How it was computed",
+            "Signatures",
             [{"kind": "table", "head": ["run", "test", "score", "signature"], "rows": _signatures(runs)}],
         )
     )
@@ -103,10 +103,10 @@ def page(runs: Sequence[Measured], title: str) -> str:
 
 
 def markdown(runs: Sequence[Measured], title: str) -> str:
-    """The report as Markdown: the tables, and the curves' last values."""
+    """The report as Markdown: the tables, and the last values of the curves."""
     groups = gathered(runs)
     head, table = _table_of(groups)
-    lines = [f"# {title}", "", f"Task {runs[0].task}, {runs[0].about}. Bold: best of its column.", ""]
+    lines = [f"# {title}", "", f"Task {runs[0].task}, {runs[0].about}. Bold: best in its column.", ""]
     lines += [*_table(head, [[_bold(one) for one in row] for row in table]), "", BRACKETS]
     tested = significance(groups)
     if tested:
@@ -130,7 +130,7 @@ def markdown(runs: Sequence[Measured], title: str) -> str:
         lines += [f"- {run.name}: {sentence}" for run in runs for sentence in run.verdicts]
     lines += [
         "",
-        "## How it was computed",
+        "## Signatures",
         "",
         *_table(["run", "test", "score", "signature"], _signatures(runs)),
         "",
@@ -143,7 +143,7 @@ def _repeated(groups: Sequence[Group]) -> bool:
 
 
 def _table_of(groups: Sequence[Group]) -> tuple[list[str], list[list[tuple[str, bool]]]]:
-    """Head, and the rows: variants with their numbers, and whether each is the best; then the baselines."""
+    """The head and the rows: for each variant its values and whether each is the best; then baselines."""
     known = columns(groups)
     repeated = _repeated(groups)
     head = ["variant", *(["seeds"] if repeated else []), *(one.name for one in known)]
@@ -170,12 +170,12 @@ def _signatures(runs: Sequence[Measured]) -> list[list[str]]:
 
 
 def _sized(signature: str, size: int) -> str:
-    """A signature that says how many items were scored."""
+    """A signature with the number of scored items."""
     return signature if "|n:" in f"|{signature}" else f"{signature}|n:{size}"
 
 
 def _place(cell: str) -> str:
-    """A cell's place without its kind: "encoder, layer 1, forward (LSTM)" is "encoder, layer 1, forward"."""
+    """The place of a cell without its kind: "encoder, layer 1" for "encoder, layer 1 (LSTM)"."""
     return cell.rpartition(" (")[0]
 
 

@@ -1,4 +1,4 @@
-"""Runs gathered by variant: runs that differ in their seed alone are repetitions of one variant, not rivals.
+"""Group runs by variant: runs that differ only in their seed are repetitions of one variant.
 
 Read next: report.py; ../../metrics/repeated.py, the test between two variants.
 """
@@ -12,7 +12,7 @@ from weft.inspect.comparing.measured import Measured
 from weft.metrics.repeated import compare_repeated
 
 NORMAL = 1.96
-"""Standard errors on either side that hold 95 % of a normal distribution."""
+"""Standard errors on each side that cover 95 % of a normal distribution."""
 
 
 class Group(NamedTuple):
@@ -23,7 +23,7 @@ class Group(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """What a variant has in a column: the mean over its runs."""
+    """The value of a variant in a column: the mean over its runs."""
 
     value: float | None
     low: float | None
@@ -32,15 +32,15 @@ class Cell(NamedTuple):
 
 
 class Column(NamedTuple):
-    """One thing that variants are compared by."""
+    """A quantity in which variants are compared."""
 
     name: str
     cells: list[Cell]
-    higher_is_better: bool | None  # None: nobody wins by it
-    baselines: dict[str, float]  # of a score
+    higher_is_better: bool | None  # None: neither is better
+    baselines: dict[str, float]  # empty unless it is a score
 
     def winners(self) -> set[int]:
-        """The best variant: none whose interval overlaps with another's, none that a baseline equals."""
+        """The best variant, unless its interval overlaps with another's or a baseline is as good."""
         known = {number: cell for number, cell in enumerate(self.cells) if cell.value is not None}
         if self.higher_is_better is None or len(known) < 2:
             return set()
@@ -54,7 +54,7 @@ class Column(NamedTuple):
         return {best}
 
     def too_little(self) -> bool:
-        """Whether no variant is better than every baseline."""
+        """Whether no variant beats every baseline."""
         known = [cell.value for cell in self.cells if cell.value is not None]
         if not known or not self.baselines or self.higher_is_better is None:
             return False
@@ -64,7 +64,7 @@ class Column(NamedTuple):
 
 
 class Tested(NamedTuple):
-    """The best variant against another one."""
+    """The test of the best variant against another one."""
 
     words: str
     metric: str
@@ -79,7 +79,7 @@ def gathered(runs: Sequence[Measured]) -> list[Group]:
 
 
 def columns(groups: Sequence[Group]) -> list[Column]:
-    """What there is to compare, the scores first."""
+    """All columns of the comparison, scores first."""
     runs = [run for group in groups for run in group.runs]
     found = []
     for name in dict.fromkeys(score["name"] for run in runs for score in run.scores):
@@ -94,7 +94,7 @@ def columns(groups: Sequence[Group]) -> list[Column]:
     plain: list[tuple[str, Callable[[Measured], float | None], str, bool | None]] = [
         ("parameters", lambda run: run.parameters, "{:,.0f}", False),
         ("weights, MiB", lambda run: run.weight_bytes / 2**20, "{:.2f}", False),
-        ("kept for one example's gradient, MiB", _saved, "{:.2f}", False),
+        ("memory for the backward pass of one example, MiB", _saved, "{:.2f}", False),
         ("training, tokens per CPU second", lambda run: run.tokens_a_cpu_second, "{:,.0f}", True),
         ("training, tokens per second", lambda run: run.tokens_a_second, "{:,.0f}", True),
         ("updates", lambda run: run.updates, "{:,.0f}", None),
@@ -108,7 +108,7 @@ def columns(groups: Sequence[Group]) -> list[Column]:
 
 
 def significance(groups: Sequence[Group]) -> list[Tested]:
-    """The best variant by its main score against each other one, seeds and items counted."""
+    """Test the best variant by its main score against each other, over seeds and items."""
     known = [group for group in groups if all(run.evidence for run in group.runs)]
     if len(known) < 2:
         return []
@@ -119,7 +119,7 @@ def significance(groups: Sequence[Group]) -> list[Tested]:
     main = next((one for one in columns(known) if one.name == known[0].runs[0].scores[0]["name"]), None)
     if main is not None and main.too_little():
         lowest = ", ".join(f"{name} {value:.4g}" for name, value in main.baselines.items())
-        words = f"too little training to compare: no model is better than the baselines ({lowest})"
+        words = f"not comparable: no model beats the baselines, so train longer ({lowest})"
         return [Tested(words, main.name, "", "")]
     return [_tested(best, group) for group in known if group is not best]
 
@@ -129,7 +129,9 @@ def _tested(best: Group, other: Group) -> Tested:
     same = {(proof.items, proof.name) for side in proofs for proof in side}
     metric = proofs[1][0].metric
     if len(same) > 1 or not proofs[1][0].items:
-        return Tested(f"{best.name} and {other.name}: different test data, not compared", metric.name, "", "")
+        return Tested(
+            f"{best.name} and {other.name}: not tested, since their test data differ", metric.name, "", ""
+        )
     found = compare_repeated(metric, *[[proof.rows for proof in side] for side in proofs])
     if found.p_value < 0.05:
         words = f"{best.name} is better than {other.name} (p < 0.05)"
@@ -149,7 +151,7 @@ def _named(run: Measured, name: str) -> dict[str, Any] | None:
 
 
 def _score(row: Sequence[dict[str, Any] | None]) -> Cell:
-    """The mean over seeds with its interval, which counts the spread over seeds and that over test items."""
+    """The mean over seeds, with an interval that includes the spread over seeds and over test items."""
     known = [one for one in row if one is not None]
     if not known:
         return Cell(None, None, None, "")
@@ -182,7 +184,7 @@ def _saved(run: Measured) -> float | None:
 
 
 def _clear(best: Cell, other: Cell, sign: int) -> bool:
-    """Whether the intervals do not overlap; where there are none, the values."""
+    """Whether the intervals (or values, if there are none) do not overlap."""
     mine = best.low if sign > 0 else best.high
     theirs = other.high if sign > 0 else other.low
     mine = best.value if mine is None else mine

@@ -1,4 +1,4 @@
-// What all renderers share: elements, colours, tips, packed matrices. Read next: matrices.js.
+// Shared by all renderers: elements, colours, tooltips, packed matrices. Read next: matrices.js.
 'use strict';
 const weft = {blocks: {}};
 
@@ -37,7 +37,7 @@ weft.dark = matchMedia('(prefers-color-scheme: dark)');
 weft.css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 weft.line = number => weft.css('--c' + number % 6);
 
-// Colours of a number between two: `palette` comes from weft/figures/colours.py, so pictures have the same.
+// Colours of a number between two: `palette` comes from weft/figures/colours.py, so pictures use the same.
 weft.scales = palette;
 weft.colour = (value, low, high) => {
   const scale = weft.scales[weft.dark.matches ? 'dark' : 'light'][low < 0 ? 'two' : 'one'];
@@ -47,7 +47,7 @@ weft.colour = (value, low, high) => {
 };
 weft.contrast = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b > 128 ? '#10151c' : '#ffffff';
 
-// A colour scale with the numbers at its ends and in its middle, or other words there.
+// A colour scale with numbers, or words, at its ends and in the middle.
 weft.scale = (low, high, said) => {
   const ends = said || [low, (low + high) / 2, high].map(value => Number(value.toPrecision(3)));
   const steps = [...Array(33).keys()].map(n => `rgb(${weft.colour(low + (high - low) * n / 32, low, high)})`);
@@ -81,7 +81,7 @@ weft.download = (name, text, type = 'text/plain') => {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
 
-// Drawn anew when light turns dark or the window changes.
+// Redrawn when the colour scheme or the window size changes.
 weft.redraw = draw => {
   let timer;
   const later = () => { clearTimeout(timer); timer = setTimeout(draw, 60); };

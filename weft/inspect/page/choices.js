@@ -1,4 +1,4 @@
-// Bars of what was chosen, position by position, and the alternatives of one of them. Read next: points.js.
+// Bars of the choices, position by position, and the alternatives of one of them. Read next: points.js.
 weft.blocks.choices = (box, data) => {
   const row = weft.element('div', {class: 'choices scroll', role: 'group', 'aria-label': 'positions'});
   const others = weft.element('div', {class: 'others', 'aria-live': 'polite'});

@@ -1,7 +1,7 @@
-"""Views as one HTML file that needs nothing else: style, renderers and numbers are inside it.
+"""Write views as one self-contained HTML file, with style, renderers and numbers inside.
 
-A policy in its head forbids every request. Matrices are packed as bytes (base64), 16 bits a number while
-they fit and 8 where they do not, so that the whole stays below LARGEST. Read next: base.js; ../views/view.py.
+A content security policy forbids all requests. Matrices are packed as bytes (base64), with 16 bits per number
+if they fit, else 8, so that the file stays below LARGEST. Read next: base.js; ../views/view.py.
 """
 
 import base64
@@ -29,22 +29,22 @@ SCRIPTS = (
     "start.js",
 )
 LARGEST = 2_900_000
-"""Bytes of a page."""
+"""Maximum size of a page in bytes."""
 
 FINE, ROUGH = 700_000, 1_900_000
-"""Numbers of all matrices together that are kept in 16 bits, and in 8; beyond, items are left out."""
+"""Maximum count of numbers in all matrices with 16 bits, and with 8 bits; beyond, items are omitted."""
 
 LONG = 300
-"""Letters from which a text is set smaller."""
+"""Texts above this number of characters are shown smaller."""
 
 STEPS = 65
-"""Colours of a scale; the page draws straight lines between them."""
+"""Number of colours of a scale; the page interpolates between them."""
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
 class Head(NamedTuple):
-    """What stands above the views."""
+    """The part of the page above the views."""
 
     title: str
     facts: Sequence[tuple[str, str]]  # name and value
@@ -53,21 +53,21 @@ class Head(NamedTuple):
 
 
 def page(head: Head, views: Sequence[View]) -> str:
-    """The whole file.
+    """The page as HTML.
 
     Args:
-        head: what is shown.
+        head: the part above the views.
         views: in the order of the page.
 
     Raises:
-        ShapeError: it would be larger than LARGEST all the same.
+        ShapeError: the page would be larger than LARGEST.
     """
     sections = [(view.title, getattr(view, "page", view.blocks)()) for view in views]
     return document(head, sections)
 
 
 def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str:
-    """The same from titles and blocks."""
+    """A page from titles and blocks."""
     matrices = [block for _, blocks in sections for block in blocks if block["kind"] == "matrices"]
     left_out = _fit(matrices)
     count = sum(
@@ -81,8 +81,8 @@ def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str
         f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>" for name, value in head.facts
     )
     if left_out:
-        said = f"{left_out} heat maps, to keep the page small; --views writes all"
-        facts += f"<div><dt>left out</dt><dd>{said}</dd></div>"
+        said = f"{left_out} heat maps, to keep the page small; use --views to get all"
+        facts += f"<div><dt>omitted</dt><dd>{said}</dd></div>"
     text = "".join(
         f'<p class="{kind}{" long" if len(said) > LONG else ""}" dir="auto">{html.escape(said)}</p>'
         for kind, said in (("text", head.text), ("answer", head.answer))
@@ -103,14 +103,14 @@ def document(head: Head, sections: Sequence[tuple[str, Sequence[Block]]]) -> str
     size = len(whole.encode("utf-8", "replace"))
     if size > LARGEST:
         raise ShapeError(
-            f"the page would have {size:,} bytes, at most {LARGEST:,} are written; give a shorter text, "
-            "or write the views alone with --views"
+            f"the page: expected at most {LARGEST:,} bytes, got {size:,}; give a shorter text, or show "
+            "fewer views with --only"
         )
     return whole
 
 
 def style() -> str:
-    """The colours of lines as variables of the style sheet, --c0 and on."""
+    """The colours of lines as CSS variables, --c0 and so on."""
     light, dark = (
         ":root{" + "".join(f"--c{n}:{colour};" for n, colour in enumerate(colours)) + "}"
         for colours in (BARS, DARK_BARS)
@@ -119,7 +119,7 @@ def style() -> str:
 
 
 def palette() -> str:
-    """The colour scales of figures for the page's scripts, in sRGB from 0 to 255."""
+    """The colour scales of figures for the scripts of the page, in sRGB from 0 to 255."""
     found = {
         name: {kind: (255 * scale(anchors, STEPS)).round().astype(int).tolist() for kind, anchors in kinds}
         for name, kinds in (
@@ -131,7 +131,7 @@ def palette() -> str:
 
 
 def _fit(blocks: Sequence[Block]) -> int:
-    """Leave out the last items of groups until all numbers fit; how many went."""
+    """Remove the last items of groups until all numbers fit; returns how many."""
     gone = 0
     for block in blocks:
         for group in block["groups"]:
@@ -160,7 +160,7 @@ def _packed(block: Block, bits: int) -> Any:
 
 
 def pack(values: np.ndarray, bits: int) -> dict[str, Any]:
-    """A matrix as bytes: whole numbers from 0 at its least to 2^bits - 1 at its largest value."""
+    """Pack a matrix as bytes: integers from 0 at its minimum to 2^bits - 1 at its maximum."""
     low, high = float(values.min(initial=0.0)), float(values.max(initial=0.0))
     wide = max(high - low, 1e-12)
     whole = np.rint((values.astype(np.float64) - low) / wide * (2**bits - 1))
@@ -175,7 +175,7 @@ def pack(values: np.ndarray, bits: int) -> dict[str, Any]:
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits are enough for the eye; whole numbers, such as the seconds of a date, stay exact."""
+    """Round to six digits; integers, such as the seconds of a date, stay exact."""
     if isinstance(value, np.ndarray):
         return [_rounded(one) if np.isfinite(one) else None for one in value.astype(float).tolist()]
     if isinstance(value, dict):
@@ -188,6 +188,6 @@ def _rounded(value: Any) -> Any:
 
 
 def _json(data: Any) -> str:
-    """JSON that can stand inside a script element."""
+    """JSON that is safe inside a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -1,4 +1,4 @@
-// Charts of lines, linear or logarithmic; pointing shows every line's number there. Read next: tree.js.
+// Line charts, linear or logarithmic; hovering shows the values of all lines. Read next: tree.js.
 weft.ticks = (low, high, log) => {
   if (log) {
     const from = Math.ceil(Math.log10(low) - 1e-9), to = Math.floor(Math.log10(high) + 1e-9), found = [];
@@ -14,7 +14,7 @@ weft.ticks = (low, high, log) => {
   return found;
 };
 
-// Dates: seconds since 1970 at round steps, as days or with the clock.
+// Dates: seconds since 1970 at round steps, shown as days or times.
 weft.dates = (low, high) => {
   const steps = [1, 60, 300, 900, 3600, 3 * 3600, 6 * 3600, 12 * 3600, ...[1, 2, 7, 14, 30, 91, 182, 365, 730, 1826, 3652, 7305, 18262].map(days => days * 86400)];
   const step = steps.find(one => (high - low) / one <= 6) || (high - low) / 5, found = [];
@@ -53,7 +53,7 @@ weft.blocks.lines = (box, data) => {
     const px = x => left + (x - x0) / (x1 - x0) * (width - left - right);
     const py = y => top + inner - (up(Math.max(y, y0)) - up(y0)) / (up(y1) - up(y0)) * inner;
     const svg = weft.svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', tabindex: 0,
-      'aria-label': `${data.title || data.y}; arrow keys walk along the chart`});
+      'aria-label': `${data.title || data.y}; arrow keys move along the chart`});
     weft.ticks(y0, y1, data.log).forEach(y => {
       svg.append(weft.svg('line', {x1: left, x2: width - right, y1: py(y), y2: py(y), stroke: weft.css('--line')}));
       svg.append(weft.svg('text', {x: left - 7, y: py(y) + 4, 'text-anchor': 'end', class: 'faint'}, short(y)));

@@ -1,4 +1,4 @@
-// Heat maps of labelled matrices, one of several at a time; a row can be drawn as a line. Read next: lines.js.
+// Heat maps of labelled matrices, one at a time; a row can be plotted as a line. Read next: lines.js.
 weft.blocks.matrices = (box, data) => {
   let group = 0, item = 0, row = 0, column = 0, lit = false;
   const unpacked = new Map();
@@ -32,10 +32,10 @@ weft.blocks.matrices = (box, data) => {
     note.textContent = one.note || '';
     note.hidden = !one.note;
     legend.replaceChildren(weft.scale(one.low, one.high));
-    canvas.setAttribute('aria-label', `${one.name}: ${matrix.rows} rows, ${matrix.columns} columns; arrow keys walk through the cells`);
+    canvas.setAttribute('aria-label', `${one.name}: ${matrix.rows} rows, ${matrix.columns} columns; arrow keys move through the cells`);
     const context = canvas.getContext('2d'), font = "'DejaVu Sans','Noto Sans',sans-serif";
     const room = Math.max(260, box.clientWidth - 8), dense = matrix.rows > 40;
-    context.font = `12.5px ${font}`; // the largest that a row is written in
+    context.font = `12.5px ${font}`; // the largest font of a row label
     const names = one.rows.slice(0, 400).map(name => context.measureText(name).width);
     const left = Math.min(170, Math.max(36, Math.max(...names, 0) + 14));
     const tall = Math.min(120, Math.max(20, ...one.columns.slice(0, 400).map(name => context.measureText(name).width))) ;

@@ -1,4 +1,4 @@
-// A picture with weights laid over it, one look at a time. Read next: start.js.
+// A picture with weights laid over it, one set of weights at a time. Read next: start.js.
 weft.blocks.picture = (box, data) => {
   const canvas = weft.element('canvas', {tabindex: 0, role: 'img'});
   const looks = data.items.map(one => ({name: one.name, ...weft.unpack(one.values)}));
@@ -36,8 +36,8 @@ weft.blocks.picture = (box, data) => {
       legend.replaceChildren(weft.element('i', {style: 'background:linear-gradient(to right,#404040,#fff)'}),
         weft.element('div', {}, ...[0, top / 2, top].map(value => weft.element('span', {}, weft.number(value)))));
     }
-    note.textContent = look ? `${look.name.replace('▁', '')}: the heaviest place has ${weft.number(Math.max(...look.values))}` : '';
-    canvas.setAttribute('aria-label', look ? `the picture, light where ${look.name} has its weight` : 'the picture');
+    note.textContent = look ? `${look.name.replace('▁', '')}: the largest weight is ${weft.number(Math.max(...look.values))}` : '';
+    canvas.setAttribute('aria-label', look ? `the picture, bright where ${look.name} has its weight` : 'the picture');
     draw();
   };
   const walk = event => {

@@ -1,4 +1,4 @@
-// Puts every view on the page: those near the window at once, those further down when they come near.
+// Puts every view on the page: those near the window at once, those further down on scrolling.
 (() => {
   const main = document.querySelector('main'), nav = document.querySelector('nav');
   const waiting = new Map();
@@ -7,7 +7,7 @@
     if (!view) return;
     waiting.delete(section);
     section.style.minHeight = '';
-    // Several charts stand side by side where the window is wide enough, each with the words that follow it.
+    // Charts are placed side by side if the window is wide enough, each with the text that follows it.
     const side = view.blocks.filter(block => block.kind === 'lines').length > 1;
     let grid = null, cell = null, rest = null;
     const places = view.blocks.map(block => {
@@ -19,7 +19,7 @@
       if (cell) return cell;
       if (!rest) section.append(rest = weft.element('div'));
       return rest;
-    }); // all of them before the first is drawn, since each takes the width that it finds
+    }); // create all boxes before drawing, because each chart uses the width that it finds
     view.blocks.forEach((block, n) => weft.blocks[block.kind](places[n], block));
   };
   const margin = 1200;

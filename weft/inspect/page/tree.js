@@ -23,7 +23,7 @@ weft.blocks.tree = (box, data) => {
   }}, 'Play');
   box.append(list, weft.element('div', {class: 'bar'}, play, weft.element('label', {}, 'step', slider), said));
   const legend = weft.element('div', {class: 'legend'});
-  const scroll = weft.element('div', {class: 'scroll', tabindex: 0, 'aria-label': 'search tree, arrow keys walk through the candidates'});
+  const scroll = weft.element('div', {class: 'scroll', tabindex: 0, 'aria-label': 'search tree, arrow keys move through the candidates'});
   box.append(legend, scroll);
 
   const svg = weft.svg('svg', {width: steps * wide + 10, height: top + ranks * high + 8, role: 'img', style: 'max-width:none', 'aria-label': `search tree of ${steps} steps and ${count} candidates`});
@@ -78,7 +78,7 @@ weft.blocks.tree = (box, data) => {
     legend.replaceChildren(...[...new Set(drawn.map(one => one.fate))].map(name => weft.element('span', {}, weft.element('i', {style: `border-color:${weft.css(colours[name])}`}), name)));
     if (follow) scroll.scrollLeft = (now + 1) * wide - scroll.clientWidth;
   };
-  // Arrow keys walk from candidate to candidate: up and down in a step, to the parent and to the step after.
+  // Arrow keys move between candidates: up and down in a step, to the parent, and to the next step.
   const closest = (time, rank) => drawn.map((_, n) => n).filter(n => data.time[n] === time)
     .sort((a, b) => Math.abs(data.rank[a] - rank) - Math.abs(data.rank[b] - rank))[0];
   const walk = {

@@ -1,4 +1,4 @@
-"""Where each hypothesis looked: source x target, heads and layers to choose from."""
+"""The attention of each hypothesis over the source, for every layer and head."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 ISOLATE, END = "\u2068", "\u2069"
-"""Round a text that may run from right to left, so that what stands beside it keeps its own direction."""
+"""Unicode isolates around a text that may run from right to left, to protect the text around it."""
 
-WRITTEN, WORD, MOMENT = "what was written", "what was read", "a moment of the recording"
-PLACE = "a place of the picture, its row and column counted from the upper left"
+WRITTEN, WORD, MOMENT = "an output token", "an input token", "a moment of the recording"
+PLACE = "a region of the picture, by its row and column from the top left"
 
 
 def soft_alignments(number: int, one: Hypothesis, source: Sequence[str], text: str) -> str:
-    """The block of text that SoftAlignments (Rikters, Fishel & Bojar 2017) and Nematus read.
+    """A block in the format of SoftAlignments (Rikters, Fishel & Bojar 2017) and Nematus.
 
     number ||| target words ||| score ||| source words ||| source count, target count, then a row of weights
     for each target word.
@@ -37,11 +37,11 @@ class AlignmentView(View):
     """Heat maps of attention over the source.
 
     Args:
-        source: pieces.
-        text: that was read.
-        hypotheses: with what they looked at.
-        column: what a column stands for.
-        row: what a row stands for.
+        source: source pieces.
+        text: input text.
+        hypotheses: hypotheses with their attention.
+        column: meaning of a column.
+        row: meaning of a row.
     """
 
     title = "Alignment"
@@ -60,17 +60,17 @@ class AlignmentView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "AlignmentView | None":
-        """Where there are hypotheses that looked."""
-        looked = [one for one in subject.hypotheses if one.looks]
-        if not looked:
+        """The view, if any hypothesis has attention."""
+        attended = [one for one in subject.hypotheses if one.looks]
+        if not attended:
             return None
         if subject.picture is not None and subject.picture.drawn:
-            return cls(subject.source, subject.text, looked, row=PLACE)
+            return cls(subject.source, subject.text, attended, row=PLACE)
         column = PLACE if subject.picture is not None else MOMENT if subject.heard is not None else WORD
-        return cls(subject.source, subject.text, looked, column)
+        return cls(subject.source, subject.text, attended, column)
 
     def blocks(self) -> list[Block]:
-        """Heat maps; the text of the alignments below them."""
+        """Heat maps, and the alignments as text to save."""
         groups = [
             {
                 "name": f"{number}. {ISOLATE}{one.text or '(nothing)'}{END}   ({one.score:.3f})",
@@ -83,7 +83,7 @@ class AlignmentView(View):
         )
         words = "\n".join(one.pharaoh for one in self.hypotheses)
         blocks: list[Block] = [
-            said(f"Each row is {self.row}, each column {self.column}; a row adds up to 1."),
+            said(f"Each row is {self.row}, each column {self.column}. A row sums to 1."),
             {"kind": "matrices", "pick": "hypothesis", "each": "attention", "groups": groups},
         ]
         if words.strip():

@@ -1,7 +1,7 @@
-"""What recurrent cells do over time: state, gates and candidate of every layer and direction.
+"""Recurrent cells over time: state, gates and candidate of every layer and direction.
 
-The states are those that the fast path gave the cells to begin with, the steps between them the cells' own
-(diagnose/recorded.py); a test holds both equal. Read next: gradients.py.
+The states are those of the fast path; the values within each step are recomputed by the cell
+(diagnose/recorded.py), and a test checks that both agree. Read next: gradients.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNITS = 96
-"""Units of a layer on the page, those that move most; CSV and JSON hold all."""
+"""Units per layer on the page, those that vary most; CSV and JSON have all."""
 
 NAMES = {
-    "hidden": "h, state shown",
+    "hidden": "h, output state",
     "cell": "c, cell",
     "input_gate": "i, input gate",
     "forget_gate": "f, forget gate",
@@ -49,7 +49,7 @@ class Layer(NamedTuple):
 
 
 def longest_runs(runs: Sequence[Run]) -> list[Run]:
-    """Each cell's longest sequence, in the order of the model."""
+    """The longest sequence of each cell, in the order of the model."""
     found: dict[str, Run] = {}
     for run in runs:
         best = found.get(run.place.name)
@@ -59,12 +59,12 @@ def longest_runs(runs: Sequence[Run]) -> list[Run]:
 
 
 def steps_of(run: Run) -> int:
-    """T."""
+    """The number of steps, T."""
     return sum(call.x.shape[1] for call in run.calls)
 
 
 def labels_of(run: Place, steps: int, subject: Inspected) -> list[str]:
-    """What stands at the positions that a cell read, in the order of positions."""
+    """The labels of the positions that a cell read, in order."""
     sides = [subject.source, subject.target]
     if "decoder" in run.name:
         sides.reverse()
@@ -76,7 +76,7 @@ def labels_of(run: Place, steps: int, subject: Inspected) -> list[str]:
 
 @torch.no_grad()
 def recorded(steps: Trace) -> dict[str, np.ndarray]:
-    """What a cell records of the first row at each step, [T, H] by name, in the order of positions."""
+    """The values of a cell on the first row at each step, [T, H] by name, in the order of positions."""
     found: dict[str, list[torch.Tensor]] = {}
     cell = steps.place.cell
     for t, state in enumerate(steps.states):
@@ -106,7 +106,7 @@ class CellsView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "CellsView | None":
-        """Where the model has recurrent cells."""
+        """The view, if the model has recurrent cells."""
         if subject.batch is None:
             return None
         with parametrize.cached():
@@ -125,15 +125,15 @@ class CellsView(View):
         return cls(layers) if layers else None
 
     def blocks(self) -> list[Block]:
-        """Heat maps, mean and single units over time, shares of saturation."""
+        """Heat maps, curves over time, and shares of saturated gates."""
         return self._blocks(None)
 
     def page(self) -> list[Block]:
-        """The same with the units that move most."""
+        """The same, with only the units that vary most."""
         return self._blocks(UNITS)
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each number."""
+        """One row per value."""
         yield "cell", "layer", "backward", "quantity", "position", "label", "unit", "value"
         for one in self.layers:
             for name, values in one.values.items():
@@ -152,7 +152,7 @@ class CellsView(View):
                         )
 
     def figure(self) -> "Figure":
-        """A column for each cell, one heat map for each of its quantities."""
+        """One column per cell, with a heat map for each of its quantities."""
         count = max(len(one.values) for one in self.layers)
         columns = len(self.layers)
         figure = blank(8.4 if columns == 1 else 5.2 * columns, 1.7 * count + 0.8)
@@ -160,7 +160,7 @@ class CellsView(View):
             for number, (name, values) in enumerate(one.values.items()):
                 axes = figure.add_subplot(count, columns, number * columns + column + 1)
                 low, high = _scale(name, values)
-                units = _moving(values, UNITS)
+                units = _most_varying(values, UNITS)
                 colours = signed_colours() if low < 0 else weight_colours()
                 drawn = axes.imshow(values[:, units].T, aspect="auto", cmap=colours, vmin=low, vmax=high)
                 axes.set_ylabel(NAMES.get(name, name), fontsize=8, color=INK)
@@ -181,10 +181,10 @@ class CellsView(View):
         for one in self.layers:
             items = []
             for name, values in one.values.items():
-                units = _moving(values, limit)
+                units = _most_varying(values, limit)
                 low, high = _scale(name, values)
                 note = (
-                    f"{len(units)} of {values.shape[1]} units, those that move most"
+                    f"the {len(units)} of {values.shape[1]} units that vary most"
                     if len(units) < values.shape[1]
                     else ""
                 )
@@ -204,8 +204,8 @@ class CellsView(View):
             rows += self._shares(one)
         blocks: list[Block] = [
             said(
-                "Each row is a unit, each column a position. Gates run from 0 (shut) to 1 (open). Click a "
-                "row to draw that unit as a line."
+                "Each row is a unit, each column a position. Gates range from 0 (closed) to 1 (open). Click "
+                "a row to plot that unit."
             ),
             {"kind": "matrices", "pick": "cell", "each": "quantity", "groups": groups, "lines": True},
         ]
@@ -214,10 +214,10 @@ class CellsView(View):
             head = [
                 "cell",
                 "gate",
-                "shut (< 0.1)",
+                "closed (< 0.1)",
                 "open (> 0.9)",
                 "half-life, median",
-                "half-life, longest tenth",
+                "half-life, 90th percentile",
             ]
             blocks.append({"kind": "table", "head": head, "rows": rows})
         return blocks
@@ -232,11 +232,11 @@ class CellsView(View):
         later = later[::-1] if one.place.backward else later
         at = np.arange(len(later))
         lines = [
-            series("the unit that keeps most", at, later.max(1)),
+            series("unit that keeps most", at, later.max(1)),
             series("median unit", at, np.median(later, 1)),
-            series("mean of the units", at, later.mean(1)),
+            series("mean over units", at, later.mean(1)),
         ]
-        what = f"what is left at the end of what stood here (product of {name.replace('_', ' ')}s)"
+        what = f"share of a position that remains at the end (product of {name.replace('_', ' ')}s)"
         return chart(
             f"{one.title}: {what}",
             "position",
@@ -263,8 +263,8 @@ class CellsView(View):
         return rows
 
 
-def _moving(values: np.ndarray, limit: int | None) -> np.ndarray:
-    """The units whose values spread most, in their own order."""
+def _most_varying(values: np.ndarray, limit: int | None) -> np.ndarray:
+    """The units whose values vary most, in their original order."""
     if limit is None or values.shape[1] <= limit:
         return np.arange(values.shape[1])
     return np.sort(np.argsort(-values.std(0), kind="stable")[:limit])

@@ -1,4 +1,4 @@
-"""Which words of an answer a pointer copied from its source, and which it wrote itself."""
+"""The words of an answer that a pointer network copied from the source, and those it generated."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -12,15 +12,15 @@ from weft.tasks.shared.inspected.inspected import Inspected
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WHAT = "the share of its probability that came from the source"
+WHAT = "the share of its probability that is copied from the source"
 
 
 class CopiedView(View):
     """The answer, darker where it was copied.
 
     Args:
-        pieces: of the best answer, the end symbol too.
-        shares: of each, from 0 (written) to 1 (copied).
+        pieces: pieces of the best answer, including the end symbol.
+        shares: copied share of each, from 0 (generated) to 1 (copied).
         text: the answer.
     """
 
@@ -32,18 +32,18 @@ class CopiedView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "CopiedView | None":
-        """Where a model can copy."""
+        """The view, if the model can copy."""
         if subject.copied is None:
             return None
         best = subject.hypotheses[0]
         return cls(best.pieces, subject.copied, best.text)
 
     def blocks(self) -> list[Block]:
-        """The answer, the darker the more of it was copied."""
+        """The answer, darker where more was copied."""
         return [
             said(
-                f"Each word of the best answer, coloured by {WHAT}: dark was copied, white "
-                "was written out of the vocabulary. Alignment shows where it stood."
+                f"Each word of the best answer, coloured by {WHAT}: dark words were "
+                "copied, white ones were generated from the vocabulary. Alignment shows where they come from."
             ),
             {
                 "kind": "words",
@@ -54,7 +54,7 @@ class CopiedView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each word."""
+        """One row per word."""
         yield "position", "word", "share copied"
         for place, (piece, share) in enumerate(zip(self.pieces, self.shares.tolist(), strict=True), 1):
             yield place, piece, share
@@ -63,5 +63,5 @@ class CopiedView(View):
         """The coloured answer."""
         from weft.figures.coloured import coloured_text
 
-        title = "What was copied from the source, in per cent of each word's probability"
+        title = "Share of each word's probability that is copied from the source, in per cent"
         return coloured_text(self.pieces, self.shares, title=title, top=1.0)

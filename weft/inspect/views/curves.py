@@ -1,6 +1,6 @@
-"""How training went: loss, scores, learning rate, gradient norms, spectra, gates, gradient reach.
+"""The course of training: loss, scores, learning rate, gradient norms, spectra, gates, gradient reach.
 
-All of it out of RUN/metrics.jsonl. Read next: ../../train/monitors.py, which measures while it trains.
+All values are from RUN/metrics.jsonl. Read next: ../../train/monitors.py, which measures during training.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,10 +21,10 @@ Points = dict[str, list[tuple[float, float]]]
 
 
 def read(path: Path) -> dict[str, Points]:
-    """Events of a run: for each kind (update, validation, monitor) its numbers by name, as (update, value).
+    """The events of a run: for each kind (update, validation, monitor), values by name as (update, value).
 
-    A line that was cut off, as by a full disk, is left out; a training that was taken up again at an earlier
-    update replaces what it had logged after it.
+    A truncated line, for example after a full disk, is skipped. A training that resumed at an earlier update
+    replaces what it had logged after it.
     """
     found: dict[str, Points] = {"update": {}, "validation": {}, "monitor": {}}
     if not path.is_file():
@@ -52,7 +52,7 @@ class CurvesView(View):
     """Charts over updates.
 
     Args:
-        charts: blocks of lines.
+        charts: blocks with lines.
     """
 
     title = "Training"
@@ -63,7 +63,7 @@ class CurvesView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "CurvesView | None":
-        """Where the run logged anything."""
+        """The view, if the run logged anything."""
         events, titles = read(opened.path / "metrics.jsonl"), titles_of(places(opened.model))
         charts = charts_of(events, unit=opened.task.loss_unit, titles=titles)
         return cls(charts) if charts else None
@@ -73,7 +73,7 @@ class CurvesView(View):
         return list(self.charts)
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each point."""
+        """One row per point."""
         return rows_of_lines(self.charts)
 
     def figure(self) -> "Figure":
@@ -84,12 +84,12 @@ class CurvesView(View):
 def charts_of(
     events: dict[str, Points], *, unit: str, titles: Mapping[str, str] = MappingProxyType({})
 ) -> list[Block]:
-    """What there is to draw.
+    """The charts of a run.
 
     Args:
         events: from `read`.
-        unit: of the loss.
-        titles: what readers see for the name of each module.
+        unit: unit of the loss.
+        titles: readable titles by the name of each module.
     """
     update, valid, monitor = events["update"], events["validation"], events["monitor"]
     charts = []
@@ -99,7 +99,7 @@ def charts_of(
     for name in valid:
         if name not in ("loss", "perplexity"):
             charts.append(chart(f"Validation: {name}", "update", name, _lines(valid, {name: name})))
-    for name, title in (("lr", "Learning rate"), ("gradient_norm", "Norm of the gradient")):
+    for name, title in (("lr", "Learning rate"), ("gradient_norm", "Gradient norm")):
         if name in update:
             charts.append(chart(title, "update", name, _lines(update, {name: name}), log=name != "lr"))
     reaches: dict[str, dict[int, str]] = {}
@@ -117,9 +117,9 @@ def charts_of(
     for ending, title, y in (
         ("/sigma_max", "Largest singular value of W_hh", "σ_max"),
         ("/spectral_radius", "Spectral radius of W_hh", "ρ"),
-        ("_gate_shut", "Gates that are shut", "share below 0.1"),
-        ("_gate_open", "Gates that are open", "share above 0.9"),
-        ("/half_life", "Half-life of what a cell keeps", "steps"),
+        ("_gate_shut", "Closed gates", "share below 0.1"),
+        ("_gate_open", "Open gates", "share above 0.9"),
+        ("/half_life", "Half-life of the cell state", "steps"),
     ):
         lines = _lines(
             monitor, {name: _shown(name, ending, titles) for name in monitor if name.endswith(ending)}

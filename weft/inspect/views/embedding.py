@@ -1,4 +1,4 @@
-"""A map of the embeddings: the words of the input with their nearest neighbours, and the input in context."""
+"""A map of the embeddings: the words of the input with their nearest neighbours, alone and in context."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 NEIGHBOURS = 6
 
 WITHIN = 4
-"""Neighbours in context that are named, each with its sentence."""
+"""Number of neighbours in context, each with its sentence."""
 
 ON_PAGE = 2
-"""Of these, on the page; the CSV has all."""
+"""Number of these on the page; the CSV has all."""
 
 SHOWN = 40
-"""Words of a text that are looked up."""
+"""Maximum number of words of a text."""
 
 
 def plane(points: np.ndarray) -> tuple[np.ndarray, float]:
-    """The two main axes of points [N, D] as [N, 2], and the share of the spread that they hold.
+    """Project points [N, D] on their two principal axes [N, 2]; also returns the share of variance.
 
-    Each axis points so that its largest coordinate is above zero, and the same points give the same map.
+    Signs are chosen so that the largest coordinate of each axis is positive: equal points give equal maps.
 
     Example:
         >>> flat, share = plane(np.array([[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [0.0, 1.0, 1.0]]))
@@ -49,7 +49,7 @@ def plane(points: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def nearest(table: np.ndarray, rows: Sequence[int], count: int) -> list[list[tuple[int, float]]]:
-    """For each of some rows the `count` others of the largest cosine, best first.
+    """For each of these rows, the `count` other rows with the largest cosine, best first.
 
     Example:
         >>> nearest(np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), [0], 1)[0][0][0]
@@ -66,7 +66,7 @@ def nearest(table: np.ndarray, rows: Sequence[int], count: int) -> list[list[tup
 
 
 def cosines(rows: np.ndarray) -> np.ndarray:
-    """[N, N] of all pairs of rows [N, D].
+    """Cosines of all pairs of rows [N, D], as [N, N].
 
     Example:
         >>> cosines(np.array([[1.0, 0.0], [0.0, 3.0]])).tolist()
@@ -77,7 +77,7 @@ def cosines(rows: np.ndarray) -> np.ndarray:
 
 
 def nearest_within(context: np.ndarray, others: np.ndarray, count: int) -> list[list[tuple[int, float]]]:
-    """For each row of [S, D] the `count` rows of [N, D] of the largest cosine, best first.
+    """For each row of [S, D], the `count` rows of [N, D] with the largest cosine, best first.
 
     Example:
         >>> nearest_within(np.array([[1.0, 0.0]]), np.array([[0.0, 1.0], [2.0, 0.1]]), 1)[0][0][0]
@@ -92,7 +92,7 @@ def nearest_within(context: np.ndarray, others: np.ndarray, count: int) -> list[
 
 
 class EmbeddingView(View):
-    """Two maps, how alike the words are, and tables of neighbours.
+    """Two maps, similarities of the words, and tables of neighbours.
 
     Args:
         vectors: embeddings.
@@ -114,20 +114,19 @@ class EmbeddingView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "EmbeddingView | None":
-        """Where there is a table of words."""
+        """The view, if the model has a table of word embeddings."""
         vectors = subject.vectors
         if vectors is None or len(vectors.table) < 3 or not vectors.chosen:
             return None
         return cls(vectors)
 
     def blocks(self) -> list[Block]:
-        """Static, in context, neighbours."""
+        """The maps and tables."""
         names = self.vectors.names
         blocks: list[Block] = [
             said(
-                f"The table of embeddings on its two main axes (principal components, {self.share:.0%} of "
-                "the spread of what is drawn): words of the text, and their nearest neighbours by cosine, "
-                "fainter."
+                f"Word embeddings on two principal components ({self.share:.0%} of the variance shown): "
+                "words of the text and, fainter, their nearest neighbours by cosine."
             ),
             _points(
                 "Static", [names[n] for n in self.shown], self.flat, [n in set(self.rows) for n in self.shown]
@@ -137,11 +136,11 @@ class EmbeddingView(View):
             [names[row], ", ".join(f"{names[other]} {cosine:.2f}" for other, cosine in near)]
             for row, near in zip(self.rows, self.near, strict=True)
         ]
-        blocks.append({"kind": "table", "head": ["word", "nearest by itself, with cosine"], "rows": rows})
+        blocks.append({"kind": "table", "head": ["word", "nearest words alone, with cosine"], "rows": rows})
         return [*blocks, *self._in_context(), *self._alike()]
 
     def _in_context(self) -> list[Block]:
-        """The map of the text's positions, and what is near each of them in other sentences."""
+        """The map of the positions of the text, and their neighbours in other sentences."""
         vectors = self.vectors
         if vectors.context is None or len(vectors.context) < 3:
             return []
@@ -155,8 +154,8 @@ class EmbeddingView(View):
         flat, share = plane(shown)
         blocks: list[Block] = [
             said(
-                f"The same positions as the network reads them in this text ({share:.0%} of the spread)"
-                + (", and fainter the nearest words of other sentences." if beside else ".")
+                f"The same words in the context of this text ({share:.0%} of the variance shown)"
+                + (" and, fainter, the nearest words of other sentences." if beside else ".")
             ),
             _points("In context", pieces, flat, [n < count for n in range(len(flat))], joined=not beside),
         ]
@@ -167,37 +166,37 @@ class EmbeddingView(View):
             for piece, near in zip(vectors.pieces, self.within, strict=False)
             for rank, (n, cosine) in enumerate(near[:ON_PAGE])
         ]
-        told = f"Nearest among the {len(around.words):,} words of {len(around.sentences)} sentences"
+        described = f"Nearest among the {len(around.words):,} words of {len(around.sentences)} sentences"
         return [
             *blocks,
             said(
-                f"{told} that the run was validated on: of a word with several meanings, what is near the "
-                "one that is meant here."
+                f"{described} from the validation data. For a word with several meanings, these are near the "
+                "meaning used here."
             ),
             {"kind": "table", "head": ["word here", "nearest in context", "its sentence"], "rows": rows},
         ]
 
     def _alike(self) -> list[Block]:
-        """Cosines of the text's words with each other, by themselves and in context."""
+        """Cosines between the words of the text, alone and in context."""
         vectors = self.vectors
         chosen, pieces = vectors.chosen[:SHOWN], list(vectors.pieces[:SHOWN])
         if len(chosen) < 2 or len(chosen) != len(pieces):
             return []
-        items = [matrix("by themselves", cosines(vectors.table[chosen]), pieces, pieces, low=-1.0)]
+        items = [matrix("alone", cosines(vectors.table[chosen]), pieces, pieces, low=-1.0)]
         if vectors.context is not None and len(vectors.context) >= len(pieces):
             own = cosines(vectors.context[: len(pieces)])
             items.append(matrix("in context", own, pieces, pieces, low=-1.0))
         groups = [{"name": "words", "items": items}]
         return [
             said(
-                "Cosines between the words of the text. A word that stands there twice is one and the same "
-                "by itself, and may be two in context."
+                "Cosines between the words of the text. A word that occurs twice has one vector alone, but "
+                "may have two different ones in context."
             ),
             {"kind": "matrices", "pick": "cosines", "each": "vectors", "groups": groups},
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each neighbour."""
+        """One row per neighbour."""
         yield "word", "vector", "rank", "neighbour", "cosine", "sentence"
         for row, near in zip(self.rows, self.near, strict=True):
             for rank, (other, cosine) in enumerate(near, 1):
@@ -230,7 +229,9 @@ class EmbeddingView(View):
         axes.set(xticks=[], yticks=[])
         axes.spines[:].set_visible(False)
         axes.set_title(
-            f"Embeddings on two main axes ({self.share:.0%} of the spread)", fontsize=11, color=INK
+            f"Embeddings on two principal components ({self.share:.0%} of the variance)",
+            fontsize=11,
+            color=INK,
         )
         return figure
 

@@ -1,6 +1,6 @@
-"""How far gradients reach: dh_T/dh_t for every t and layer, Pascanu's bound, an LSTM's two ways back.
+"""How far gradients reach: dh_T/dh_t for every t and layer, Pascanu's bound, and an LSTM's cell path.
 
-Read next: ../../diagnose/reach.py, which measures; ../../diagnose/bound.py; ../../diagnose/verdict.py.
+Read next: ../../diagnose/reach.py, which measures it; ../../diagnose/bound.py; ../../diagnose/verdict.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 OPERATIONS = 4e10
-"""That all measures of a page may take; of longer sequences in wider cells the last steps are measured."""
+"""Budget for all measurements of a page; if it is too small, only the last steps are measured."""
 
 LEAST = 8
-"""Steps that are measured however wide a cell is."""
+"""Minimum number of steps to measure."""
 
 ABOVE = 1000.0
-"""How far above the measure a bound is drawn, so that the measure can be seen."""
+"""Bounds are drawn up to this multiple of the measured values, which stay readable."""
 
 
 class GradientsView(View):
-    """Lines of every layer.
+    """Lines for every layer.
 
     Args:
-        charts: a block of lines for each cell.
-        words: what is said of each.
+        charts: one block of lines per cell.
+        words: sentences about each.
     """
 
     title = "Gradient reach"
@@ -52,7 +52,7 @@ class GradientsView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "GradientsView | None":
-        """Where the model has recurrent cells and read two positions or more."""
+        """The view, if the model has recurrent cells that read two positions or more."""
         if subject.batch is None:
             return None
         with parametrize.cached():
@@ -62,26 +62,26 @@ class GradientsView(View):
         return cls([one for one, _ in found], [words for _, words in found]) if found else None
 
     def blocks(self) -> list[Block]:
-        """A chart and its words for each cell."""
+        """A chart and sentences for each cell."""
         blocks: list[Block] = [
             said(
-                "The spectral norm of the exact Jacobian of the last state with respect to each state before "
-                "it: 1 passes a gradient on as it is, far below 1 nothing of it arrives. What attention and "
-                "other layers do is held fixed."
+                "The spectral norm of the exact Jacobian of the last state with respect to each earlier "
+                "state. At 1 a gradient passes unchanged; far below 1 it vanishes. Attention and other "
+                "layers are held fixed."
             )
         ]
-        before: set[str] = set()  # what holds of several cells is said once
+        before: set[str] = set()  # a sentence that applies to several cells is shown once
         for one, words in zip(self.charts, self.words, strict=True):
             blocks += [one, *(said(sentence) for sentence in words if sentence not in before)]
             before.update(words)
         return blocks
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each point."""
+        """One row per point."""
         return rows_of_lines(self.charts)
 
     def figure(self) -> "Figure":
-        """Every cell, one below the other."""
+        """All cells, one below the other."""
         return picture_of_lines(self.charts)
 
 
@@ -98,25 +98,30 @@ def _chart(run: Run, subject: Inspected, budget: float, name: str) -> tuple[Bloc
     lines = [series("measured ‖∂h_T/∂h_t‖", at, norms)]
     said_of = []
     if count < whole:
-        said_of.append(f"Measured over {count} of {whole} steps: all of them would take too long for a page.")
+        said_of.append(
+            f"Measured over the last {count} of {whole} steps; all of them would take too long for a page."
+        )
     lags = {lag: float(norms[lag] if place.backward else norms[-1 - lag]) for lag in LAGS if lag < count}
     top = None
     if isinstance(place.cell, Elman):
         more, words = _bounds(steps, at)
         top = ABOVE * float(np.nanmax(norms))
         if not max(float(line["y"].max()) for line in more) <= top:
-            words = [*words, "Where a bound leaves the picture it is larger yet; the numbers are in the CSV."]
+            words = [
+                *words,
+                "A bound that leaves the chart is larger still; its numbers are in the CSV file.",
+            ]
     elif type(place.cell) is LSTM and place.cell.forget_gate:
         more, words = _cell_path(steps, at)
     else:
         more, words = [], []
     said_of = [_capital(verdict([lags], name=name).sentence) + ".", *words, *said_of]
-    where = "position t (the last state is that of position 1)" if place.backward else "position t"
+    where = "position t (the last state is at position 1)" if place.backward else "position t"
     return chart(name, where, "norm", [*lines, *more], log=True, labels=labels, top=top), said_of
 
 
 def _bounds(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
-    """Pascanu's bounds beside a plain network."""
+    """Pascanu's bounds for a plain recurrent network."""
     found = bound(steps)
     tight, coarse = (one[0].double().cpu().numpy() for one in (found.tight, found.coarse))
     cell = steps.place.cell
@@ -128,7 +133,7 @@ def _bounds(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
     means = (
         "below 1, so gradients must vanish over long distances"
         if product < 1
-        else "not below 1, from which nothing follows: only the measure tells"
+        else "not below 1, so the bound says nothing"
     )
     words = (
         f"Bound of Pascanu, Mikolov & Bengio (2013): largest slope {gamma:g} x largest singular value "
@@ -142,18 +147,18 @@ def _bounds(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
 
 
 def _cell_path(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
-    """Along the cell alone, h held fixed: the product of an LSTM's forget gates."""
+    """The gradient along c only, with h held fixed: the product of an LSTM's forget gates."""
     forget = gates(steps)["forget_gate"][0]
     later = torch.cat([forget, torch.ones_like(forget[:1])]).flip(0).cumprod(0).flip(0)[1:]
     kept = later.double().cpu().numpy()
     kept = kept[::-1] if steps.place.backward else kept
     words = (
-        "The cell path (dashed) is what comes back along c alone, h held fixed: the product of the forget "
-        "gates, never above 1. The measured line goes every way round, through the gates and h too; only "
-        "that one can still grow above 1."
+        "The cell path (dashed) is the gradient along c only, with h held fixed: the product of the forget "
+        "gates, never above 1. The measured line includes every path, also through the gates and h, and can "
+        "exceed 1."
     )
     lines = [
-        series("cell path ‖Π f_s‖, the best unit", at, kept.max(1), dashed=True),
+        series("cell path ‖Π f_s‖, best unit", at, kept.max(1), dashed=True),
         series("cell path, median unit", at, np.median(kept, 1), dashed=True),
     ]
     return lines, [words]

@@ -1,4 +1,4 @@
-"""Self-attention: every head of every layer, and how spread each one is."""
+"""Self-attention: every head of every layer, and its entropy."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 32
-"""Positions whose pieces are written beside a head of the figure."""
+"""Maximum number of positions with labels in the figure."""
 
 
 def entropy(weights: np.ndarray) -> np.ndarray:
@@ -36,7 +36,7 @@ class HeadsView(View):
 
     Args:
         heads: named "part, layer n, head m".
-        labels: for each head, the pieces that it looks at.
+        labels: the pieces that each head attends to.
     """
 
     title = "Attention heads"
@@ -47,7 +47,7 @@ class HeadsView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "HeadsView | None":
-        """Where layers look at their own sequence."""
+        """The view, if the model has self-attention."""
         if subject.batch is None:
             return None
         heads = self_attention(opened.model, subject.batch)
@@ -72,22 +72,29 @@ class HeadsView(View):
             spread = entropy(head.weights)
             most = np.log(np.arange(1, len(spread) + 1) if layer.startswith("decoder") else len(names))
             share = float(spread.sum() / max(float(np.broadcast_to(most, spread.shape).sum()), 1e-9))
-            note = f"entropy {spread.mean():.2f} nats, {share:.0%} of the most there could be"
+            note = f"entropy {spread.mean():.2f} nats, {share:.0%} of the maximum"
             items = layers.setdefault(layer, [])
             items.append(matrix(which, head.weights, names[: len(head.weights)], names, note=note))
             own = float(np.mean(np.diagonal(head.weights)))
             before = float(np.mean(np.diagonal(head.weights, -1))) if len(spread) > 1 else 0.0
             rows.append([layer, which, f"{spread.mean():.2f}", f"{share:.0%}", f"{own:.2f}", f"{before:.2f}"])
         groups = [{"name": layer, "items": items} for layer, items in layers.items()]
-        head_row = ["layer", "head", "entropy, nats", "of the most", "weight on itself", "on the one before"]
+        head_row = [
+            "layer",
+            "head",
+            "entropy, nats",
+            "of the maximum",
+            "weight on itself",
+            "weight on the previous",
+        ]
         return [
-            said("Each row is a position that looks, each column one that is looked at."),
+            said("Each row is a query position, each column a key position that it attends to."),
             {"kind": "matrices", "pick": "layer", "each": "head", "groups": groups},
             {"kind": "table", "head": head_row, "rows": rows},
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each weight."""
+        """One row per weight."""
         yield "head", "query position", "query", "key position", "key", "weight"
         for head, names in zip(self.heads, self.labels, strict=True):
             for t, row in enumerate(head.weights.tolist()):
@@ -95,7 +102,7 @@ class HeadsView(View):
                     yield head.name, t + 1, names[t], s + 1, names[s], weight
 
     def figure(self) -> "Figure":
-        """Every head, a row for each layer."""
+        """All heads, one row per layer."""
         rows: dict[str, list[int]] = {}
         for number, head in enumerate(self.heads):
             rows.setdefault(head.name.rpartition(", ")[0], []).append(number)
@@ -118,7 +125,7 @@ class HeadsView(View):
 
 
 def _named(axes: "Axes", names: Sequence[str], rows: int, *, first: bool) -> None:
-    """The pieces beside a head, rows only of the first one of a layer; none where they are too many."""
+    """Label a head with its pieces, rows only at the first head of a layer; nothing if there are too many."""
     shown = [printable(name)[:14] for name in names]
     few = len(shown) <= MOST_NAMED
     axes.set_xticks(range(len(shown)) if few else [], shown if few else [], rotation=90, fontsize=5)

@@ -1,4 +1,4 @@
-"""A picture that was read or drawn, and what was looked at in it: light where the weights are.
+"""An input or output picture with attention laid over it: bright where the weights are.
 
 Read next: ../page/picture.js; ../../tasks/shared/inspected/pictures.py, which makes the weights.
 """
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DARKEST = 0.75
-"""Of what is not looked at: the picture stays visible everywhere."""
+"""Shade of regions without attention; the picture stays visible everywhere."""
 
 COLUMNS = 6
 DRAWN = 30
-"""Pictures in a figure; the page and the table have all."""
+"""Maximum number of pictures in a figure; the page and the table have all."""
 
 
 class PictureView(View):
     """A picture with weights laid over it.
 
     Args:
-        picture: and its weights.
+        picture: picture with its weights.
     """
 
     title = "Picture"
@@ -43,15 +43,15 @@ class PictureView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "PictureView | None":
-        """Where a picture was read or drawn."""
+        """The view, if the input or the output is a picture."""
         return None if subject.picture is None else cls(subject.picture)
 
     def blocks(self) -> list[Block]:
-        """The picture, and a button for each of its looks."""
-        words = f"The picture, and {self.picture.what}: light where the weight is, as much as the heaviest."
-        clip = " Frames stand side by side, in time." if self.picture.pixels.ndim == 4 else ""
+        """The picture, and a button for each set of weights."""
+        words = f"The picture, and {self.picture.what}: brightest at the largest weight."
+        clip = " Frames are shown side by side, in order." if self.picture.pixels.ndim == 4 else ""
         if not self.looks:
-            words = "The picture; this model has no attention to lay over it."
+            words = "The picture. This model has no attention to show."
         return [
             said(words + clip),
             {
@@ -64,7 +64,7 @@ class PictureView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each weight; of a clip the columns of the frames follow each other."""
+        """One row per weight; the frames of a clip follow each other as columns."""
         yield "look", "name", "row", "column", "weight"
         if not self.looks:
             yield 0, "(none)", 0, 0, 0.0
@@ -73,7 +73,7 @@ class PictureView(View):
                 yield number, name, row + 1, column + 1, float(weight)
 
     def figure(self) -> "Figure":
-        """The picture, and beside it the picture as each look has it."""
+        """The picture, and next to it the picture with each set of weights."""
         shown = self.looks[:DRAWN]
         count = 1 + len(shown)
         wide = self.flat.shape[1] > 2 * self.flat.shape[0]
@@ -98,13 +98,13 @@ class PictureView(View):
             bar = figure.colorbar(
                 ScalarMappable(cmap=shades), ax=places.tolist(), ticks=[0, 0.5, 1], pad=0.01, shrink=0.7
             )
-            bar.set_label("weight, as a share of the number above", fontsize=8, color=INK)
+            bar.set_label("weight, relative to the number above", fontsize=8, color=INK)
             bar.ax.tick_params(labelsize=7)
         return figure
 
 
 def strip(clip: np.ndarray) -> np.ndarray:
-    """[time, height, width, C] as its frames side by side [height, time x width, C]; one picture as it is.
+    """[time, height, width, C] as frames side by side [height, time x width, C]; one picture is unchanged.
 
     Example:
         >>> strip(np.zeros((2, 3, 4, 1))).shape, strip(np.zeros((3, 4, 1))).shape
@@ -114,7 +114,7 @@ def strip(clip: np.ndarray) -> np.ndarray:
 
 
 def lit(picture: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A picture [height, width, 3] darkened where weights [rows, columns] are below their largest."""
+    """Darken a picture [height, width, 3] where weights [rows, columns] are below their maximum."""
     light = weights / max(float(weights.max()), 1e-12)
     tall, wide = picture.shape[:2]
     rows = np.arange(tall) * weights.shape[0] // tall

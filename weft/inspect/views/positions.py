@@ -1,4 +1,4 @@
-"""Where a word stands: the model's own encodings of position beside all the others.
+"""Position encodings: those of the model, next to others for comparison.
 
 Read next: ../../nn/positions.py, ../../nn/distances.py.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COUNT = 64
-"""Positions that are compared."""
+"""Number of positions to compare."""
 
 HEADS = 4
 
@@ -29,8 +29,8 @@ class PositionsView(View):
     """Similarity of positions.
 
     Args:
-        own: what the model has, matrices [P, P].
-        others: the same of encodings it does not have, in sizes of their own.
+        own: encodings of the model, as matrices [P, P].
+        others: other encodings, for comparison.
     """
 
     title = "Positions"
@@ -41,7 +41,7 @@ class PositionsView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "PositionsView | None":
-        """Where the model has an encoding of positions."""
+        """The view, if the model has a position encoding."""
         own: dict[str, Matrix] = {}
         for name, module in opened.model.named_modules():
             found = _of(module, name.split(".")[0])
@@ -55,19 +55,19 @@ class PositionsView(View):
         )
 
     def blocks(self) -> list[Block]:
-        """Matrices, and each as a line over the distance."""
+        """Matrices, and each as a line over distance."""
         groups = [{"name": "this model", "items": self.own}, {"name": "for comparison", "items": self.others}]
         return [
             said(
-                "How alike positions are: the cosine of two encodings (sinusoidal, learned, rotary), or the "
-                "number that is added to the energy of attention (ALiBi, relative)."
+                "The similarity of positions: the cosine of two encodings (sinusoidal, learned, rotary), or "
+                "the bias added to attention scores (ALiBi, relative)."
             ),
             {"kind": "matrices", "pick": "encodings", "each": "kind", "groups": groups},
             self._lines(),
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each pair of positions."""
+        """One row per pair of positions."""
         yield "encoding", "position", "other", "value"
         for one in [*self.own, *self.others]:
             for t, row in enumerate(one["values"].tolist()):
@@ -87,16 +87,16 @@ class PositionsView(View):
             lines.append(
                 series(one["name"], np.arange(len(values)) - middle, shown, dashed=one in self.others)
             )
-        return chart(f"Seen from position {middle}", "distance", "relative to the largest", lines)
+        return chart(f"Seen from position {middle}", "distance", "relative to the maximum", lines)
 
 
 @torch.no_grad()
 def _of(module: nn.Module, part: str) -> Matrix | None:
-    """What an encoding says of each pair of positions."""
+    """The matrix of an encoding over all pairs of positions, or None."""
     whole = torch.arange(COUNT)
     like = torch.zeros(1)
     if isinstance(module, Concatenated):
-        return None  # its sinusoid is a module of its own
+        return None  # its sinusoid is a separate module
     if isinstance(module, Sinusoidal):
         return _cosines(f"{part}: sinusoidal", sinusoid(whole, module.size, module.base, dtype=torch.float64))
     if isinstance(module, Learned):
@@ -114,7 +114,7 @@ def _of(module: nn.Module, part: str) -> Matrix | None:
         kind = "ALiBi" if isinstance(module, Alibi) else "relative, learned"
         top = max(1e-6, float(np.abs(values).max()))
         names = [str(n) for n in range(COUNT)]
-        return matrix(f"{part}: {kind}, mean of the heads", values, names, names, low=-top, high=top)
+        return matrix(f"{part}: {kind}, mean over heads", values, names, names, low=-top, high=top)
     return None
 
 

@@ -1,4 +1,4 @@
-"""What was chosen at each position, how sure the model was, and what else it could have been."""
+"""The choice at each position, its probability, and the alternatives."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -19,8 +19,8 @@ class TokensView(View):
     """Probabilities.
 
     Args:
-        choices: position by position.
-        what: they are.
+        choices: choices, position by position.
+        what: what they are.
     """
 
     title = "Probabilities"
@@ -31,13 +31,13 @@ class TokensView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "TokensView | None":
-        """Where something was chosen out of several."""
+        """The view, if there were choices."""
         return cls(subject.choices, subject.chosen_what) if subject.choices else None
 
     def blocks(self) -> list[Block]:
-        """A bar for each position; the alternatives of the one that is pointed at."""
+        """A bar per position, and the alternatives of the selected one."""
         return [
-            said(f"The probability of {self.what}. Point at one, or walk with the arrow keys."),
+            said(f"The probability of {self.what}. Hover over one, or use the arrow keys."),
             {
                 "kind": "choices",
                 "taken": [one.taken for one in self.choices],
@@ -48,14 +48,14 @@ class TokensView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each alternative."""
+        """One row per alternative."""
         yield "position", "given", "taken", "probability", "rank", "alternative", "its probability"
         for place, one in enumerate(self.choices, 1):
             for rank, (name, prob) in enumerate(one.others, 1):
                 yield place, one.given, one.taken, one.prob, rank, name, prob
 
     def figure(self) -> "Figure":
-        """Bars: of what was taken, position by position; of one choice, its alternatives."""
+        """Bars of the choices by position, or of the alternatives if there is one choice."""
         if len(self.choices) == 1:
             names, probs = zip(*self.choices[0].others, strict=True)
         else:

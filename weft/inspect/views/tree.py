@@ -1,4 +1,4 @@
-"""The search tree: every candidate of every step, its rank, numbers and fate, the n best lit."""
+"""The search tree: all candidates of a beam search with rank, scores and outcome; the n best highlighted."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ COLOURS = dict(
 
 
 LONGEST = 12
-"""Letters of a piece in the picture."""
+"""Maximum characters of a piece in the picture."""
 
 
 class TreeView(View):
@@ -44,15 +44,15 @@ class TreeView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "TreeView | None":
-        """Where there was a search."""
+        """The view, if there was a beam search."""
         if subject.searched is None or not subject.searched.trace.candidates:
             return None
         return cls(subject.searched)
 
     def lit(self) -> list[list[int]]:
-        """For each of the n best, the numbers of its candidates, first step first.
+        """For each of the n best, the indices of its candidates, first step first.
 
-        A path is found by its tokens alone, from the parent of each candidate.
+        A path is found by its tokens, following the parent of each candidate.
         """
         at = {(one.time, one.rank): number for number, one in enumerate(self.candidates)}
         by_slot = {
@@ -89,9 +89,10 @@ class TreeView(View):
         replayed = self.searched.trace.replay()[0]
         return [
             said(
-                f"A beam of {settings.width}: at each step its {2 * settings.width} best candidates, best on "
-                "top. Blue went on, green ended, grey was pruned by its rank, orange was stopped because the "
-                "best could no longer change. Click a hypothesis, or step through time."
+                f"A beam of {settings.width}: at each step the {2 * settings.width} best candidates, the "
+                "best on top. Blue was kept, green is finished, grey was pruned by its rank, orange was "
+                "stopped because the best answer could no longer change. Click a hypothesis, or step "
+                "through time."
             ),
             {
                 "kind": "tree",
@@ -113,14 +114,14 @@ class TreeView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each candidate."""
+        """One row per candidate."""
         yield "time", "rank", "parent", "piece", "token", "logp", "cumulative", "score", "slot", "fate"
         for one in self.candidates:
             piece = self.searched.pieces[one.token]
             yield one.time, one.rank, one.parent, piece, *one[3:4], *one[5:]
 
     def figure(self) -> "Figure":
-        """The first steps; kept candidates joined to their parents."""
+        """The first steps, with kept candidates joined to their parents."""
         shown = [one for one in self.candidates if one.time <= 16]
         steps, ranks = max(one.time for one in shown), max(one.rank for one in shown) + 1
         figure = blank(max(6.0, 1.2 * steps), max(2.5, 0.34 * ranks), layout=None)
@@ -156,7 +157,7 @@ class TreeView(View):
         signs = [
             axes.plot([], [], color=colour, linewidth=1.5, label=fate)[0] for fate, colour in fates.items()
         ]
-        signs += axes.plot([], [], color=BARS[0], linewidth=3, label="the best answer")
+        signs += axes.plot([], [], color=BARS[0], linewidth=3, label="best answer")
         axes.legend(
             handles=signs,
             loc="upper center",
@@ -171,7 +172,7 @@ class TreeView(View):
     def _join(
         self, figure: "Figure", axes: "Axes", texts: dict[tuple[int, int], "Text"], best: set[int]
     ) -> None:
-        """Lines from a parent's letters to those of a child that was not pruned; the boxes hide the ends."""
+        """Draw lines from parents to children that were not pruned; the boxes hide their ends."""
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         from weft.figures.fonts import readable
@@ -203,7 +204,7 @@ class TreeView(View):
         return way
 
     def _text(self, tokens: Sequence[int]) -> str:
-        """Pieces as words where they are marked so."""
+        """Join pieces into words, if word boundaries are marked."""
         settings = self.searched.trace.settings
         end = settings.eos if settings is not None else -1
         pieces = [self.searched.pieces.get(token, "?") for token in tokens if token != end]

@@ -1,8 +1,8 @@
-"""The contract of a view: something that can be seen of a run, as blocks of a page, table, JSON and picture.
+"""The contract of a view: one aspect of a run, as blocks of a page, a table, JSON and a picture.
 
-A view is added by one file in this folder. Its blocks are what the page draws, one renderer a kind of block
+To add a view, add one file to this folder. The page draws its blocks with one renderer per kind of block
 (../page/*.js): matrices, lines, tree, choices, points, table, text. Read next: alignment.py, the best known
-one; ../page/html.py.
+view; ../page/html.py.
 """
 
 from abc import ABC, abstractmethod
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Block = dict[str, Any]
-"""What one renderer draws: `kind` names it, numbers are arrays."""
+"""Data for one renderer: `kind` names it, numbers are arrays."""
 
 Matrix = dict[str, Any]
 
 
 class View(ABC):
-    """Something that can be seen of a run.
+    """One aspect of a run.
 
     Attributes:
-        title: for the page.
-        order: where it stands on the page.
+        title: title on the page.
+        order: position on the page.
     """
 
     title: ClassVar[str]
@@ -40,27 +40,27 @@ class View(ABC):
     @classmethod
     @abstractmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "View | None":
-        """The view of a subject; None where the run has nothing of the kind."""
+        """Make the view of an input; None if it does not apply to the run."""
 
     @abstractmethod
     def blocks(self) -> list[Block]:
-        """What the page draws, from top to bottom."""
+        """The blocks on the page, from top to bottom."""
 
     @abstractmethod
     def table(self) -> Iterable[Sequence[object]]:
-        """Every number as rows, the names of the columns first."""
+        """All values as rows, the column names first."""
 
     @abstractmethod
     def figure(self) -> "Figure":
         """One picture for a slide."""
 
     def json(self) -> Any:
-        """The blocks with every number, arrays as lists."""
+        """The blocks with all values, arrays as lists."""
         return plain(self.blocks())
 
 
 def plain(value: Any) -> Any:
-    """Arrays as lists, what is not finite as None, the rest as it is."""
+    """Convert arrays to lists and non-finite values to None."""
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
     if isinstance(value, dict):
@@ -82,7 +82,7 @@ def matrix(
     high: float = 1.0,
     note: str = "",
 ) -> Matrix:
-    """One item of a block of matrices; values are drawn from `low` to `high`, both ways where low < 0."""
+    """One matrix of a block; colours range from `low` to `high`, diverging if low < 0."""
     return {
         "name": name,
         "values": np.asarray(values, dtype=np.float32),
@@ -111,9 +111,9 @@ def chart(
     dates: bool = False,
     bands: Sequence[Block] = (),
 ) -> Block:
-    """A block of lines; labels name the whole numbers of x, and what is above `top` is out of the picture.
+    """A block of lines; `labels` name the integers of x, and values above `top` are cut off.
 
-    With `dates` x are seconds since 1970, and are shown as dates. Bands have name, x, low, high and colour.
+    With `dates`, x is in seconds since 1970 and is shown as dates. Bands have name, x, low, high and colour.
     """
     return {
         "kind": "lines",
@@ -130,19 +130,19 @@ def chart(
 
 
 def said(words: str) -> Block:
-    """A paragraph."""
+    """A paragraph of text."""
     return {"kind": "text", "text": words}
 
 
 def blank(width: float, height: float, *, layout: Literal["constrained"] | None = "constrained") -> "Figure":
-    """An empty picture of so many inches."""
-    from matplotlib.figure import Figure  # takes 0.3 s, and a page needs none of it
+    """An empty figure of this size in inches."""
+    from matplotlib.figure import Figure  # takes 0.3 s, and a page does not need it
 
     return Figure(figsize=(width, height), dpi=100, facecolor="white", layout=layout)
 
 
 def draw_lines(axes: "Axes", block: Block) -> None:
-    """A block of lines on axes of a picture."""
+    """Draw a block of lines on axes."""
     for band in block["bands"]:
         colour = BARS[band["colour"]]
         axes.fill_between(
@@ -193,7 +193,7 @@ def draw_lines(axes: "Axes", block: Block) -> None:
 
 
 def picture_of_lines(blocks: Sequence[Block]) -> "Figure":
-    """One above the other, more than four in two columns."""
+    """Charts one above the other; more than four in two columns."""
     count = len(blocks)
     columns = 1 if count <= 4 else 2
     rows = -(-count // columns)
@@ -204,7 +204,7 @@ def picture_of_lines(blocks: Sequence[Block]) -> "Figure":
 
 
 def rows_of_lines(blocks: Sequence[Block]) -> Iterable[Sequence[object]]:
-    """Lines as a table."""
+    """The points of all lines as a table."""
     yield "chart", "series", "x", "y"
     for block in blocks:
         for one in block["series"]:

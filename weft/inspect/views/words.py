@@ -1,4 +1,4 @@
-"""How much each word weighed in a decision about the whole text."""
+"""The weight of each word in a decision about the whole text."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ class WordsView(View):
     """Weights of words.
 
     Args:
-        words, weights: of the text, the sum is 1.
-        shown: which weights these are.
-        answer: what was decided.
+        words, weights: words of the text with their weights, which sum to 1.
+        shown: kind of the weights.
+        answer: the decision.
     """
 
     title = "Words that weighed"
@@ -30,13 +30,13 @@ class WordsView(View):
 
     @classmethod
     def collect(cls, opened: Opened, subject: Inspected) -> "WordsView | None":
-        """Where a task knows the weights of words."""
+        """The view, if the task provides weights of words."""
         if subject.weights is None or not subject.weights[0]:
             return None
         return cls(*subject.weights, subject.answer)
 
     def blocks(self) -> list[Block]:
-        """The text, darker where a word weighed more."""
+        """The text, darker where a word has more weight."""
         return [
             said(f"The weight of each word: {self.shown}."),
             {
@@ -47,7 +47,7 @@ class WordsView(View):
         ]
 
     def table(self) -> Iterable[Sequence[object]]:
-        """A row for each word."""
+        """One row per word."""
         yield "position", "word", "weight"
         for place, (word, weight) in enumerate(zip(self.words, self.weights.tolist(), strict=True), 1):
             yield place, word, weight

@@ -1,5 +1,5 @@
 "use strict";
-// Charts with axes: curves of a training, forecasts. Read next: page.js.
+// Charts with axes: training curves and forecasts. Read next: page.js.
 
 const SVG = "http://www.w3.org/2000/svg";
 const BOX = { width: 320, height: 180, left: 48, right: 10, top: 8, bottom: 24 };
@@ -11,8 +11,8 @@ const shape = (name, from, text) => {
   return node;
 };
 
-// Round numbers that hold all values. A curve that hardly moves is not blown up to the whole height: the range
-// is a twentieth of the values' size at least; it begins at 0 where that costs at most half of the height.
+// Round tick values that cover all values. The range is at least a twentieth of their size, so that a nearly flat
+// curve looks flat; it starts at 0 if that costs at most half of the height.
 function ticks(values, count = 4) {
   let low = Math.min(...values), high = Math.max(...values);
   const least = Math.max(Math.abs(low), Math.abs(high)) / 20 || 1;

@@ -1,5 +1,5 @@
 "use strict";
-// An answer on the page, one drawing a task. Read next: edits.js.
+// Draws an answer on the page, with one function per task. Read next: edits.js.
 
 const tint = (node, weight) => { node.style.backgroundColor = weight ? `rgb(var(--look) / ${Math.min(0.5, 0.6 * weight)})` : ""; };
 const percent = (prob) => `${(100 * prob).toFixed(1)} %`;
@@ -32,14 +32,14 @@ const DRAW = {
       });
       words.append(button);
     });
-    const note = done.weights.length ? `Hover or focus a word to see where the model looked (${done.shown}); click it to force another.`
-      : "This model has no attention to show; click a word to force another.";
-    const copies = done.copied ? " Dotted words were copied from the source." : "";
+    const note = done.weights.length ? `Hover over a word to see its attention (${done.shown}); click it to replace it.`
+      : "This model has no attention to show. Click a word to replace it.";
+    const copies = done.copied ? " Words with a dotted line were copied from the source." : "";
     words.addEventListener("keydown", walk);
     panel.append(words, source, make("p", { className: "hint", textContent: note + copies }));
     const others = make("ol", { className: "others" }, ...done.others.map((other) =>
       make("li", { dir: "auto" }, other.text, make("span", { className: "hint", textContent: `  ${other.score.toFixed(3)}` }))));
-    panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best` }), others));
+    panel.append(make("details", {}, make("summary", { textContent: `The ${done.others.length} best answers` }), others));
     panel.append(tree(done));
   },
   language(panel, shown, done, one) {
@@ -54,7 +54,7 @@ const DRAW = {
     });
     words.addEventListener("keydown", walk);
     if (!done.steps.length) words.append("(the line ends here)");
-    panel.append(words, make("p", { className: "hint", textContent: "The darker, the less the model expected it; click a word for what else it considered." }));
+    panel.append(words, make("p", { className: "hint", textContent: "Darker words were less expected. Click a word to see the alternatives." }));
   },
   classify(panel, shown, done, one) {
     const most = Math.max(...done.weights[0], 1e-9);
@@ -64,7 +64,7 @@ const DRAW = {
       tint(node, (0.7 * done.weights[0][number]) / most);
       return node;
     }));
-    panel.append(words, make("p", { className: "hint", textContent: `How much each word weighed: ${done.shown}.` }));
+    panel.append(words, make("p", { className: "hint", textContent: `Weight of each word: ${done.shown}.` }));
     bars(panel, Object.entries(done.probs));
   },
   tag(panel, shown, found) {
@@ -77,7 +77,7 @@ const DRAW = {
     shown.textContent = found.length > 24 ? "" : numbers.textContent;
     shown.hidden = !shown.textContent;
     const before = past.slice(-4 * found.length);
-    panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the end of what came, blue: the forecast", "steps"));
+    panel.append(chart([["past", before.map((y, x) => [x, y])], ["", found.map((y, x) => [x + before.length, y])]], "grey: the last of the given numbers, blue: the forecast", "steps"));
     if (shown.hidden) panel.append(make("details", {}, make("summary", { textContent: `The ${found.length} numbers` }), numbers));
   },
   masked(panel, shown, found, one) {
@@ -93,9 +93,9 @@ const DRAW = {
   },
   elmo(panel, shown, found, one) {
     if (found.cosines) {
-      shown.textContent = `${found.word}: how alike it is in the two sentences, layer by layer`;
+      shown.textContent = `${found.word}: similarity in the two sentences, layer by layer`;
       bars(panel, found.cosines.map((cosine, layer) => [`layer ${layer}`, cosine]), (cosine) => cosine.toFixed(3));
-    } else shown.textContent = `${found.words.length} words, a vector of ${found.vectors[0].length} numbers each`;
+    } else shown.textContent = `${found.words.length} words, each with a vector of ${found.vectors[0].length} numbers`;
   },
   draw(panel, shown, found, one) {
     shown.hidden = true;
@@ -103,12 +103,12 @@ const DRAW = {
   },
   images(panel, shown, found, one, file) {
     shown.textContent = `${found.label} (${percent(found.prob)})`;
-    panel.append(make("img", { className: "picture", src: file, alt: "the picture that was sent" }));
+    panel.append(make("img", { className: "picture", src: file, alt: "the picture you sent" }));
     bars(panel, Object.entries(found.probs));
   },
   caption(panel, shown, found, one, file) {
     shown.textContent = found.text;
-    panel.append(make("img", { className: "picture", src: file, alt: "the picture that was sent" }));
+    panel.append(make("img", { className: "picture", src: file, alt: "the picture you sent" }));
   },
   speech(panel, shown, found, one, file) {
     shown.textContent = found.text;
@@ -125,7 +125,7 @@ function bars(panel, rows, said = percent) {
       make("meter", { value: Math.max(0, value), max: 1 }), make("span", { textContent: said(value) })));
 }
 
-// Arrow keys go from word to word.
+// Arrow keys move from word to word.
 function walk(event) {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   const words = [...event.currentTarget.querySelectorAll(".word")];
@@ -146,7 +146,7 @@ function force(panel, words, one, before, word, choices, between = " ", looks = 
       button.addEventListener("click", () => go(each.piece));
       return button;
     }), own));
-  if (looks.length) box.append(make("p", { className: "hint", textContent: "or let it look at:" }),
+  if (looks.length) box.append(make("p", { className: "hint", textContent: "or move its attention to:" }),
     make("div", { className: "row looks" }, ...looks.map(({ name, steps }) => {
       const button = make("button", { type: "button", textContent: name });
       button.addEventListener("click", () => look_at(one, word, name, steps, before));
@@ -168,10 +168,10 @@ function tree(done) {
         className: `candidate ${one.fate}${one.best ? " best" : ""}`,
         textContent: one.piece, title: `rank ${one.rank + 1}, ${one.fate}, log-probability ${one.logp}, score ${one.score}, from ${one.parent + 1}` }))));
   return make("details", {}, make("summary", { textContent: "Search tree" }),
-    make("p", { className: "hint", textContent: "Each column is a step, the best on top; faint ones were pruned, green ones ended, bold words are those of the answer." }), box);
+    make("p", { className: "hint", textContent: "Each column is a step, with the best candidate on top. Faint ones were pruned, green ones are finished, bold ones are in the answer." }), box);
 }
 
-// The page of `weft inspect` for what was asked: a link for a text, a form that sends a file.
+// The page of `weft inspect` for this input: a link for a text, a form for a file.
 function inside(one, asked) {
   const words = { target: "_blank", rel: "noopener" }, said = "Look inside";
   if (!READS_FILES[one.task]) {
@@ -179,7 +179,7 @@ function inside(one, asked) {
     if (one.task !== "forecast") about.set("text", asked.text ?? asked.inputs);
     if (asked.target) about.set("target", asked.target);
     return make("p", {}, make("a", { ...words, href: `/inspect?${about}`,
-      textContent: one.task === "forecast" ? "Look inside, at the newest rows of the run's own series" : said }));
+      textContent: one.task === "forecast" ? "Look inside, on the newest rows of the run's own series" : said }));
   }
   const form = make("form", { ...words, method: "post", action: "/inspect", enctype: "multipart/form-data" });
   for (const [name, value] of Object.entries(asked)) form.append(make("input", { type: "hidden", name, value }));

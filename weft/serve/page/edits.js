@@ -1,9 +1,9 @@
 "use strict";
-// What a visitor changes in a model to see what happens: units that say nothing, attention that is moved.
-// The server changes a copy for that one question. Read next: page.js, which asks.
+// Changes to a model, to see what happens: units set to zero, attention moved.
+// The server changes a copy for one request. Read next: page.js, which asks.
 
-const changes = new Map(); // by run: { drop: [[layer, unit]], looks: [[step, word]], told: [a sentence for each look], prefix }
-const unedited = new Map(); // by question: the answer of the model as it is
+const changes = new Map(); // by run: { drop: [[layer, unit]], looks: [[step, word]], told: [a sentence per move of attention], prefix }
+const unedited = new Map(); // by request: the answer of the unchanged model
 
 const of = (one) => changes.get(one.name) || { drop: [], looks: [], told: [], prefix: "" };
 
@@ -12,10 +12,10 @@ function wanted(one) {
   return { ...(drop.length ? { drop } : {}), ...(looks.length ? { looks } : {}) };
 }
 
-// The answer without the changes, asked for once; null where there are none.
+// The answer without the changes, requested once; null if there are no changes.
 async function unchanged(one, asked, signal) {
   const key = JSON.stringify(asked);
-  if (of(one).looks.length && of(one).key !== key) { // steps and words of another sentence
+  if (of(one).looks.length && of(one).key !== key) { // they belong to another sentence
     changes.set(one.name, { ...of(one), looks: [], told: [], prefix: "", key });
   }
   if (!Object.keys(wanted(one)).length) return null;
@@ -31,7 +31,7 @@ function change(one, asked, next) {
   ask(of(one).looks.length ? of(one).prefix : "", one);
 }
 
-// For a word that was written, each word of the source with the steps that would look at it.
+// For an output word: each source word, with the steps whose attention would move to it.
 function lookers(done, number) {
   if (!done.weights.length) return [];
   const begin = done.begins[number], end = done.begins[number + 1] ?? Math.max(begin + 1, done.steps.length - 1);
@@ -41,11 +41,11 @@ function lookers(done, number) {
 async function look_at(one, word, name, steps, before) {
   const now = of(one), replaced = new Set(steps.map(([step]) => step));
   const looks = [...now.looks.filter(([step]) => !replaced.has(step)), ...steps];
-  const told = [...now.told.filter((each) => !each.startsWith(`“${word}” `)), `“${word}” looks at “${name}”`];
+  const told = [...now.told.filter((each) => !each.startsWith(`“${word}” `)), `“${word}” attends to “${name}”`];
   change(one, await question(one), { looks, told, prefix: before });
 }
 
-// The box below an answer: drop a unit, undo what was changed.
+// The box below an answer: drop a unit, undo changes.
 function workshop(one, asked) {
   const now = of(one), cells = one.cells || [];
   const box = make("details", { className: "edits", open: now.drop.length + now.looks.length > 0 },
@@ -58,7 +58,7 @@ function workshop(one, asked) {
     const drop = make("button", { type: "button", className: "drop", textContent: "Drop this unit" });
     const go = () => {
       const number = Math.round(Number(unit.value)), size = cells[layer.value].size;
-      if (!(number >= 0 && number < size)) { say(`units 0 to ${size - 1} are there`, true); return; }
+      if (!(number >= 0 && number < size)) { say(`expected a unit from 0 to ${size - 1}`, true); return; }
       const others = of(one).drop.filter(([cell, other]) => cell !== Number(layer.value) || other !== number);
       change(one, asked, { drop: [...others, [Number(layer.value), number]] });
     };
@@ -72,7 +72,7 @@ function workshop(one, asked) {
   if (now.looks.length) list.append(undo(now.told.join(", "), () => change(one, asked, { looks: [], told: [], prefix: "" })));
   if (!cells.length && !list.children.length && !one.targets.length) return make("span");
   const hint = one.targets.length || one.task === "summarise" ? "Click a word of the answer to move its attention. " : "";
-  box.append(list, make("p", { className: "hint", textContent: `${hint}Changes hold for this page alone; the run stays as it is.` }));
+  box.append(list, make("p", { className: "hint", textContent: `${hint}Changes apply to this page only; the run does not change.` }));
   return box;
 }
 
@@ -82,7 +82,7 @@ function undo(text, done) {
   return button;
 }
 
-// What an answer says, as words that can be set beside those of another one.
+// The words of an answer, to compare with those of another one.
 const gist = (one, found) => ({
   tag: () => found.map((each) => `${each.word}/${each.tag}`),
   classify: () => [`${found.text} (${percent(found.probs[found.text])})`],
@@ -104,7 +104,7 @@ function compare(panel, one, before, after) {
   panel.querySelector("h2").after(make("p", { className: "changed", textContent: told }), line);
 }
 
-// The longest common subsequence of two lists of words, as the places that are in it.
+// The longest common subsequence of two lists of words, as positions in each.
 function common(old, now) {
   const best = Array.from({ length: old.length + 1 }, () => new Array(now.length + 1).fill(0));
   for (let a = old.length - 1; a >= 0; a--)

@@ -1,6 +1,6 @@
 "use strict";
-// The page of `weft serve`: asks /api/watch and /predict, shows what comes. No library, no other server.
-// Read next: draw.js, an answer on the page; edits.js, what a visitor changes in a model; curves.js.
+// The page of `weft serve`: sends requests to /api/watch and /predict and shows the answers. No library, no other
+// server. Read next: draw.js, which draws an answer; edits.js, changes to a model; curves.js.
 
 const at = (id) => document.getElementById(id);
 const make = (name, from = {}, ...inside) => {
@@ -11,7 +11,7 @@ const make = (name, from = {}, ...inside) => {
   return node;
 };
 let runs = [];
-let asking = null; // the AbortController of what is being answered
+let asking = null; // AbortController of the current request
 const WATCHED = ["translate", "multilingual", "summarise", "language", "classify"];
 const READS_FILES = { images: "image/*", caption: "image/*", speech: "audio/wav,.wav" };
 
@@ -27,7 +27,7 @@ async function list() {
   runs = await answer.json();
   for (const id of ["first", "second"]) {
     const box = at(id), kept = box.value;
-    box.replaceChildren(...(id === "second" ? [new Option("nothing", "")] : []),
+    box.replaceChildren(...(id === "second" ? [new Option("none", "")] : []),
       ...runs.map((one) => new Option(`${one.name} (${one.task})`, one.name)));
     if ([...box.options].some((option) => option.value === kept)) box.value = kept;
   }
@@ -46,11 +46,11 @@ function choose() {
   const task = some.length ? some[0].task : "";
   at("prompt").textContent = {
     translate: "A sentence to translate", multilingual: "A sentence to translate", classify: "A text to classify",
-    tag: "A sentence to tag, spaces between its words", language: "A text to go on with",
-    forecast: "Numbers, oldest first", training: "In training: its curves are below",
-    memory: "A line to answer", summarise: "A text to summarise", masked: "A text with [MASK] where words are missing",
-    embeddings: "A word, or three: man king woman", draw: "What is to be drawn",
-    elmo: "A word, then two sentences that have it, a line each; or one sentence",
+    tag: "A sentence to tag, spaces between its words", language: "A text to continue",
+    forecast: "Numbers, oldest first", training: "Still training: see its curves below",
+    memory: "A line of input", summarise: "A text to summarise", masked: "A text with [MASK] in place of missing words",
+    embeddings: "One word, or three: man king woman", draw: "What to draw",
+    elmo: "A word, then two sentences with it, one per line; or one sentence",
   }[task] || "Your text";
   if (targets.length === 1 && ["translate", "multilingual"].includes(task)) at("prompt").textContent += ` into ${language(targets[0])}`;
   const files = some.map((one) => READS_FILES[one.task]).find(Boolean);
@@ -64,7 +64,7 @@ function choose() {
   draw_curves();
 }
 
-// The name of a language beside its code; the code alone where the browser knows none.
+// The name of a language with its code; only the code if the browser does not know it.
 function language(code) {
   try {
     const name = new Intl.DisplayNames(["en"], { type: "language" }).of(code);
@@ -84,7 +84,7 @@ function copier(text) {
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text);
-    } catch { // only pages of https and of this machine may use the clipboard
+    } catch { // the clipboard API needs https or localhost
       const box = make("textarea", { value: text });
       document.body.append(box);
       box.select();
@@ -115,7 +115,7 @@ async function ask(prefix = "", only = null) {
   at("stop").disabled = false;
   const some = only ? [only] : chosen();
   if (!only) at("panels").replaceChildren();
-  say("answering");
+  say("answering …");
   try {
     const told = await Promise.all(some.map((one) => answer(one, panel_of(one), prefix, mine.signal)));
     if (asking === mine) say(told.filter(Boolean).join("; ") || "no answer", !told.every(Boolean));
@@ -132,7 +132,7 @@ function panel_of(one) {
     at("panels").append(panel);
   }
   panel.replaceChildren(make("h2", { textContent: one.name }), make("p", { className: "about",
-    textContent: one.ready ? `${one.about}; ${one.parameters.toLocaleString()} parameters` : "has no model yet" }));
+    textContent: one.ready ? `${one.about}; ${one.parameters.toLocaleString()} parameters` : "no model yet" }));
   return panel;
 }
 
@@ -160,7 +160,7 @@ async function answer(one, panel, prefix, signal) {
     return "";
   }
   const all = Math.round(performance.now() - begun);
-  return WATCHED.includes(one.task) ? `${one.name}: first after ${Math.round(first)} ms, all after ${all} ms` : `${one.name}: ${all} ms`;
+  return WATCHED.includes(one.task) ? `${one.name}: first words after ${Math.round(first)} ms, complete after ${all} ms` : `${one.name}: ${all} ms`;
 }
 
 class Refused extends Error {}
@@ -198,7 +198,7 @@ async function reply(one, body, signal, told) {
     told(event.text);
     last = event;
   }
-  if (!last || last.event !== "done") throw new Refused("the answer broke off");
+  if (!last || last.event !== "done") throw new Refused("the answer was cut off; try again");
   return last;
 }
 

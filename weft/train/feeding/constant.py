@@ -1,4 +1,4 @@
-"""The same probability all along; 1 is plain teacher forcing. Read next: step.py."""
+"""A constant probability; 1 is ordinary teacher forcing. Read next: step.py."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ class Constant(Feeding):
 
     Args:
         p: probability of feeding the true token.
-        per_sequence: draw once a sequence.
+        per_sequence: draw once per sequence.
         parallel: see Feeding.
     """
 

@@ -1,4 +1,4 @@
-"""The probability falls by the same factor at each update. Read next: inverse_sigmoid.py."""
+"""The probability decays by the same factor at each update. Read next: inverse_sigmoid.py."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from weft.train.feeding.feeding import Feeding, check_probability
 
 @dataclass(frozen=True, kw_only=True)
 class Exponential(Feeding):
-    """max(floor, k^i), with i the updates taken.
+    """max(floor, k^i), with i the number of updates so far.
 
     Args:
-        k: factor an update, just below 1.
+        k: factor per update, just below 1.
         floor: the lowest probability.
-        per_sequence: draw once a sequence.
+        per_sequence: draw once per sequence.
         parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.

@@ -1,7 +1,7 @@
-"""The contract of teacher forcing: with what probability the decoder reads the true token.
+"""The contract of teacher forcing: the probability that the decoder reads the true token.
 
-Where it reads another one, that is its own prediction. At 1 the model trains in the usual way, all
-positions at once. Read next: inverse_sigmoid.py; ../update.py, which passes the probability on.
+Otherwise it reads its own prediction. At 1 the model trains as usual, on all positions at once. Read next:
+inverse_sigmoid.py; ../update.py, which passes the probability on.
 """
 
 import inspect
@@ -15,9 +15,9 @@ class Feeding(ABC):
     """Gives the probability of feeding the true token.
 
     Attributes:
-        per_sequence: draw once a sequence instead of once a token.
-        parallel: two passes over all positions instead of one step after the other: the first says what the
-            model would write after the true tokens, the second reads the mixture (Mihaylova & Martins 2019).
+        per_sequence: draw once per sequence instead of once per token.
+        parallel: two passes over all positions instead of step by step: the first predicts each token from
+            the true ones, the second reads the mixture (Mihaylova & Martins 2019).
     """
 
     per_sequence: bool
@@ -28,8 +28,8 @@ class Feeding(ABC):
         """The probability of feeding the true token, 0 to 1.
 
         Args:
-            update: updates taken so far.
-            epoch: epochs completed so far.
+            update: number of updates so far.
+            epoch: number of completed epochs.
         """
 
 
@@ -39,12 +39,12 @@ def always_true(feeding: Feeding) -> bool:
 
 
 def check_fits(feeding: Feeding, model: Any) -> None:
-    """Check that a model can be fed its own tokens, and in two passes, if the settings ask for it.
+    """Check that a model supports these settings: its own tokens as input, and in parallel.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: it does not.
     """
-    loss = getattr(model, "loss", None)  # a model that carries its state may have `carry_on` alone
+    loss = getattr(model, "loss", None)  # a model that carries its state may have only `carry_on`
     known = inspect.signature(loss).parameters if loss else {}
     if not always_true(feeding) and "feeding" not in known:
         raise ConfigError(
@@ -58,10 +58,10 @@ def check_fits(feeding: Feeding, model: Any) -> None:
 
 
 def check_probability(name: str, **probabilities: float) -> None:
-    """Refuse what is no probability.
+    """Check that numbers are probabilities.
 
     Raises:
-        ConfigError: naming the setting.
+        ConfigError: one is not; the message names the setting.
     """
     for key, value in probabilities.items():
         if not 0 <= value <= 1:
@@ -69,10 +69,10 @@ def check_probability(name: str, **probabilities: float) -> None:
 
 
 def check_positive(name: str, **numbers: float) -> None:
-    """Refuse zero and less.
+    """Check that numbers are positive.
 
     Raises:
-        ConfigError: naming the setting.
+        ConfigError: one is not; the message names the setting.
     """
     for key, value in numbers.items():
         if not value > 0:

@@ -1,4 +1,4 @@
-"""The probability stays near 1, falls, and levels out. Read next: ../settings.py."""
+"""The probability stays near 1, then falls, then levels out. Read next: ../settings.py."""
 
 import math
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from weft.train.feeding.feeding import Feeding, check_probability
 
 @dataclass(frozen=True, kw_only=True)
 class InverseSigmoid(Feeding):
-    """max(floor, k / (k + exp(i / k))), with i the updates taken.
+    """max(floor, k / (k + exp(i / k))), with i the number of updates so far.
 
     Args:
-        k: at least 1; half is reached after k ln k updates.
+        k: at least 1; the probability is 1/2 after k ln k updates.
         floor: the lowest probability.
-        per_sequence: draw once a sequence.
+        per_sequence: draw once per sequence.
         parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.

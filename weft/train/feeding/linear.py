@@ -1,4 +1,4 @@
-"""The probability falls along a line. Read next: exponential.py."""
+"""The probability falls linearly. Read next: exponential.py."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from weft.train.feeding.feeding import Feeding, check_positive, check_probabilit
 
 @dataclass(frozen=True, kw_only=True)
 class Linear(Feeding):
-    """max(floor, 1 - (1 - floor) i / updates), with i the updates taken.
+    """max(floor, 1 - (1 - floor) i / updates), with i the number of updates so far.
 
     Args:
         updates: updates until the floor.
         floor: the lowest probability.
-        per_sequence: draw once a sequence.
+        per_sequence: draw once per sequence.
         parallel: see Feeding.
 
     Source: Bengio et al. 2015, section 2.4.

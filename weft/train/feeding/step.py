@@ -1,4 +1,4 @@
-"""One probability before an epoch, another from it on. Read next: linear.py."""
+"""One probability before an epoch, another one afterwards. Read next: linear.py."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ class Step(Feeding):
 
     Args:
         after_epochs: epochs completed before the change.
-        before: probability of feeding the true token at first.
+        before: probability of feeding the true token until then.
         after: probability from then on.
-        per_sequence: draw once a sequence.
+        per_sequence: draw once per sequence.
         parallel: see Feeding.
     """
 

@@ -11,7 +11,7 @@ from weft.train.objectives.objective import Criterion, Objective
 
 
 class OwnLoss(Criterion):
-    """The loss that a model has."""
+    """The loss of the model."""
 
     def loss(self, batch: Any, **forced: Any) -> Loss:
         """See Criterion.loss."""
@@ -21,7 +21,7 @@ class OwnLoss(Criterion):
 
 @dataclass(frozen=True, kw_only=True)
 class Likelihood(Objective):
-    """-Σ_t log P(y_t | y_<t, x), or whatever loss the model's head has."""
+    """-Σ_t log P(y_t | y_<t, x), or any other loss that the model's head defines."""
 
     plain: ClassVar[bool] = True
 

@@ -1,10 +1,10 @@
-"""D2, minimum-risk training: the expected error of what the model itself writes, BLEU for example.
+"""D2, minimum-risk training: minimise the expected error of the model's own output, for example by BLEU.
 
     R(θ) = Σ_x Σ_{y in S(x)} Q(y | x) Δ(y, y*),   Q(y | x) = P(y | x)^α / Σ_{y' in S(x)} P(y' | x)^α
 
-with S(x) different candidates that the model has drawn, or found with a beam, and Δ the error of a candidate
-beside the reference y*. The gradient goes through Q alone, so Δ may be anything that can be computed.
-It begins from a trained model (training.start). Read next: ../../metrics/sentence_bleu.py.
+with S(x) distinct candidates, sampled from the model or found by beam search, and Δ the error of a candidate
+against the reference y*. The gradient flows through Q only, so Δ can be any score.
+Start from a trained model (training.start). Read next: ../../metrics/sentence_bleu.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,21 +36,21 @@ from weft.tree import take
 class MinimumRisk(Objective):
     """Minimum-risk training.
 
-    A loss is then the expected error, 0 to 1 where the metric's best value is reached, and it is counted by
-    sources and not by tokens.
+    The loss is the expected error, 0 to 1 if the reference has the metric's best value, and is averaged over
+    sources, not tokens.
 
     Args:
-        candidates: drawn for each source, at most; equal ones count once.
-        search: "sample" draws them by the model's own weights, "beam" takes the best ones.
-        sharpness: α; small values spread Q over the candidates, 1 is the model's own distribution.
-        reference: the reference joins the candidates.
-        likelihood: weight of the reference's mean cross-entropy a token, in nats, added to the risk.
+        candidates: maximum number of candidates per source; duplicates count once.
+        search: "sample" draws candidates from the model, "beam" takes the best ones of a beam search.
+        sharpness: α; small values make Q flatter, 1 is the model's own distribution.
+        reference: add the reference to the candidates.
+        likelihood: weight of the reference's mean cross-entropy per token, in nats, added to the risk.
         max_ratio, max_extra: a candidate has at most max_ratio * (reference tokens) + max_extra tokens.
-        metric: a part of weft/metrics; Δ is 1 - score / (the reference's own score), or the score itself
-            of a metric whose low values are good.
+        metric: a part of weft/metrics; Δ is 1 - score / (score of the reference), or the score itself if low
+            values are better.
 
     Raises:
-        ConfigError: a number out of its range.
+        ConfigError: a number is out of its range.
 
     Source: Shen et al. 2016, equations 5 to 8 and algorithm 1; with the likelihood: Wu et al. 2018.
     """
@@ -70,7 +70,7 @@ class MinimumRisk(Objective):
                 raise ConfigError(f"{name}: expected at least {least}, got {getattr(self, name)}")
         if self.candidates + self.reference < 2:
             raise ConfigError(
-                "candidates: expected at least 2, got 1; the risk of one candidate has no gradient"
+                "candidates: expected at least 2, got 1, because the risk of one candidate has no gradient"
             )
         if not self.sharpness > 0:
             raise ConfigError(f"sharpness: expected a number above 0, got {self.sharpness}")
@@ -87,12 +87,12 @@ class MinimumRisk(Objective):
 
 
 class Risk(Criterion):
-    """Minimum risk at work on a model.
+    """The minimum-risk loss of a model.
 
     Args:
-        settings: of the objective.
-        model: writes.
-        vocabulary: of what it writes.
+        settings: settings of the objective.
+        model: model that generates text.
+        vocabulary: vocabulary of the output.
     """
 
     model: Generator
@@ -102,7 +102,7 @@ class Risk(Criterion):
         self.settings = settings
         self.vocabulary = vocabulary
         self.metric = settings.metric()
-        self._writer = mirror(model)  # candidates are drawn without dropout
+        self._writer = mirror(model)  # generates candidates without dropout
         self._banned = (PAD, UNK, SOS, *range(len(vocabulary), len(model.head.bias)))  # type: ignore[arg-type]
 
     def loss(self, batch: Any, **forced: Any) -> Loss:
@@ -115,7 +115,7 @@ class Risk(Criterion):
         return self.risk(batch, true, found)
 
     def candidates(self, batch: Any) -> list[list[list[int]]]:
-        """For each source its different candidates, without <eos>."""
+        """The distinct candidates of each source, without <eos>."""
         how, writer = self.settings, self._writer
         with torch.no_grad():
             state = writer.start(batch.source, batch.source_mask)
@@ -135,9 +135,9 @@ class Risk(Criterion):
         """The expected error of given candidates.
 
         Args:
-            batch: its sources are read.
-            true: the reference of each source.
-            found: the candidates of each source, all different.
+            batch: batch with the sources.
+            true: reference of each source.
+            found: distinct candidates of each source.
         """
         rows = [row for row, texts in enumerate(found) for _ in texts]
         places = [place for texts in found for place in range(len(texts))]
@@ -157,7 +157,7 @@ class Risk(Criterion):
         return Loss(total, torch.tensor(len(true), device=logp.device))
 
     def errors(self, tokens: Sequence[list[int]], true: Sequence[list[int]]) -> np.ndarray:
-        """Δ of each candidate beside its reference, [N] float64."""
+        """Δ of each candidate against its reference, [N] float64."""
         hypotheses, references = (
             [self.vocabulary.decode(text) for text in texts] for texts in (tokens, true)
         )
@@ -168,9 +168,9 @@ class Risk(Criterion):
         return np.where(best > 0, 1 - value / np.where(best > 0, best, 1), 0.0)
 
     def log_probability(self, batch: Any, rows: Sequence[int], tokens: Sequence[list[int]]) -> Tensor:
-        """log P(y, <eos> | x) of targets for the sources of these rows of the batch, [N] nats."""
+        """log P(y, <eos> | x) of targets for the sources in these rows of the batch, [N] nats."""
         model, device = self.model, batch.source_mask.device
-        start = model.start(batch.source, batch.source_mask)  # each source is read once
+        start = model.start(batch.source, batch.source_mask)  # encode each source once
         pairs = collate_pairs([[PAD]] * len(tokens), list(tokens)).to(device)
         state = take(start, torch.tensor(rows, device=device))
         h = model.decoder(model.embed(pairs.target_in), state)[0]
@@ -184,7 +184,7 @@ def expected(logp: Tensor, errors: Tensor, sharpness: float) -> Tensor:
     """Σ_y Q(y) Δ(y) of each row.
 
     Args:
-        logp: [B, C] of the candidates; -inf where there is none.
+        logp: [B, C] log-probability of the candidates; -inf for padding.
         errors: [B, C] Δ.
         sharpness: α.
 
@@ -197,5 +197,5 @@ def expected(logp: Tensor, errors: Tensor, sharpness: float) -> Tensor:
 
 
 def unique(texts: Sequence[list[int]]) -> list[list[int]]:
-    """Each text once, in the order of their first places."""
+    """The distinct texts, in order of first occurrence."""
     return [list(text) for text in dict.fromkeys(map(tuple, texts))]

@@ -1,9 +1,9 @@
-"""The contract of an objective: what an update makes smaller.
+"""The contract of an objective: the quantity that training minimises.
 
-An objective is settings; `build` gives a Criterion, which knows the task and the model and makes the loss
-of a batch. What it learns for itself, such as a discriminator, is trained by the same optimiser, kept in
-the checkpoints, and no part of the model that is left in the end. Read next: likelihood.py, the usual
-one; minimum_risk.py; professor_forcing.py; ../update.py.
+An objective holds settings; `build` makes a Criterion, which knows the task and the model and computes the
+loss of a batch. An objective may have a module of its own, such as a discriminator: it is trained by the same
+optimiser and stored in checkpoints, but not in the final model. Read next: likelihood.py, the usual one;
+minimum_risk.py; professor_forcing.py; ../update.py.
 """
 
 import copy
@@ -19,11 +19,11 @@ M = TypeVar("M", bound=nn.Module)
 
 
 class Criterion(ABC):
-    """An objective at work.
+    """Computes the loss of a model.
 
     Args:
-        model: that learns.
-        own: what the objective learns beside it; None for nothing.
+        model: model to train.
+        own: the objective's own module, if any.
     """
 
     def __init__(self, model: nn.Module, own: nn.Module | None = None) -> None:
@@ -32,16 +32,16 @@ class Criterion(ABC):
 
     @property
     def learner(self) -> nn.Module:
-        """Everything that is learnt; the model itself where that is all."""
+        """The module to train: the model, or model and own module together."""
         return together(self.model, self.own)
 
     @abstractmethod
     def loss(self, batch: Any, **forced: Any) -> Loss:
-        """The loss of a batch: a sum, and what it was summed over.
+        """The loss of a batch: a sum, and the number of terms in it.
 
         Args:
-            batch: what the task collated.
-            forced: of D2's teacher forcing, where the true token is not always fed; see Generator.loss.
+            batch: batch from the task.
+            forced: settings of teacher forcing (D2) if the true token is not always fed; see Generator.loss.
         """
 
 
@@ -49,33 +49,33 @@ class Objective(ABC):
     """Settings of an objective.
 
     Attributes:
-        plain: whether it is the model's own loss, which alone knows training.feeding and carried states.
+        plain: whether it is the model's own loss; only that supports training.feeding and carried states.
     """
 
     plain: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, ready: Ready, model: nn.Module) -> Criterion:
-        """The criterion for a model on its device.
+        """Make the criterion for a model on its device.
 
         Args:
-            ready: the task, made ready.
+            ready: the prepared task.
             model: newly built.
 
         Raises:
-            ConfigError: this objective has no meaning for that model or task.
+            ConfigError: the objective does not apply to this model or task.
         """
 
 
 def together(model: nn.Module, own: nn.Module | None) -> nn.Module:
-    """A model and what its objective learns as one module, so that names tell them apart."""
+    """A model and its objective's own module as one module with distinct names."""
     return model if own is None else nn.ModuleDict({"model": model, "objective": own})
 
 
 def mirror(module: M) -> M:
-    """The same module in evaluation mode over the same numbers, as constants: what that one learns is seen.
+    """A copy of a module in evaluation mode that shares its parameters as constants.
 
-    Nothing is switched in the module itself, which other batches may be using in other threads.
+    The module itself does not change: other threads may be using it.
 
     Example:
         >>> layer = nn.Linear(2, 1)

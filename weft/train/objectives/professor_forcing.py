@@ -1,11 +1,11 @@
-"""D2, professor forcing: the decoder learns to behave alike whether it reads the truth or its own words.
+"""D2, professor forcing: the decoder learns to behave the same on true words and on its own words.
 
-A discriminator D reads the decoder's states h over a sentence and says whether they are from teacher forcing;
-it learns to tell, and the decoder learns to be mistaken:
+A discriminator D reads the decoder's states h over a sentence and predicts whether they are from teacher
+forcing; the decoder learns to fool it:
 
-    C_d = -log D(h_true) - log(1 - D(h_free))    moves D alone
-    C_f = -log D(h_free)                         moves the model alone
-    C_t = -log(1 - D(h_true))                    the same from the other side, where `both` is set
+    C_d = -log D(h_true) - log(1 - D(h_free))    trains D only
+    C_f = -log D(h_free)                         trains the model only
+    C_t = -log(1 - D(h_true))                    the same for the other states, if `both` is set
 
 and the model's loss is NLL + strength (C_f + C_t). Read next: ../../models.py (`free_running`).
 """
@@ -31,19 +31,19 @@ from weft.train.objectives.objective import Criterion, Objective, mirror
 class ProfessorForcing(Objective):
     """Professor forcing, for decoders that write tokens.
 
-    The costs of a sentence count for each of its tokens, so that they stand beside nats a token. The loss
-    that is reported is the likelihood's alone.
+    The costs of a sentence are multiplied by its number of tokens, to match nats per token. The reported loss
+    is the likelihood alone.
 
     Args:
-        size: of the discriminator's GRU in each direction, and of its layer above.
-        strength: weight of what the discriminator tells the model.
-        both: C_t too.
-        fools_above: the model listens where more than this share of the batch is told apart.
-        learns_below: the discriminator learns where less than this share of the batch is told apart.
-        drawn: own words are drawn by their probability; false takes the most probable ones.
+        size: size of the discriminator's GRU per direction, and of the layer above it.
+        strength: weight of the adversarial cost in the loss of the model.
+        both: add C_t.
+        fools_above: apply the cost to the model only if D is right on more than this share of the batch.
+        learns_below: train D only if it is right on less than this share of the batch.
+        drawn: sample the decoder's own words; false takes the most probable ones.
 
     Raises:
-        ConfigError: a number out of its range.
+        ConfigError: a number is out of its range.
 
     Source: Lamb et al. 2016, equations 2 to 4 and section 3.1 (0.75 and 0.99).
     """
@@ -82,11 +82,11 @@ class ProfessorForcing(Objective):
 
 
 class Discriminator(nn.Module):
-    """The logit of D: a GRU reads the states from both ends, two layers judge what it has kept.
+    """Computes the logit of D: a bidirectional GRU over the states, then two layers.
 
     Args:
         in_size: features of a state.
-        size: of the GRU in each direction, and of the layer above it.
+        size: size of the GRU per direction, and of the layer above it.
     """
 
     def __init__(self, in_size: int, size: int) -> None:
@@ -95,26 +95,26 @@ class Discriminator(nn.Module):
         self.judge = nn.Sequential(Linear(self.reader.size, size), nn.ReLU(), Linear(size, 1))
 
     def forward(self, h: Tensor, mask: Tensor) -> Tensor:
-        """States [B, T, D] and their mask [B, T] to logits [B], above 0 for teacher forcing."""
+        """Map states [B, T, D] and their mask [B, T] to logits [B], above 0 for teacher forcing."""
         logit: Tensor = self.judge(self.reader(h, mask).summary)[:, 0]
         return logit.float() if logit.dtype == torch.bfloat16 else logit
 
 
 class Costs(NamedTuple):
-    """What a batch costs, each [B] nats a sentence, and how well both kinds were told apart."""
+    """The costs of a batch, [B] nats per sentence each, and the accuracy of the discriminator."""
 
-    critic: Tensor  # C_d, a function of the discriminator alone
-    fool: Tensor  # C_f + C_t, a function of the states alone
+    critic: Tensor  # C_d, depends on the discriminator only
+    fool: Tensor  # C_f + C_t, depends on the states only
     accuracy: Tensor  # [], 0 to 1
 
 
 class Adversaries(Criterion):
-    """Professor forcing at work: a model and its discriminator.
+    """The professor-forcing loss of a model and its discriminator.
 
     Args:
-        settings: of the objective.
-        model: writes.
-        own: the discriminator.
+        settings: settings of the objective.
+        model: model that generates text.
+        own: discriminator.
     """
 
     model: Generator
@@ -126,7 +126,7 @@ class Adversaries(Criterion):
         self._frozen = mirror(own)
 
     def loss(self, batch: Any, **forced: Any) -> Loss:
-        """The likelihood's value, with the gradients of both adversaries."""
+        """The value of the likelihood, with the gradients of both adversaries."""
         how, mask = self.settings, batch.target_mask
         true = self.model.features(batch)
         free = self.model.free_running(batch, drawn=how.drawn)
@@ -138,12 +138,12 @@ class Adversaries(Criterion):
         return Loss(total + (beside - beside.detach()), count)
 
     def costs(self, true: Tensor, free: Tensor, mask: Tensor) -> Costs:
-        """What the discriminator makes of the states of both ways.
+        """The discriminator's costs for both kinds of states.
 
         Args:
-            true: [B, T, D] with the truth as input.
-            free: [B, T, D] with own words as input.
-            mask: [B, T].
+            true: [B, T, D] states with true words as input.
+            free: [B, T, D] states with the decoder's own words as input.
+            mask: [B, T], True = real.
         """
         seen, own = self.own(true.detach(), mask), self.own(free.detach(), mask)
         critic = F.softplus(-seen) + F.softplus(own)

@@ -1,4 +1,4 @@
-"""Adagrad: each number has a rate of its own that falls as its gradients add up; for rows rarely met.
+"""Adagrad: each parameter has its own learning rate, which falls as its gradients add up; for rare rows.
 
 Read next: adam.py.
 """
@@ -15,7 +15,7 @@ from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_settings,
 class Adagrad(Optimiser):
     """s = s + g²;  θ = θ - lr g / (√s + ε).
 
-    A row without a gradient does not move, which Adam's momentum would not leave alone: word vectors want it.
+    A row without a gradient does not move (with Adam, its momentum would move it), which suits word vectors.
 
     Args:
         lr: learning rate.

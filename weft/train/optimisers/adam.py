@@ -10,7 +10,7 @@ from weft.train.optimisers.optimiser import Optimiser, can_fuse, check_betas, ch
 
 @dataclass(frozen=True, kw_only=True)
 class Adam(Optimiser):
-    """m = β1 m + (1-β1) g;  v = β2 v + (1-β2) g²;  θ = θ - lr m̂ / (√v̂ + ε), m̂ and v̂ without bias.
+    """m = β1 m + (1-β1) g;  v = β2 v + (1-β2) g²;  θ = θ - lr m̂ / (√v̂ + ε), with m̂ and v̂ bias-corrected.
 
     Args:
         lr: learning rate.

@@ -17,7 +17,7 @@ class AdamW(Optimiser):
         betas: β1, β2.
         eps: ε.
         weight_decay: λ.
-        decay_all: decay every parameter. By default biases, gains of norms and embeddings keep their size.
+        decay_all: decay every parameter; by default not biases, norm gains and embeddings.
 
     Source: Loshchilov and Hutter 2019, algorithm 2.
     """
@@ -33,7 +33,7 @@ class AdamW(Optimiser):
         check_betas("adamw", self.betas)
 
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """torch.optim.AdamW with one group that decays and one that does not."""
+        """torch.optim.AdamW with one group with weight decay and one without."""
         return torch.optim.AdamW(
             decay_groups(model, self.weight_decay, self.decay_all),
             lr=self.lr,

@@ -1,7 +1,7 @@
-"""The contract of an optimiser: its settings, and how it is built for a model.
+"""The contract of an optimiser: its settings, and how to build it for a model.
 
-A part of this room holds plain numbers; `build` gives the torch optimiser. The loop sets the learning
-rate of every group before each update: `lr` times the factor of the schedule.
+A class in this folder holds plain numbers; `build` makes the torch optimiser. The loop sets the learning rate
+of every group before each update: `lr` times the factor of the schedule.
 Read next: adamw.py; ../schedules/schedule.py.
 """
 
@@ -18,26 +18,26 @@ class Optimiser(ABC):
     """Settings of an optimiser.
 
     Attributes:
-        lr: the learning rate that the factor of the schedule multiplies.
+        lr: learning rate, which the factor of the schedule multiplies.
     """
 
     lr: float
 
     @abstractmethod
     def build(self, model: nn.Module) -> torch.optim.Optimizer:
-        """The torch optimiser over every trainable parameter of the model."""
+        """Make the torch optimiser over every trainable parameter of the model."""
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:
-    """Every parameter that takes a gradient, each once however often it is tied."""
+    """Every parameter with a gradient, tied ones once."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 def decay_groups(model: nn.Module, weight_decay: float, decay_all: bool) -> list[dict[str, Any]]:
     """Parameter groups with and without weight decay.
 
-    Without `decay_all`, only matrices decay: no bias, no gain of a norm (both have one dimension), and
-    no embedding, whose rare rows would shrink without ever being read.
+    Without `decay_all`, only matrices decay: not biases and norm gains, which have one dimension, and not
+    embeddings, whose rare rows would shrink without being read.
     """
     if decay_all:
         return [{"params": trainable(model), "weight_decay": weight_decay}]
@@ -57,12 +57,12 @@ def decay_groups(model: nn.Module, weight_decay: float, decay_all: bool) -> list
 
 
 def can_fuse(model: nn.Module) -> bool:
-    """Whether torch's fused step fits: 4 to 5 times faster than its loop on a CPU (AdamW, 3M parameters)."""
+    """Whether torch's fused step applies: 4 to 5 times faster than its loop on a CPU (AdamW, 3M weights)."""
     return all(p.is_floating_point() and p.device.type in ("cpu", "cuda") for p in trainable(model))
 
 
 def check_betas(name: str, betas: tuple[float, float]) -> None:
-    """Refuse a mean that never forgets, or has no memory that could be one.
+    """Check the decay rates of running means.
 
     Raises:
         ConfigError: a number is not in [0, 1).
@@ -73,10 +73,10 @@ def check_betas(name: str, betas: tuple[float, float]) -> None:
 
 
 def check_settings(name: str, **numbers: float) -> None:
-    """Refuse a negative number.
+    """Check that numbers are not negative.
 
     Raises:
-        ConfigError: naming the setting.
+        ConfigError: one is; the message names the setting.
     """
     for key, number in numbers.items():
         if not number >= 0:

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, with momentum if wanted. Read next: ../update.py."""
+"""Stochastic gradient descent, optionally with momentum. Read next: ../update.py."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class SGD(Optimiser):
     Args:
         lr: learning rate.
         momentum: μ; 0 is plain gradient descent.
-        nesterov: look ahead along the momentum.
+        nesterov: use Nesterov's momentum.
         weight_decay: λ, the L2 penalty λ/2 |θ|², over every parameter.
     """
 

@@ -1,4 +1,4 @@
-"""The same learning rate all along, after a warm-up if wanted. Read next: linear.py."""
+"""A constant learning rate, optionally after a warm-up. Read next: linear.py."""
 
 from dataclasses import dataclass
 

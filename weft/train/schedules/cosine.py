@@ -8,7 +8,7 @@ from weft.train.schedules.schedule import Schedule, ScheduleState, after_warmup,
 
 @dataclass(frozen=True, kw_only=True)
 class Cosine(Schedule):
-    """floor + (1 - floor) (1 + cos π p) / 2, with p the part after the warm-up that is over.
+    """floor + (1 - floor) (1 + cos π p) / 2, with p the finished share of the training after the warm-up.
 
     Args:
         warmup: updates of linear warm-up.

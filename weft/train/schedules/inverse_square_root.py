@@ -1,4 +1,7 @@
-"""Linear warm-up to the full learning rate, then down with the root of the update. Read next: noam.py."""
+"""Linear warm-up to the full learning rate, then decay with the square root of the update.
+
+Read next: noam.py.
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +13,7 @@ class InverseSquareRoot(Schedule):
     """min(n / warmup, √(warmup / n)): 1 at update `warmup`.
 
     Args:
-        warmup: updates until the learning rate is full.
+        warmup: updates until the full learning rate.
     """
 
     warmup: int = 4000

@@ -7,7 +7,7 @@ from weft.train.schedules.schedule import Schedule, ScheduleState, after_warmup,
 
 @dataclass(frozen=True, kw_only=True)
 class Linear(Schedule):
-    """1 + (floor - 1) p, with p the part of the training after the warm-up that is over.
+    """1 + (floor - 1) p, with p the finished share of the training after the warm-up.
 
     Args:
         warmup: updates of linear warm-up.

@@ -1,4 +1,4 @@
-"""The schedule of the first Transformer: it gives the learning rate itself, so `lr` is a factor near 1.
+"""The schedule of the original Transformer: it is the learning rate itself, so set `lr` near 1.
 
 Read next: inverse_square_root.py, the same curve with its peak at `lr`.
 """

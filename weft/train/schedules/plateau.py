@@ -1,4 +1,4 @@
-"""The learning rate falls when validation stops getting better. Read next: ../history.py."""
+"""The learning rate falls when validation scores stop improving. Read next: ../history.py."""
 
 import math
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ class Plateau(Schedule):
     """decay^k after k plateaus; a plateau is `patience` validations in a row without a new best score.
 
     Args:
-        decay: what a plateau multiplies the rate by.
-        patience: validations.
-        floor: the factor is never lower.
+        decay: factor of the learning rate at each plateau.
+        patience: validations without a new best score that make a plateau.
+        floor: lowest factor.
         warmup: updates of linear warm-up.
     """
 
@@ -39,7 +39,7 @@ class Plateau(Schedule):
         return {"best": None, "waited": 0, "plateaus": 0}
 
     def observe(self, state: ScheduleState, score: float, higher: bool) -> ScheduleState:
-        """Counts the validations since the best one; a score that is not a number is never better."""
+        """Count the validations since the best one; NaN is never better."""
         best, waited, plateaus = state["best"], state["waited"] + 1, state["plateaus"]
         if not math.isnan(score) and (best is None or (score > best if higher else score < best)):
             best, waited = score, 0

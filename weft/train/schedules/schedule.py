@@ -1,8 +1,8 @@
-"""The contract of a schedule: by what the learning rate is multiplied at an update.
+"""The contract of a schedule: the factor of the learning rate at each update.
 
-A schedule is a pure function of the number of the update, of how far training has come, and, for those
-that look at the scores of validation, of a state folded over them. Nothing is remembered, so a resumed
-run computes the same rates. Read next: inverse_square_root.py, plateau.py.
+A schedule is a pure function of the number of the update, the finished share of the training and, for
+schedules that depend on validation scores, a state folded over them. Nothing is remembered, so a resumed run
+computes the same rates. Read next: inverse_square_root.py, plateau.py.
 """
 
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from typing import Any
 from weft.errors import ConfigError
 
 ScheduleState = dict[str, Any]
-"""What a schedule makes of the validations so far: plain JSON."""
+"""The state of a schedule after the validations so far, as plain JSON."""
 
 
 class Schedule(ABC):
@@ -22,10 +22,10 @@ class Schedule(ABC):
         """The factor of the learning rate.
 
         Args:
-            update: the number of the update about to be taken, from 1.
-            done: the part of the planned training it completes, 0 to 1, by updates, epochs, minutes or
-                CPU minutes, whichever end is nearest; 0 where no end is planned.
-            state: what `start` and `observe` gave.
+            update: number of the next update, from 1.
+            done: share of the planned training that it completes, 0 to 1, by updates, epochs, minutes or CPU
+                minutes, whichever limit is nearest; 0 without a limit.
+            state: from `start` and `observe`.
         """
 
     def start(self) -> ScheduleState:
@@ -36,7 +36,7 @@ class Schedule(ABC):
         """The state after a validation.
 
         Args:
-            state: the state before it.
+            state: state before it.
             score: its score by the metric of the run.
             higher: whether higher is better.
         """
@@ -49,10 +49,10 @@ def warm(update: int, warmup: int) -> float:
 
 
 def after_warmup(update: int, done: float, warmup: int) -> float:
-    """The part of the training after the warm-up that is over, 0 to 1.
+    """The finished share of the training after the warm-up, 0 to 1.
 
-    The planned number of updates is update / done: exact where the end is a number of updates, the best
-    guess so far where it is a time.
+    The planned number of updates is update / done: exact if the limit is a number of updates, an estimate if
+    it is a time.
     """
     if done <= 0 or update <= warmup:
         return 0.0
@@ -61,26 +61,26 @@ def after_warmup(update: int, done: float, warmup: int) -> float:
 
 
 def unreached(schedule: Schedule, updates: int) -> str:
-    """What to say of a warm-up that is longer than the training; "" where it is not.
+    """A warning if the warm-up is longer than the training, else "".
 
     Args:
-        schedule: of the training.
-        updates: planned ones, 0 for no such plan.
+        schedule: schedule of the training.
+        updates: planned number of updates; 0 if unknown.
     """
     warmup = getattr(schedule, "warmup", 0)
     if not updates or warmup <= updates:
         return ""
     return (
-        f"training.schedule.warmup: {warmup:,} updates are more than the {updates:,} that are planned, so "
-        f"the learning rate never reaches its height; set training.schedule.warmup: {max(1, updates // 10)}"
+        f"training.schedule.warmup: expected at most the {updates:,} planned updates, got {warmup:,}, so the "
+        f"learning rate never reaches its peak; set training.schedule.warmup: {max(1, updates // 10)}"
     )
 
 
 def check_warmup(name: str, warmup: int, least: int = 0) -> None:
-    """Refuse a warm-up that is too short.
+    """Check the length of a warm-up.
 
     Raises:
-        ConfigError: naming the schedule.
+        ConfigError: it is too short; the message names the schedule.
     """
     if warmup < least:
         raise ConfigError(f"{name}: expected a warmup of at least {least} updates, got {warmup}")

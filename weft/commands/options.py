@@ -1,0 +1,120 @@
+"""Options that several commands share, and a command whose help lists its options under headings."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+OTHER = "Other options"
+
+SEARCH = ("beam", "length_penalty", "coverage", "diverse", "ensemble", "changes")
+"""Names of the options about how an answer is searched, for `headings`."""
+
+CONSTRAINTS = ("prefix", "require", "no_repeat_ngram", "min_length")
+"""Names of the options about what an answer must contain, for `headings`."""
+
+device = click.option(
+    "--device", metavar="NAME", default="auto", help="Device to compute on: cpu, cuda or auto."
+)
+plugin = click.option(
+    "--plugin",
+    "plugins",
+    metavar="PACKAGE",
+    multiple=True,
+    help="Python package of your own whose parts the recipe uses (repeatable).",
+)
+setting = click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Setting of the recipe's section decoding, such as batch_rows=16 (repeatable).",
+)
+_SEARCHING = (
+    click.option(
+        "--beam",
+        type=int,
+        metavar="N",
+        show_default="recipe",
+        help="Beam width: hypotheses kept at each step; 1 is greedy search.",
+    ),
+    click.option(
+        "--length-penalty",
+        type=float,
+        metavar="X",
+        show_default="recipe",
+        help="Exponent of the length that scores are divided by; 0 favours short answers.",
+    ),
+    click.option(
+        "--coverage",
+        type=float,
+        metavar="X",
+        show_default="recipe",
+        help="Weight of the penalty for source words that get little attention; 0 turns it off.",
+    ),
+    click.option(
+        "--diverse",
+        type=int,
+        metavar="GROUPS",
+        show_default="recipe",
+        help="Groups of diverse beam search; more groups give more varied answers. Must divide the beam.",
+    ),
+    click.option(
+        "--ensemble",
+        multiple=True,
+        metavar="RUN2",
+        type=click.Path(path_type=Path),
+        help="Another run to average with (repeatable). It needs the same vocabulary, classes, or series "
+        "and horizon.",
+    ),
+    setting,
+    click.option("--prefix", metavar="TEXT", help="Text that every answer starts with."),
+    click.option(
+        "--require", multiple=True, metavar="WORDS", help="Words that every answer contains (repeatable)."
+    ),
+    click.option(
+        "--no-repeat-ngram",
+        type=int,
+        metavar="N",
+        show_default="recipe",
+        help="Forbid repeating any N consecutive tokens; 0 allows repeats.",
+    ),
+    click.option(
+        "--min-length",
+        type=int,
+        metavar="N",
+        show_default="recipe",
+        help="Minimum number of tokens per answer.",
+    ),
+)
+
+
+class Grouped(click.Command):
+    """A command whose help lists its options under headings.
+
+    Args:
+        headings: names of parameters under each heading, in the order of the help; the rest follows under
+            `OTHER`.
+    """
+
+    def __init__(self, *args: Any, headings: Mapping[str, Sequence[str]], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.headings = headings
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The options under their headings."""
+        params = {param.name: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
+        grouped = {name for names in self.headings.values() for name in names}
+        rest = [name for name in params if name not in grouped]
+        for heading, names in [*self.headings.items(), (OTHER, rest)]:
+            records = [params[name].get_help_record(ctx) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl([record for record in records if record is not None])
+
+
+def searching(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a search, those named by `SEARCH` and `CONSTRAINTS`."""
+    for option in reversed(_SEARCHING):
+        command = option(command)
+    return command
