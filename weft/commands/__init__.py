@@ -1,1 +1,1 @@
-"""The commands, one a file; each holds a click command named `command` and imports heavy things late."""
+"""The commands, one per file; each defines a click command named `command` and imports heavy modules late.

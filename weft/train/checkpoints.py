@@ -43,7 +43,7 @@ class Saved(NamedTuple):
 
     @property
     def position(self) -> Position:
-        """Where training stood."""
+        """The position of the training."""
         return self.state.position
 
 
