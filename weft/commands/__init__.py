@@ -1,1 +1,1 @@
-"""The commands, one per file; each defines a click command named `command` and imports heavy modules late.
+"""The commands, one per file; each defines a click command `command` and imports heavy modules late."""
