@@ -153,7 +153,7 @@ def test_trouble_ends_the_measures_and_not_the_training(tmp_path: Path) -> None:
     notes = Notes()
     outcome = train(OddTask(), tmp_path, replace(BUSY, monitors=1), quiet(tmp_path, notes))
     assert outcome.reason == "max_epochs"
-    assert notes.warnings == ["monitors: nothing more is measured (RuntimeError: no state to show)"]
+    assert notes.warnings == ["monitors: measuring stops (RuntimeError: no state to show)"]
 
 
 def test_a_number_below_zero_is_refused() -> None:

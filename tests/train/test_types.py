@@ -46,5 +46,5 @@ def test_forged_optimiser_states_are_refused(name: str) -> None:
     tensors, numbers = optimiser_state.collect(model, optimiser)
     key, value, sentence = FORGED[name]
     tensors = {k: v for k, v in tensors.items() if k != key} | ({} if value is None else {key: value})
-    with pytest.raises(CheckpointError, match=rf"optimiser's state of weight .*{sentence}"):
+    with pytest.raises(CheckpointError, match=rf"optimiser for weight .*{sentence}"):
         optimiser_state.restore(model, optimiser, tensors, numbers, "step")
