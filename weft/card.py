@@ -36,14 +36,14 @@ A model for the task `{plain["task"]}` ({task.about()}), trained by Weft {__vers
 {torch.__version__}).
 
 Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model
-is {made}. On the validation data, which chose it:
+is {made}. Scores on the validation data, which selected it:
 
 | score | value |
 |---|---|
 {scores}
 
 {task.note}
-Score it on data that chose nothing: `weft evaluate {shlex.quote(str(run))}{other}`. Use it:
+Score it on data that was not used in training: `weft evaluate {shlex.quote(str(run))}{other}`. Use it:
 
 ```python
 import weft
@@ -60,6 +60,6 @@ print(weft.load({json.dumps(str(run), ensure_ascii=False)}).predict("..."))
         files.replace(run / "README.md", text.encode())
     except OSError as error:
         raise CheckpointError(
-            f"{run / 'README.md'}: could not be written ({error.strerror or error}), the model is complete; "
+            f"{run / 'README.md'}: could not be written ({error.strerror or error}), but the model is complete; "
             "free some space and run the same command again"
         ) from error

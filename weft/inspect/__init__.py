@@ -1,1 +1,1 @@
-"""Pictures of what a model does, as PNG and SVG. Read ../figures/alignment.py first."""
+"""The inside of a model as views, on a page and as files. Start with inspection.py."""

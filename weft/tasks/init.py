@@ -27,8 +27,8 @@ class Option(NamedTuple):
 
 
 TRAIN = Option("train", "Training file.", Path, required=True)
-VALID = Option("valid", "Validation file. Default: the one beside the training file, if there is one.", Path)
-TEST = Option("test", "Test file. Default: likewise.", Path)
+VALID = Option("valid", "Validation file. Default: the one next to the training file, if any.", Path)
+TEST = Option("test", "Test file. Default: the one next to the training file, if any.", Path)
 
 
 class Written(NamedTuple):

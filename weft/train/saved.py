@@ -1,4 +1,4 @@
-"""The contents of a run's checkpoint JSON: state.json in each checkpoint, and checkpoints.json beside them.
+"""The contents of a run's checkpoint JSON: state.json in each checkpoint, and checkpoints.json next to them.
 
 Read next: checkpoints.py, which reads and writes them; ../jsonfile.py.
 """

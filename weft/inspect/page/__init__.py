@@ -1,1 +1,1 @@
-"""The page of `weft inspect`: html.py puts views into one file, the renderers are the .js beside it."""
+"""The page of `weft inspect`: html.py writes views into one file, the .js files next to it draw them."""

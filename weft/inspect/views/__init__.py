@@ -1,1 +1,1 @@
-"""One file for each thing that can be seen of a run. Start with view.py."""
+"""The views of a run, one per file. Start with view.py."""

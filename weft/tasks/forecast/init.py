@@ -32,19 +32,22 @@ class Forecast(Init):
         Option("file", "Table: a column for each series, or unique_id, ds and y.", Path, required=True),
         Option("horizon", "Number of rows to forecast.", int, required=True),
         Option("time", "Column of the times. Default: guessed, and printed."),
-        Option("id", "Column of the series' names, in a long table. Default: guessed, and printed."),
-        Option("target", "Columns to forecast: a,b (repeatable). Default: all numbers.", multiple=True),
+        Option("id", "Column of series names, in a long table. Default: guessed, and printed."),
+        Option(
+            "target", "Columns to forecast: a,b (repeatable). Default: all numeric columns.", multiple=True
+        ),
         Option("known", "Columns known in advance, such as holidays: a,b (repeatable).", multiple=True),
         Option(
-            "past", "Columns with an unknown future, such as the weather: a,b (repeatable).", multiple=True
+            "past", "Columns known only for the past, such as the weather: a,b (repeatable).", multiple=True
         ),
         Option(
             "dates",
-            "What ambiguous dates begin with: the day (31/12/2024) or the month (12/31/2024).",
+            "Order of ambiguous dates: day first (31/12/2024) or month first (12/31/2024).",
             choices=("day", "month"),
         ),
         Option(
-            "frequency", "Time between rows, as pandas names it: h, D, B, MS, QE. Default: from the times."
+            "frequency",
+            "Time between rows, as a pandas alias: h, D, B, MS, QE. Default: inferred from the times.",
         ),
         Option(
             "resample",

@@ -25,8 +25,8 @@ class Images(Init):
         TRAIN._replace(
             help="Training folder with a folder for each class: pictures, or clips as .gif or .npy."
         ),
-        VALID._replace(help="Validation folder. Default: valid, val or dev beside the training folder."),
-        TEST._replace(help="Test folder. Default: test beside the training folder."),
+        VALID._replace(help="Validation folder. Default: valid, val or dev next to the training folder."),
+        TEST._replace(help="Test folder. Default: test next to the training folder."),
     )
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:

@@ -30,7 +30,7 @@ class Language(Init):
         TEST,
         Option(
             "kind",
-            "Kind of tokens. Default: what suits the text.",
+            "Kind of tokens. Default: chosen from the text.",
             choices=("space", "word", "character", "bpe"),
         ),
         Option("model", "Model to train.", choices=("lstm", "gpt"), default="lstm"),

@@ -15,7 +15,7 @@ class Speech(Init):
     """Recordings, named in a list beside their transcripts."""
 
     about: ClassVar[str] = "A transcriber for recordings."
-    details: ClassVar[str] = "Recordings are wav files (PCM), named in a list beside their transcripts."
+    details: ClassVar[str] = "Recordings are wav files (PCM), listed with their transcripts."
     examples: ClassVar = ("--train recordings/train.tsv",)
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 

@@ -24,8 +24,8 @@ class Summarise(Init):
         TRAIN._replace(help="Training data: a .tsv, or PREFIX of two files."),
         Option("text", "Column, or file ending, of the texts.", default="text"),
         Option("summary", "Column, or file ending, of the summaries.", default="summary"),
-        VALID._replace(help="Validation data. Default: what lies beside the training data, if anything."),
-        TEST._replace(help="Test data. Default: likewise."),
+        VALID._replace(help="Validation data. Default: the files next to the training data, if any."),
+        TEST._replace(help="Test data. Default: the files next to the training data, if any."),
     )
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:

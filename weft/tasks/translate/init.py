@@ -28,8 +28,8 @@ class Translate(Init):
 
     about: ClassVar[str] = "A translator for parallel text."
     details: ClassVar[str] = (
-        "FILES are two files of any names, aligned line by line; else say what to read with --train.\n\n"
-        "Validation and test files of any names are given as --valid FIRST,SECOND."
+        "FILES are two text files, aligned line by line. Instead, files with a common prefix or a table can be given "
+        "with --train.\n\nValidation and test files with other names are given as --valid FIRST,SECOND."
     )
     examples: ClassVar = (
         "english.txt croatian.txt --hold-out 500",
@@ -37,13 +37,13 @@ class Translate(Init):
     )
     options: ClassVar = (
         Option("files", "", Path, positional=True),
-        Option("train", "PREFIX of PREFIX.en and PREFIX.de; a .tsv; or FIRST,SECOND.", Path),
+        Option("train", "Training files: PREFIX of PREFIX.en and PREFIX.de, a .tsv, or FIRST,SECOND.", Path),
         Option("source", "Language to translate from: a file ending, a column name or any name."),
-        Option("target", "Language to translate into. With two FILES both default to the files' names."),
         Option(
-            "valid", "Validation files. Default: those beside the training files, if there are any.", Path
+            "target", "Language to translate into. With two FILES, both languages default to the file names."
         ),
-        Option("test", "Test files. Default: likewise.", Path),
+        Option("valid", "Validation files. Default: those next to the training files, if any.", Path),
+        Option("test", "Test files. Default: those next to the training files, if any.", Path),
         Option("hold-out", "Number of pairs to split off the training files for validation.", int),
     )
     output: ClassVar[str] = "SOURCE-TARGET.yaml"

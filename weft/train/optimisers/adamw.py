@@ -1,4 +1,4 @@
-"""Adam with weight decay beside the gradient instead of inside it. Read next: ../schedules/schedule.py."""
+"""Adam with weight decay separate from the gradient. Read next: ../schedules/schedule.py."""
 
 from dataclasses import dataclass
 

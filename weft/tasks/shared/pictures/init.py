@@ -24,9 +24,9 @@ class CaptionsInit(Init):
 
     options: ClassVar = (
         TRAIN._replace(help="Training captions: .tsv (IMAGE TAB CAPTION), .jsonl, or COCO's .json."),
-        Option("images", "Folder of the pictures. Default: the one of the captions.", Path),
-        VALID._replace(help="Validation captions. Default: those beside the training captions, if any."),
-        TEST._replace(help="Test captions. Default: likewise."),
+        Option("images", "Folder of the pictures. Default: the folder of the captions.", Path),
+        VALID._replace(help="Validation captions. Default: those next to the training captions, if any."),
+        TEST._replace(help="Test captions. Default: those next to the training captions, if any."),
     )
     examples: ClassVar = ("--train photos/train.tsv --images photos",)
     largest: ClassVar[int]
