@@ -60,6 +60,6 @@ print(weft.load({json.dumps(str(run), ensure_ascii=False)}).predict("..."))
         files.replace(run / "README.md", text.encode())
     except OSError as error:
         raise CheckpointError(
-            f"{run / 'README.md'}: could not be written ({error.strerror or error}), but the model is complete; "
-            "free some space and run the same command again"
+            f"{run / 'README.md'}: could not be written ({error.strerror or error}), but the model is "
+            "complete; free some space and run the same command again"
         ) from error

@@ -104,7 +104,7 @@ def test_its_parts_draw_the_dropout_and_the_true_words_of_the_whole(
 
 
 def test_a_row_that_does_not_fit_alone_is_told() -> None:
-    with pytest.raises(ConfigError, match=r"out of memory for a batch of 1 \(CUDA out of memory.* make batches"):
+    with pytest.raises(ConfigError, match=r"batch of 1 \(CUDA out of memory.* make batches"):
         step([ROWS], small(0))
 
 
@@ -140,7 +140,7 @@ def test_rolling_back_takes_the_newest_checkpoint_and_the_next_batch(tmp_path: P
     )
     task.validate = lambda model: Validation({"loss": 1.0, "score": 1.0}, [])  # type: ignore[method-assign]
     train(task, tmp_path, chosen, quiet(tmp_path, notes))
-    assert any("update 6: the loss is inf" in said and "of update 3 were restored" in said for said in notes.warnings)
+    assert any("update 6: the loss is inf" in said and "update 3 were" in said for said in notes.warnings)
     # The same as a training from the same start that met neither that batch nor the two before it.
     twin = stumbling()
     optimiser = chosen.optimiser.build(twin)
