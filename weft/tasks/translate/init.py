@@ -29,7 +29,7 @@ class Translate(Init):
     about: ClassVar[str] = "A translator for parallel text."
     details: ClassVar[str] = (
         "FILES are two text files, aligned line by line. Files with a common prefix, or a table, are given "
-        "with --train instead.\n\nValidation and test files with other names are given as --valid FIRST,SECOND."
+        "with --train instead.\n\nValidation and test files with other names: --valid FIRST,SECOND."
     )
     examples: ClassVar = (
         "english.txt croatian.txt --hold-out 500",
