@@ -14,6 +14,9 @@ SEARCH = ("beam", "length_penalty", "coverage", "diverse", "ensemble", "changes"
 CONSTRAINTS = ("prefix", "require", "no_repeat_ngram", "min_length")
 """Names of the options about what an answer must contain, for `headings`."""
 
+SAMPLING = ("sample", "temperature", "top_k", "top_p", "seed")
+"""Names of the options about random answers, for `headings`."""
+
 device = click.option(
     "--device", metavar="NAME", default="auto", help="Device to compute on: cpu, cuda or auto."
 )
@@ -88,6 +91,31 @@ _SEARCHING = (
         help="Minimum number of tokens per answer.",
     ),
 )
+_SAMPLING = (
+    click.option("--sample", is_flag=True, help="Draw random answers instead of searching for the best one."),
+    click.option(
+        "--temperature",
+        type=float,
+        metavar="X",
+        show_default="recipe",
+        help="Sampling temperature, above 0; lower is more predictable.",
+    ),
+    click.option(
+        "--top-k",
+        type=int,
+        metavar="K",
+        show_default="recipe",
+        help="Sample from the K most probable tokens; 0 allows all.",
+    ),
+    click.option(
+        "--top-p",
+        type=float,
+        metavar="P",
+        show_default="recipe",
+        help="Sample from the most probable tokens that together have probability P; 1 allows all.",
+    ),
+    click.option("--seed", type=int, metavar="N", show_default="recipe", help="Random seed of the sampling."),
+)
 
 
 class Grouped(click.Command):
@@ -115,6 +143,15 @@ class Grouped(click.Command):
 
 def searching(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a search, those named by `SEARCH` and `CONSTRAINTS`."""
-    for option in reversed(_SEARCHING):
+    return _with(_SEARCHING, command)
+
+
+def sampling(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of random answers, those named by `SAMPLING`."""
+    return _with(_SAMPLING, command)
+
+
+def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from weft.commands.options import CONSTRAINTS, SEARCH, Grouped, device, plugin, searching
+from weft.commands.options import CONSTRAINTS, SAMPLING, SEARCH, Grouped, device, plugin, sampling, searching
 
 if TYPE_CHECKING:
     from weft.figures.answers import Pictures
@@ -25,7 +25,7 @@ COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output",
 HEADINGS = {
     "Search": ("nbest", "scores", *SEARCH),
     "Constraints": CONSTRAINTS,
-    "Sampling": ("sample", "temperature", "top_k", "top_p", "seed"),
+    "Sampling": SAMPLING,
     "Output": ("output", "plot", "plot_limit", "alignments", "coco"),
     "Large files": ("processes", "ray"),
     "Multilingual models only": ("source", "target"),
@@ -49,29 +49,7 @@ HEADINGS = {
     help="Print scores too. For generated text, the length-normalised log-probability and a tab precede "
     "each answer.",
 )
-@click.option("--sample", is_flag=True, help="Draw random answers instead of searching for the best one.")
-@click.option(
-    "--temperature",
-    type=float,
-    metavar="X",
-    show_default="recipe",
-    help="Sampling temperature, above 0; lower is more predictable.",
-)
-@click.option(
-    "--top-k",
-    type=int,
-    metavar="K",
-    show_default="recipe",
-    help="Sample from the K most probable tokens; 0 allows all.",
-)
-@click.option(
-    "--top-p",
-    type=float,
-    metavar="P",
-    show_default="recipe",
-    help="Sample from the most probable tokens that together have probability P; 1 allows all.",
-)
-@click.option("--seed", type=int, metavar="N", show_default="recipe", help="Random seed of the sampling.")
+@sampling
 @searching
 @click.option(
     "--alignments",
