@@ -91,22 +91,28 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     click.echo("Translations:\n")
     for sentence, found in translator.pairs(sentences):
         click.echo(f"  {source}  {sentence}\n  {target}  {found[0].text}\n")
-    picture = _picture(translator, EXAMPLE if source == "en" else sentences[0], run)
+    example = EXAMPLE if source == "en" else sentences[0]
+    picture = _picture(translator, example, run)
     click.echo(f"Attention of one translation, as a picture: {picture} (and .svg)")
     click.echo(f"Total time: {(time.perf_counter() - started) / 60:.1f} minutes.\n")
     if sys.stdin.isatty() and sys.stdout.isatty():
         _ask(translator)
+    click.echo(_next(run, target, example))
+    return 0
+
+
+def _next(run: Path, target: str, example: str) -> str:
+    """Commands to try after the demo."""
     other = "fr" if target != "fr" else "de"
-    click.echo(
+    return (
         "Try next:\n"
         f"  echo 'Open the file.' | {typed('predict', run, '--nbest', 3, '--scores')}\n"
-        f"  {typed('inspect', run, EXAMPLE if source == 'en' else sentences[0])}\n"
+        f"  {typed('inspect', run, example)}\n"
         f"  {typed('serve', run)}    # a web page to try it\n"
         f"  {typed('demo', '--source', target, '--target', other)}    # 29 other directions\n"
         f"  {typed('init', 'translate', '--train', 'PREFIX', '--source', 'en', '--target', 'de')}"
         "    # a recipe for your own files"
     )
-    return 0
 
 
 def _from_test(opened: "Opened") -> Sequence[str]:

@@ -79,27 +79,29 @@ def command(
     table = read_recipe(recipe, overrides)
     if processes and processes > 1 and "WORLD_SIZE" not in os.environ:
         check(table, plugins=plugins)  # reports a mistake once, not once per process
-        words = ["train", str(recipe), *overrides, "--run", str(run)]
-        return launch([*words, *(word for one in plugins for word in ("--plugin", one))], processes)
+        return launch(["train", str(recipe), *overrides, "--run", str(run), *_packages(plugins)], processes)
     first = not int(os.environ.get("RANK", "0"))  # it creates the run directory
     begun = begin(run, table, plugins=plugins) if first else check(table, plugins=plugins)
     try:
         outcome = train(begun.task, run, begun.settings)
     except Lost:
-        if LAUNCHED in os.environ:  # who started this one says why
+        if LAUNCHED in os.environ:  # the launcher reports the cause
             return LOST
         raise
     if not first:
         return outcome.exit_code
     if outcome.exit_code:
-        again = ["train", recipe, *overrides, "--run", run]
-        again += [word for plugin in plugins for word in ("--plugin", plugin)]
+        again = ["train", recipe, *overrides, "--run", run, *_packages(plugins)]
         again += ["--processes", os.environ["WORLD_SIZE"]] if "WORLD_SIZE" in os.environ else []
         click.echo(f"resume with: {typed(*again)}", err=True)
         return outcome.exit_code
     write_card(run, begun, outcome)
     click.echo(_closing(run, begun, outcome, plugins))
     return 0
+
+
+def _packages(plugins: tuple[str, ...]) -> list[str]:
+    return [word for package in plugins for word in ("--plugin", package)]
 
 
 def _closing(run: Path, begun: "Begun", outcome: "Outcome", plugins: tuple[str, ...]) -> str:
@@ -110,7 +112,7 @@ def _closing(run: Path, begun: "Begun", outcome: "Outcome", plugins: tuple[str, 
     test = ("", "score it on the test split")
     if not begun.task.has("test"):
         test = (" --data PREFIX", "score it on files that were not used in training")
-    trusted = [word for plugin in plugins for word in ("--plugin", plugin)]
+    trusted = _packages(plugins)
     steps = {
         typed("evaluate", run, *trusted) + test[0]: test[1],
         typed("predict", run, *trusted) + " < FILE": "use it on the lines of a file",
