@@ -142,7 +142,7 @@ def test_elmo_says_each_word_and_one_word_has_two_places_in_context(runs: Callab
 @pytest.mark.parametrize(
     ("name", "column", "exports"),
     [
-        ("caption", "a place of the picture", ["alignment.soft.txt"]),
+        ("caption", "a region of the picture", ["alignment.soft.txt"]),
         ("speech", "a moment of the recording", ["alignment.soft.txt"]),
         ("translate", "an input token", ["alignment.pharaoh", "alignment.soft.txt"]),
     ],
