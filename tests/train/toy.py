@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from weft.nn.heads.head import Loss
+from weft.tasks.validation import Validation
 from weft.train.optimisers.adamw import AdamW
 from weft.train.reporting import MetricsFile, Report, Several
 from weft.train.settings import Settings
@@ -36,11 +37,6 @@ class Batch(NamedTuple):
 class Sample(NamedTuple):
     source: str
     output: str
-
-
-class Validation(NamedTuple):
-    scores: dict[str, float]
-    samples: list[Sample]
 
 
 class Model(nn.Module):
