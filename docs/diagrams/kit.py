@@ -16,7 +16,8 @@ Kind = Literal["layer", "data", "plain", "part"]
 
 STYLE = """
 .dg { --ink: var(--pst-color-text-base, #1c2733); --soft: var(--pst-color-text-muted, #55606e);
-  --ground: var(--pst-color-background, #ffffff); font: 15px system-ui, sans-serif; }
+  --ground: var(--pst-color-background, #ffffff); font: 15px system-ui, sans-serif;
+  max-width: 100%; height: auto; }
 .dg text { fill: var(--ink); text-anchor: middle; dominant-baseline: central; }
 .dg .math { font-family: KaTeX_Main, "Times New Roman", serif; font-size: 17px; }
 .dg .var { font-style: italic; font-family: KaTeX_Math, "Times New Roman", serif; }
