@@ -26,7 +26,6 @@ NAMES_A_TASK = {
     "weft/commands/ngram.py",
     "weft/importing/runs.py",
     # To be freed: what these ask by name, the contract of a task should answer.
-    "weft/serve/inside.py",
     "weft/serve/predicting.py",
     "weft/serve/served.py",
     "weft/serve/translation.py",

@@ -18,7 +18,7 @@ from weft.nn.heads.categorical import Categorical
 from weft.nn.kernels import choice
 from weft.nn.kernels.attention import decoding
 from weft.probe import editing, probe
-from weft.tasks.shared.writing.searching import lowered
+from weft.tasks.shared.writing.searching import in_bfloat16
 from weft.tree import fan, keep_sources, reorder
 
 pytestmark = pytest.mark.skipif(
@@ -206,12 +206,12 @@ def test_in_bfloat16_a_transformer_writes_by_compiled_code_too() -> None:
     model = Generator(Tokens(30, FEATURES), written, head, encoder=encoder, source_embed=Tokens(30, FEATURES))
     ids = torch.randint(4, 30, (3, 6), generator=torch.Generator().manual_seed(2))
     with choice.use(fused="auto"):
-        half = lowered(model.eval())
+        half = in_bfloat16(model.eval())
     assert half.decoder.blocks[0].network.first.weight.dtype == torch.float32
     assert half.head.weight.dtype == half.encoder.blocks[0].network.first.weight.dtype == torch.bfloat16
     for way in ("auto", "torch"):
         with choice.use(fused=way):  # type: ignore[arg-type]
-            one = lowered(model) if way == "torch" else half
+            one = in_bfloat16(model) if way == "torch" else half
             state = one.start(ids, torch.ones(3, 6, dtype=torch.bool))
             logp, state = one.step(torch.full((3,), 2), state)
             logp, _ = one.step(logp.argmax(-1), state)

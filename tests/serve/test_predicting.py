@@ -89,7 +89,7 @@ def test_a_summary_is_that_of_predict(served: Callable[[str], Any]) -> None:
     found = answered(run, texts)
     lines = weft("predict", run.path, stdin="\n".join(texts).encode() + b"\n").lines
     assert [one["text"] for one in found] == lines
-    assert run.rewrites and run.directions() == []
+    assert run.rewriter is not None and run.directions() == []
 
 
 def test_gaps_are_filled(served: Callable[[str], Any]) -> None:

@@ -142,7 +142,7 @@ def test_a_prediction_without_a_language_is_refused(run: Path) -> None:
     [
         ({"pairs": ()}, "an empty list"),
         ({"pairs": ("en-de", "ende")}, "got 'ende'"),
-        ({"pairs": ("en-de", "en-de")}, "en-de stands there twice"),
+        ({"pairs": ("en-de", "en-de")}, "each direction once"),
         (
             {"pairs": ("en-de",), "zero_shot": ("de-fr",)},
             "no trained pair is written in the target language of de-fr",

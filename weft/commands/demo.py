@@ -60,6 +60,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     from weft.config import read_recipe
     from weft.errors import ConfigError
     from weft.run import begin, open_run
+    from weft.tasks.shared.writing.translator import Translator
     from weft.train.loop import train
 
     if minutes is not None and not minutes > 0:
@@ -87,6 +88,7 @@ def command(source: str, target: str, run: Path | None, minutes: float | None) -
     for beam in (1, 5):
         click.echo(opened.ready.evaluate(opened.model, options={"beam": beam}).text() + "\n")
     translator = opened.ready.predictor(opened.model)
+    assert isinstance(translator, Translator)
     sentences = ENGLISH if source == "en" else _from_test(opened)
     click.echo("Translations:\n")
     for sentence, found in translator.pairs(sentences):
@@ -117,6 +119,9 @@ def _next(run: Path, target: str, example: str) -> str:
 
 def _from_test(opened: "Opened") -> Sequence[str]:
     """Four short sentences, evenly spaced in the test split."""
+    from weft.tasks.shared.writing.task import PairTask
+
+    assert isinstance(opened.task, PairTask)
     short = [pair.source for pair in opened.task.data.open("test") if 5 <= len(pair.source.split()) <= 10]
     return [short[place * len(short) // 4] for place in range(4)]
 

@@ -7,7 +7,6 @@ while it is found.
 from weft.models import Generator
 from weft.serve.batcher import Stopped, Work
 from weft.serve.served import Served, stoppable
-from weft.tasks.abilities import Rewrites
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.translator import Translation, Translator
 
@@ -28,9 +27,9 @@ def translator(
         stopped: whether to give up.
         model: a changed one in the place of the run's.
     """
-    ready, at_work = run.opened.ready, model or run.opened.model
-    assert isinstance(ready, Rewrites) and isinstance(at_work, Generator)
-    return ready.translator(at_work if stopped is None else stoppable(at_work, stopped), decoding, target)
+    rewriter, at_work = run.rewriter, model or run.opened.model
+    assert rewriter is not None and isinstance(at_work, Generator)
+    return rewriter.translator(at_work if stopped is None else stoppable(at_work, stopped), decoding, target)
 
 
 def translating(run: Served, target: str, decoding: Decoding) -> Work:

@@ -39,7 +39,7 @@ def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
     files = limited(sent, run.reads, limits) if sent else []
     if len(files) > 1:
         raise Refusal(400, f"inputs: expected one file, got {len(files)}")
-    wanted = _asked(run, text, given.get("target"))
+    wanted = run.rewriter.directed(text, str(given.get("target"))) if run.rewriter else text
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         try:
@@ -60,13 +60,3 @@ def _page(run: Served, text: str | None) -> str:
 
     subject = inspected_of(run.opened, text)
     return page_of(run.opened, subject, views_of(run.opened, subject))
-
-
-def _asked(run: Served, text: str, target: Any) -> str:
-    """What was typed on the page as `weft inspect` reads it."""
-    if run.kind == "elmo" and text.count("\t") == 2:  # a word and two sentences
-        return "\n".join(text.split("\t")[1:])
-    pairs = [pair for pair in run.directions() if pair[1] == target]
-    if run.kind == "multilingual" and pairs and text.strip():
-        return f"{'-'.join(pairs[0])}: {text}"
-    return text

@@ -24,8 +24,6 @@ from weft.tree import State
 POINTS = 400  # of a curve, at most
 EXAMPLES = 3
 LONGEST = 300  # characters of an example
-TYPED = {"translate", "multilingual", "summarise", "language", "classify", "tag", "masked", "embeddings"}
-TYPED |= {"elmo", "draw"}  # kinds whose validation samples can be typed
 
 
 class Served:
@@ -85,23 +83,29 @@ class Served:
         Raises:
             Refusal: it has no model yet.
         """
-        ready = self.opened.ready
-        reads: Reads = ready.predictor(self.opened.model).reads
-        return reads
+        if self.rewriter or self.continues:
+            return "text"
+        return self.opened.ready.predictor(self.opened.model).reads
 
     def directions(self) -> list[tuple[str, str]]:
         """(source, target) of each direction that it translates; none for other tasks."""
-        return list(self.opened.ready.directions()) if self.rewrites else []
+        return list(self.rewriter.directions()) if self.rewriter else []
 
     @property
-    def rewrites(self) -> bool:
-        """Whether it writes a text for a text, with a search that can be watched."""
-        return self.ready and isinstance(self.opened.ready, Rewrites)
+    def rewriter(self) -> Rewrites | None:
+        """What it is ready for, where it writes a text for a text with a search that can be watched."""
+        ready = self.opened.ready if self.ready else None
+        return ready if isinstance(ready, Rewrites) else None
 
     @property
     def continues(self) -> bool:
         """Whether it continues texts."""
         return self.ready and isinstance(self.opened.ready, Continues)
+
+    @property
+    def _typed(self) -> bool:
+        """Whether its validation samples can be typed."""
+        return self.ready and self.opened.task.samples_readable and self.reads == "text"
 
     @property
     def predicts(self) -> bool:
@@ -127,12 +131,12 @@ class Served:
         shown: Any = []
         for event in jsonfile.events(self.path / "metrics.jsonl"):
             shown = event["samples"] if event.get("event") == "validation" and "samples" in event else shown
-        if self.kind not in TYPED or not isinstance(shown, list):
+        if not self._typed or not isinstance(shown, list):
             return []
-        texts = [_table(one).get("source") for one in shown]
-        if self.kind == "multilingual":  # "en-de: a sentence"
-            texts = [text.partition(": ")[2] for text in texts if isinstance(text, str)]
-        found = [text for text in texts if isinstance(text, str) and 0 < len(text.strip()) <= LONGEST]
+        texts = [text for one in shown if isinstance(text := _table(one).get("source"), str)]
+        if self.rewriter:
+            texts = [self.rewriter.typed(text) for text in texts]
+        found = [text for text in texts if 0 < len(text.strip()) <= LONGEST]
         return list(dict.fromkeys(found))[:EXAMPLES]
 
 

@@ -17,7 +17,7 @@ from weft.serve.batcher import Batcher, Job
 from weft.serve.forms import Json, answered, fields
 from weft.serve.limits import Limits, Refusal, whole
 from weft.serve.served import Served
-from weft.tasks.multilingual.data import NAMES
+from weft.text.languages import NAMES
 
 AUTO = "auto"
 TAGS = re.compile(r"(<[^<>]*>)")
@@ -89,7 +89,8 @@ class Translation:
         ]
         if len(lines) > self.limits.items:
             raise Refusal(400, f"q: expected at most {self.limits.items} lines, got {len(lines)}")
-        decoding = run.opened.ready.decoding
+        assert run.rewriter is not None
+        decoding = run.rewriter.decoding
         if more:
             decoding = decoding.asked({"nbest": more + 1})
         decoding = replace(decoding, batch_rows=self.limits.batch_rows)
@@ -134,7 +135,8 @@ class Translation:
         """
         lengths: dict[str, float] = {}
         for run, source, _ in self._directions():
-            tokens = run.opened.ready.source.encode(text)
+            assert run.rewriter is not None
+            tokens = run.rewriter.source.encode(text)
             unknown = sum(token == 1 for token in tokens)
             lengths.setdefault(source, (len(tokens) + 5 * unknown) / max(1, len(text.strip())))
         if not lengths:

@@ -23,7 +23,9 @@ from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
 from weft.serve.edits import moved, without
 from weft.serve.limits import Refusal
 from weft.serve.served import Served
+from weft.tasks.abilities import Weighs
 from weft.tasks.shared.writing.batch import collate_pairs
+from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.searching import looked
 from weft.tasks.shared.writing.translator import Translator
 from weft.text.vocabulary import EOS, SOS, Word
@@ -69,33 +71,34 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
         emit: called with each event.
         stopped: whether the client has left.
     """
-    if run.rewrites:
-        _translate(run, given, emit, stopped)
+    if run.rewriter:
+        _translate(run, run.rewriter.decoding, given, emit, stopped)
     elif run.continues:
         _continue(run, given, emit, stopped)
-    elif run.kind == "classify":
-        classifier = run.opened.ready.predictor(without(run, given["edits"]))
-        seen, classes = classifier.look(given["text"]), classifier.reader.classes
-        probs = dict(zip(classes, seen.decided.probs.tolist(), strict=True))
-        emit(
-            {
-                "event": "done",
-                "kind": "classify",
-                "text": seen.decided.label,
-                "source": seen.words,
-                "weights": [_rounded(seen.weights)],
-                "shown": seen.shown,
-                "probs": dict(sorted(probs.items(), key=lambda pair: -pair[1])[:50]),
-            }
-        )
     else:
-        raise Refusal(400, f"{run.name}: the page does not show runs of the kind {run.kind} yet")
+        predictor = run.opened.ready.predictor(without(run, given["edits"]))
+        if not isinstance(predictor, Weighs):
+            raise Refusal(400, f"{run.name}: the page does not show runs of the kind {run.kind} yet")
+        emit({"event": "done", "kind": run.kind, **_decided(predictor, given["text"])})
 
 
-def _translate(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
+def _decided(predictor: Weighs, text: str) -> dict[str, Any]:
+    """The class of a text, and the words that weighed most."""
+    seen = predictor.look(text)
+    probs = dict(zip(predictor.classes, seen.decided.probs.tolist(), strict=True))
+    return {
+        "text": seen.decided.label,
+        "source": seen.words,
+        "weights": [_rounded(seen.weights)],
+        "shown": seen.shown,
+        "probs": dict(sorted(probs.items(), key=lambda pair: -pair[1])[:50]),
+    }
+
+
+def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
     beam = given["beam"]
     plain = replace(
-        run.opened.ready.decoding,
+        decoding,
         search="beam",
         beam=beam,
         nbest=beam,

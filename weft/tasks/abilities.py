@@ -36,6 +36,12 @@ class Rewrites(Protocol):
             target: a language of `directions`; ignored where there is only one, or none.
         """
 
+    def directed(self, text: str, target: str) -> str:
+        """A text as `inspected` reads it, so that it is translated into this language."""
+
+    def typed(self, sample: str) -> str:
+        """The source of a validation sample as a user types it, without its direction."""
+
 
 class Continuer(Protocol):
     """Continues texts, token by token."""
@@ -93,6 +99,50 @@ class Continues(Protocol):
 
     def writer(self, model: nn.Module) -> Continuer:
         """The model at work, in evaluation mode."""
+
+
+class Decided(Protocol):
+    """A decision between classes."""
+
+    @property
+    def label(self) -> str:
+        """The class."""
+
+    @property
+    def probs(self) -> np.ndarray:
+        """[C] in the order of the classes."""
+
+
+class Weighed(Protocol):
+    """A decision on a text, and how much each word weighed in it."""
+
+    @property
+    def decided(self) -> Decided:
+        """The decision."""
+
+    @property
+    def words(self) -> Sequence[str]:
+        """[W] the words of the text."""
+
+    @property
+    def weights(self) -> np.ndarray:
+        """[W] of the words; they sum to 1."""
+
+    @property
+    def shown(self) -> str:
+        """Which weights these are."""
+
+
+@runtime_checkable
+class Weighs(Protocol):
+    """A predictor that says how much each word of a text weighed in its decision."""
+
+    @property
+    def classes(self) -> Sequence[str]:
+        """All classes, in the order of the probabilities."""
+
+    def look(self, text: str) -> Weighed:
+        """Decide on a text."""
 
 
 @runtime_checkable

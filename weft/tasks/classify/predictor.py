@@ -134,6 +134,11 @@ class Classifier(predictor.Predictor[Asked]):
                 probs = probs + np.stack([one.probs[places] for one in other.classify(read, window=window)])
             yield from map(self._decided, probs / (1 + len(self._others)))
 
+    @property
+    def classes(self) -> Sequence[str]:
+        """All classes, in the order of the probabilities."""
+        return self.reader.classes
+
     def look(self, text: str) -> Looked:
         """How much each word of a text weighed in the decision; see looked.py."""
         return look(self.model, self.reader, text)

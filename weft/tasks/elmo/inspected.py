@@ -26,8 +26,11 @@ def inspected(
     """See Ready.inspected.
 
     A word that occurs in two of the sentences has two vectors in context, and one without.
+    One word and two sentences with tabs between them, as `weft predict` reads them, are read too.
     """
     text = checked(examples.middle() if text is None else text)
+    if text.count("\t") == 2:
+        text = "\n".join(text.split("\t")[1:])
     comparer = ready.predictor(model)
     lines = [line for line in text.splitlines() if line.strip()]
     found = [comparer.vectors(line) for line in lines]

@@ -18,11 +18,11 @@ class ProseBatch(NamedTuple):
     target_out: Tensor  # [B, T] int64
     target_mask: Tensor  # [B, T] bool
     target_tokens: int
-    continues: bool = False  # goes on where the batch before ended
+    continues: bool = False  # begins where the batch before ended
 
     @property
     def source(self) -> Tensor:
-        """Nothing is read first; what stands here is not looked at."""
+        """Unused: nothing is read first."""
         return self.target_in
 
     @property

@@ -1,4 +1,4 @@
-"""How likely a model finds a text, with all that it takes to compare that figure with another.
+"""How likely a model finds a text: perplexity, nats a word and bits a character, beside an n-gram model.
 
 Perplexity is a token's, </s> counted, so it compares between models of one vocabulary only; nats a word and
 bits a character compare between all. Read next: scoring.py, for the contexts; mixture.py, for the baseline.
@@ -53,7 +53,7 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True)
 class ProseEvaluation(Evaluation):
-    """A text, the model, and what stands beside it."""
+    """The scores of a text under the model, beside those of an n-gram model."""
 
     title: str
     context: str

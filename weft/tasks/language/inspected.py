@@ -1,4 +1,4 @@
-"""A text under a language model: each token's probability, and how it goes on."""
+"""A text under a language model: the probability of each token, and a continuation."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from weft.tasks.language.ready import LanguageReady
 
 WRITTEN = 16
-"""Tokens that a text is gone on with."""
+"""Tokens of the continuation."""
 
 WIDTH = 5
 

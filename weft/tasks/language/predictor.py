@@ -56,7 +56,7 @@ class Writer(Predictor[str]):
         model: in evaluation mode, on its device.
         vocabulary: its tokens.
         decoding: how to write.
-        batching, length: what a token was read in, in training.
+        batching, length: how training cut the text.
         mixed: an n-gram model and its weight, or None.
         scores: whether `weft predict` writes log-probabilities before the texts.
     """

@@ -1,11 +1,11 @@
-"""What a model gives each token of a text, in the context that it is read in (M5).
+"""The log-probability of each token of a text, in the context that it is read in (M5).
 
     stream   the state is carried through the whole text: a token sees everything before it
     windows  the last `stride` tokens of each window are scored, so that a token sees at least
              length - stride tokens before it; stride = length cuts the text into windows (nanoGPT's way)
     lines    a token sees its own line
 
-Which of them was used stands in every signature: a streamed network sees more than a window.
+Every signature names the one that was used: a streamed network sees more than a window.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """What a search sees of a language model: a state after a text, and one step from it.
 
-Two things are added to the model's own step: one that reads windows of a limited length forgets the older
-half when a window is full, and an n-gram model may be mixed in. Both keep what they need in the state.
+Two things are added to the model's own step. A model that reads windows of limited length forgets the older
+half when its window is full, and an n-gram model may be mixed in. Both keep what they need in the state.
 Read next: ../../search/step.py.
 """
 
@@ -40,7 +40,7 @@ class Reader:
 
     Args:
         model: at work.
-        window: tokens that it can read at most; None for no limit.
+        window: maximum number of tokens that it can read; None for no limit.
         mixed: an n-gram model, or None.
     """
 

@@ -6,15 +6,8 @@ from pathlib import Path
 
 from weft.errors import ConfigError
 from weft.tasks.shared.writing.data import PairData, VocabularySettings
+from weft.text.languages import NAMES
 from weft.text.vocabulary import Vocabulary, Word
-
-NAMES = {
-    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
-    "es": "Spanish", "fi": "Finnish", "fr": "French", "hr": "Croatian", "hu": "Hungarian", "it": "Italian",
-    "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese",
-    "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovene", "sr": "Serbian", "sv": "Swedish",
-    "tr": "Turkish", "uk": "Ukrainian", "zh": "Chinese",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,12 +16,12 @@ class ManyData:
 
     Args:
         pairs: directions such as en-de; each is trained.
-        zero_shot: directions that are scored though no pair of theirs is trained.
+        zero_shot: directions that are scored but not trained.
         temperature: of the mixture of the pairs, see weft/data/mixture.py; 1 keeps their sizes.
         prompt: how a source says what is wanted. null puts one symbol of the target language before it
             (Johnson et al. 2017). A text puts words there, with {source}, {target} (names of the languages)
             and {text}: "Translate from {source} to {target}: {text}".
-        names: how languages are called in words, where the usual English name is not meant.
+        names: names of languages in prompts, where the usual English name is not wanted.
         folder, train, valid, test: as for one pair; {source}, {target} and {pair} stand for the languages,
             as in train: "{pair}/train".
         corpus: an embedded corpus instead of files.
@@ -60,7 +53,10 @@ class ManyData:
             if pair.count("-") != 1 or not all(pair.split("-")):
                 raise ConfigError(f"pairs: expected a direction such as en-de, got {pair!r}")
             if every.count(pair) > 1:
-                raise ConfigError(f"pairs: {pair} stands there twice; leave one out (zero_shot counts too)")
+                raise ConfigError(
+                    f"pairs: expected each direction once (zero_shot counts too), got {pair} twice; "
+                    "leave one out"
+                )
         targets = {pair.split("-")[1] for pair in self.pairs}
         for pair in self.zero_shot:
             if pair.split("-")[1] not in targets:
@@ -120,13 +116,13 @@ class ManyData:
 
 
 class Asking:
-    """A vocabulary whose sources say what is wanted of them; an empty text asks for nothing.
+    """A vocabulary whose sources name the target language; an empty text stays empty.
 
     Args:
         vocabulary: of all languages.
         tag: number of the symbol that comes first, or None.
         prompt: words with {text} in them, or nothing.
-        target: the language that is asked for, for the eye.
+        target: the language that is asked for, as it is shown.
     """
 
     def __init__(
@@ -151,7 +147,7 @@ class Asking:
         return rows
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Every piece for the eye."""
+        """The pieces as they are shown."""
         return [self._shown(number) for number in ids]
 
     def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
@@ -167,7 +163,7 @@ class Asking:
         return ()
 
     def extended(self, pieces: Sequence[str]) -> "Asking":
-        """The same with more pieces, numbered from the vocabulary's end on."""
+        """The same with more pieces, numbered after those of the vocabulary."""
         return Asking(self.base.extended(pieces), tag=self._tag, prompt=self._prompt, target=self._target)
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""How good one model is on each of its pairs, and on pairs that it never saw."""
+"""The scores of one model on each of its pairs, and on pairs that were never trained."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -140,8 +140,21 @@ class ManyReady(ready.Ready):
 
     def translator(self, model: Generator, decoding: Decoding, target: str = "") -> Translator:
         """See abilities.Rewrites."""
-        source = next((source for source, to in self.directions() if to == target), None)
+        source = self._source_for(target)
         return ManyTranslator(model, self.task.data, self.source, decoding).to(target, source)
+
+    def directed(self, text: str, target: str) -> str:
+        """See abilities.Rewrites."""
+        source = self._source_for(target)
+        return f"{source}-{target}: {text}" if source and text.strip() else text
+
+    def typed(self, sample: str) -> str:
+        """See abilities.Rewrites."""
+        return sample.partition(": ")[2]
+
+    def _source_for(self, target: str) -> str | None:
+        """A language that is translated into this one; None where there is none."""
+        return next((source for source, to in self.directions() if to == target), None)
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}

@@ -26,7 +26,7 @@ class ProseVocabulary:
         size: tokens, the four special ones counted; null takes every word or character there is.
         min_count: rarer words or characters become unknown.
         form: Unicode normal form.
-        lowercase: everything in small letters.
+        lowercase: all text is lowercased.
     """
 
     kind: Literal["space", "word", "character", "bpe", "unigram"] = "word"

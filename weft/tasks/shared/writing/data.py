@@ -24,7 +24,7 @@ class VocabularySettings:
         shared: one vocabulary for both languages.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
-        lowercase: everything in small letters; output too.
+        lowercase: all text is lowercased, output too.
     """
 
     kind: Literal["bpe", "unigram", "word", "space", "character"] = "bpe"
@@ -45,15 +45,15 @@ class PairData:
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed),
             .tsv files, or two files of any names with a comma between them (english.txt,german.txt).
         corpus: an embedded corpus instead of files.
-        mixed: more training texts, and the weight of each beside the first one, which has 1:
-            {"path/more": 2.0}; named as train is.
-        temperature: of the mixture, see weft/data/mixture.py; 1 keeps the weighted sizes.
+        mixed: more training texts, named as train is, and their weights, such as {"path/more": 2.0}; the
+            first text has the weight 1.
+        temperature: of the mixture (weft/data/mixture.py); 1 keeps the weighted sizes.
         vocabulary: see VocabularySettings.
         max_length: pairs with more tokens on a side are left out of training, counted and reported.
-        cut_source: tokens of a source that are read, in training and in use; of a longer one the rest is left
-            out, and it is counted. null reads all.
+        cut_source: maximum number of tokens read of a source, in training and in use; longer sources are cut
+            and counted. null reads all.
         batch_tokens: target tokens a batch, padding not counted.
-        batch_rows: pairs a batch at most; 0 for no limit.
+        batch_rows: maximum number of pairs in a batch; 0 for no limit.
         validate_rows: validation pairs that are translated for BLEU; 0 for all. The loss is over all.
     """
 
@@ -144,7 +144,7 @@ class PairData:
         return [self.open("train"), *(self.at(self._placed(path)) for path in self.mixed)]
 
     def _placed(self, path: str) -> Path:
-        """In the folder; of two files with a comma both are."""
+        """A path inside the folder; of two files with a comma between them, both."""
         first, comma, second = path.partition(",")
         if comma and both(",".join(str(self.folder / part) for part in (first, second))) is not None:
             return Path(f"{self.folder / first},{self.folder / second}")

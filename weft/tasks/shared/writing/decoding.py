@@ -39,7 +39,7 @@ ALIGNED = (*PREDICTED, "alignments")
 EVALUATED = ("beam", "length_penalty", "score", *SEARCHED)
 """Options of predict and evaluate of the tasks that write a text for a source; ALIGNED where that is text."""
 
-_OF_BEAMS = {"diverse": 1, "require": (), "coverage": 0.0}  # and what leaves each of them out
+_OF_BEAMS = {"diverse": 1, "require": (), "coverage": 0.0}  # and the value that turns each off
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +53,18 @@ class Decoding:
         length_penalty: a hypothesis's log-probability is divided by its length to this power; 0 favours
             short ones.
         max_ratio, max_extra: at most max_ratio * (source tokens) + max_extra tokens are written.
-        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 leave every token in.
+        temperature, top_k, top_p: of sampling; top_k 0 and top_p 1 keep every token.
         seed: of sampling.
         batch_rows: sources decoded at once.
         normalisation: "length", or "gnmt" for Wu et al.'s gentler one (search/normalisation.py).
         coverage: beta of Wu et al.'s coverage penalty; 0 is none.
-        diverse: groups of the beam that keep away from each other (Vijayakumar et al. 2016); 1 is none.
+        diverse: groups of the beam that avoid each other's tokens (Vijayakumar et al. 2016); 1 is none.
         diversity: nats that a token costs for each earlier group that chose it at the same step.
         prefix: what every translation begins with.
-        require: words or phrases that every translation holds (grid beam search, Hokamp & Liu 2017).
-        no_repeat_ngram: no so many tokens in a row come twice in a translation; 0 allows all.
-        min_length: tokens at least.
-        mean: how an ensemble joins its members: mean "probability", or mean "log" probability.
+        require: words or phrases that every translation contains (grid beam search, Hokamp & Liu 2017).
+        no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
+        min_length: minimum number of tokens.
+        mean: how an ensemble combines its members: mean "probability", or mean "log" probability.
         precision: "bfloat16" computes with weights that are rounded once.
     """
 
@@ -99,7 +99,7 @@ class Decoding:
         if given and self.search != "beam":
             raise ConfigError(f"{given[0]}: needs search: beam, got {self.search}")
         if len(given) > 1:
-            raise ConfigError(f"{given[0]} and {given[1]}: do not go together; leave out one of them")
+            raise ConfigError(f"{given[0]} and {given[1]}: cannot be combined; leave out one of them")
         if self.beam % self.diverse:
             raise ConfigError(
                 f"diverse: {self.diverse} groups do not divide a beam of {self.beam}; "
@@ -107,13 +107,13 @@ class Decoding:
             )
 
     def asked(self, options: Mapping[str, Any]) -> "Decoding":
-        """This way to search with what a user asks for; what is no setting of it is left alone.
+        """These settings with those that a user asks for; other options are ignored.
 
-        Whoever asks for a beam, or for several translations, gets a beam search; it is wide enough for
-        them unless its width is given too.
+        Asking for a beam, or for several translations, selects beam search. The beam is wide enough for them
+        unless its width is given too.
 
         Raises:
-            ConfigError: a setting that the search would not look at, or one out of its range.
+            ConfigError: a setting that the search does not use, or one out of its range.
         """
         settings = {field.name for field in fields(self)}
         given = {name: value for name, value in options.items() if name in settings}
@@ -144,7 +144,7 @@ class Decoding:
         )
 
     def _beside(self) -> str:
-        """Every other setting that changes what is found, where it is not the default."""
+        """Every other setting that changes the output and is not the default."""
         names = ("normalisation", "coverage", "diverse", "prefix", "require", "no_repeat_ngram", "min_length")
         plain = {field.name: field.default for field in fields(self)}
         said = [(name, getattr(self, name)) for name in (*names, "precision")]

@@ -1,4 +1,4 @@
-"""How good a translator is, with all that it takes to believe it: signatures, intervals, baselines, lengths.
+"""The scores of a translator, with signatures, intervals, baselines and scores by length.
 
 Read next: ../../../metrics/scored.py; ../../../figures/quality.py, which draws the table by length.
 """
@@ -45,7 +45,7 @@ TOKENS = 4000  # target tokens a batch while perplexity is computed
 
 @dataclass(frozen=True, kw_only=True)
 class PairEvaluation(Evaluation):
-    """A set of translations and all that is known of it."""
+    """The translations of a test set and their scores."""
 
     title: str  # which data, which search
     outputs: list[str]  # a line for each pair of the data; empty where the pair is left out
@@ -83,7 +83,7 @@ class PairEvaluation(Evaluation):
         return {"by_length": lengths, **figures}
 
     def figure(self, name: str) -> "Figure":
-        """How quality falls, or does not, as sentences grow longer."""
+        """BLEU by source length."""
         from weft.figures.quality import quality_by_length
 
         return quality_by_length({name: self.lengths}, title=self.title, x=self.length)
@@ -103,11 +103,11 @@ def evaluate(
     Pairs without text on one side are left out, as in training, and counted.
 
     Args:
-        translator: at work.
+        translator: searches the translations.
         sources, references: text, a line each.
         title: which data.
         train: training sources and targets, for the baseline "nearest training sentence".
-        lowercase: BLEU and chrF in small letters, as much of the literature on small data has it.
+        lowercase: BLEU and chrF ignore case, as in much of the literature on small data.
 
     Raises:
         DataError: no pair has text on both sides.
@@ -177,7 +177,7 @@ def likelihood(
 
 
 def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
-    """Nats a target token by the frequencies of the training tokens, <eos> and every token seen once more."""
+    """Nats a target token under the token frequencies of training, with add-one smoothing; <eos> counts."""
     size = 1 + max((max(row, default=0) for rows in (train, targets) for row in rows), default=0)
     counts = np.ones(size + 1)  # the last is <eos>
     counts[:size] += np.bincount([token for row in train for token in row], minlength=size)

@@ -1,4 +1,4 @@
-"""Runs that search together: what an ensemble asks of each, before any work starts."""
+"""Runs that search together, as an ensemble: what they must share is checked before any work starts."""
 
 from pathlib import Path
 from typing import Protocol

@@ -1,8 +1,8 @@
-"""How a source is read: whole or cut, its unknown words copyable to what is written beside it.
+"""How a source is read: whole or cut, with unknown words that the output may copy.
 
 A pointer (../../nn/decoders/pointer.py) copies words that the vocabulary does not have. So that they can be
-written, each text's unknown pieces are numbered from the vocabulary's end on, in the order in which they
-come: See et al.'s extended vocabulary. The numbers mean something beside that text alone.
+written, the unknown pieces of each text get numbers after those of the vocabulary, in order of appearance:
+the extended vocabulary of See et al. The numbers are valid for that text only.
 Read next: translator.py.
 """
 
@@ -27,24 +27,24 @@ class Reading(Protocol):
         """The numbers of many texts."""
 
     def pieces(self, ids: Sequence[int], /) -> list[str]:
-        """Every piece for the eye."""
+        """The pieces as they are shown."""
 
     def words(self, ids: Sequence[int], text: str | None = None, /) -> list[Word]:
         """The words with the positions of their pieces."""
 
     def copyable(self, text: str, /) -> Sequence[str]:
-        """The unknown pieces of a text that what is written may copy, in the order of their numbers."""
+        """The unknown pieces of a text that the output may copy, in the order of their numbers."""
 
     def extended(self, pieces: Sequence[str], /) -> "Reading":
-        """The same with more pieces, numbered from the vocabulary's end on."""
+        """The same with more pieces, numbered after those of the vocabulary."""
 
 
 class SourceReader:
-    """A vocabulary that reads the first tokens of a source and lends its unknown pieces.
+    """A vocabulary that reads the first tokens of a source and numbers its unknown pieces.
 
     Args:
         vocabulary: of the source.
-        cut: tokens that are read, the rest of a text is left out; None for all.
+        cut: maximum number of tokens that are read of a text; None for all.
         copies: whether unknown pieces get numbers of their own.
 
     Example:
@@ -92,7 +92,7 @@ class SourceReader:
         return encode
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """Every piece for the eye."""
+        """The pieces as they are shown."""
         return self.base.pieces(ids)
 
     def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:

@@ -148,6 +148,14 @@ class PairReady(ready.Ready, ABC):
         """See abilities.Rewrites."""
         return Translator(model, self.reading, self.target, decoding)
 
+    def directed(self, text: str, target: str) -> str:
+        """See abilities.Rewrites."""
+        return text
+
+    def typed(self, sample: str) -> str:
+        """See abilities.Rewrites."""
+        return sample
+
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspected:

@@ -1,4 +1,4 @@
-"""Given translations, scored: how probable the model finds each line. Read next: evaluation.py."""
+"""How probable the model finds given translations, line by line. Read next: evaluation.py."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -81,8 +81,8 @@ def score_file(
         count: sources; the file has as many lines.
         encode: lines to the numbers of their pieces.
         batch: makes batches.
-        options: of the command; `score` is the file, and no other has a meaning beside it.
-        labels: what each line begins with, before a tab; nothing unless given.
+        options: of the command; `score` names the file, and no other may be given.
+        labels: what each line begins with, before a tab; empty for none.
         kept: the numbers of the sources whose pair has text on both sides, the only ones that are summed;
             all unless given.
 
@@ -93,7 +93,9 @@ def score_file(
     path: Path = options["score"]
     beside = sorted({*options} - {"score"})
     if beside:
-        raise ConfigError(f"--score: searches nothing, so {beside[0]} means nothing; leave it out")
+        raise ConfigError(
+            f"--score: expected no setting of the search, since given lines are scored; got {beside[0]}"
+        )
     given = list(read_lines(path))
     if len(given) != count:
         raise DataError(f"expected {count:,} lines, one for each source, got {len(given):,}", path=path)

@@ -45,7 +45,9 @@ class Searching:
     def __init__(
         self, models: Sequence[Generator], target: Vocabulary, how: Decoding, banned: Sequence[int]
     ) -> None:
-        self._models = [lowered(model) for model in models] if how.precision == "bfloat16" else list(models)
+        self._models = (
+            [in_bfloat16(model) for model in models] if how.precision == "bfloat16" else list(models)
+        )
         self._how = how
         self._banned = banned
         prefix = spelled(target, "prefix", how.prefix) if how.prefix.strip() else []
@@ -59,7 +61,7 @@ class Searching:
             self._rules.append(rules.no_repeat(how.no_repeat_ngram))
         self._least = max(len(prefix), how.min_length) + sum(map(len, self._words)) + 1
         if how.coverage and len(models) > 1:
-            raise ConfigError("coverage: of an ensemble has no meaning; leave out one of them")
+            raise ConfigError("coverage: cannot be combined with an ensemble; leave out one of them")
 
     def __call__(
         self, tokens: Tensor, mask: Tensor, trace: Trace | None, chance: torch.Generator | None
@@ -163,7 +165,7 @@ class Searching:
             return beam(step, state, first, trace=trace, **beams)
 
     def _too_short(self, limit: int) -> None:
-        """A least length raises the limit; what must be written and does not fit is refused."""
+        """Refuse required words that do not fit; a minimum length raises the limit instead."""
         if self._words:
             raise ConfigError(
                 f"require: the words and the end take {self._least} tokens, but the shortest line of the "
@@ -171,7 +173,7 @@ class Searching:
             )
 
     def _ranked(self, found: Hypotheses) -> Hypotheses:
-        """With the scores that a beam search would give; only that divides by length by itself."""
+        """With scores normalised by length, as beam search gives them."""
         lengths = found.lengths.clamp(min=1).to(found.logp.dtype)
         if self._how.normalisation == "gnmt":
             lengths = (5 + lengths) / 6
@@ -191,7 +193,7 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
         pieces = " ".join(vocabulary.pieces(tokens))
         raise ConfigError(
             f"{name}: {text!r} holds characters or words that the run's vocabulary cannot spell ({pieces}); "
-            "write it otherwise"
+            "write it in another way"
         )
     return tokens
 
@@ -218,10 +220,10 @@ def looked(seen: dict[str, list[Tensor]]) -> Tensor:
     return layers[max(0, len(layers) - 2)].mean(1)  # Garg et al. 2019: the last layer but one aligns best
 
 
-def lowered(model: Generator) -> Generator:
+def in_bfloat16(model: Generator) -> Generator:
     """A copy whose weights are bfloat16: they are rounded once and not at every step.
 
-    Where compiled code writes for a Transformer in float32, that is faster than its layers in bfloat16.
+    A Transformer decoder with compiled code stays in float32, which is faster.
     """
     copied = copy.deepcopy(model).to(torch.bfloat16).eval()
     for part in copied.modules():
