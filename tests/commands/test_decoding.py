@@ -114,6 +114,6 @@ def test_no_coverage_without_attention_and_no_ensemble_of_two_vocabularies(
     assert made.code == 0, made.err
     said = refused(weft("predict", trained, "--ensemble", other, stdin=b"alpha\n"))
     assert "is not that of the first run" in said
-    assert "coverage: of an ensemble" in refused(
+    assert "coverage: cannot be combined with an ensemble" in refused(
         weft("predict", trained, "--ensemble", blind, "--coverage", 1, stdin=b"alpha\n")
     )
