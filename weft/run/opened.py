@@ -11,14 +11,16 @@ from weft.errors import CheckpointError
 from weft.run import form
 from weft.run.checked import Begun, checked
 from weft.tasks.predictor import Predictor
+from weft.tasks.ready import Ready
+from weft.tasks.task import Task
 from weft.train import blueprint, claim, devices, weights
 
 
 class Opened(NamedTuple):
     """A trained model and what it needs."""
 
-    task: Any  # a Task
-    ready: Any  # a Ready
+    task: Task
+    ready: Ready
     model: nn.Module
     path: Path
     recipe: Table
