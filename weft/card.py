@@ -26,9 +26,9 @@ def write_card(run: Path, begun: Begun, outcome: Outcome) -> None:
     """
     task, plain = begun.task, begun.plain
     scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in outcome.scores.items())
-    made = f"update {outcome.best}"
+    source = f"update {outcome.best}"
     if outcome.mean_of:
-        made = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
+        source = f"the mean of updates {', '.join(map(str, outcome.mean_of))}"
     other = "" if task.has("test") else " --data PREFIX"
     text = f"""# {run.resolve().name}
 
@@ -36,7 +36,7 @@ A model for the task `{plain["task"]}` ({task.about()}), trained by Weft {__vers
 {torch.__version__}).
 
 Training ended ({outcome.reason}) after {outcome.update} updates, seed {plain["training"]["seed"]}. The model
-is {made}. Scores on the validation data, which selected it:
+is {source}. Scores on the validation data, which selected it:
 
 | score | value |
 |---|---|

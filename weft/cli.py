@@ -108,32 +108,32 @@ def _run(arguments: Sequence[str] | None) -> int:
             click.echo(mistake.format_message())
             return 0
         command = mistake.ctx.command_path if mistake.ctx else "weft"
-        return _say(f"{mistake.format_message().rstrip('.')} (see {command} --help)")
+        return _report(f"{mistake.format_message().rstrip('.')} (see {command} --help)")
     except click.ClickException as mistake:
-        return _say(mistake.format_message())
+        return _report(mistake.format_message())
     except WeftError as mistake:
-        return _say(str(mistake))
+        return _report(str(mistake))
     except (KeyboardInterrupt, click.Abort):
-        _say("stopped")
+        _report("stopped")
         return 130
     except BrokenPipeError:
         # The reader (head, less) has closed the pipe: discard the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except MemoryError:
-        return _say(NO_MEMORY)
+        return _report(NO_MEMORY)
     except RuntimeError as trouble:
         if "can't allocate memory" not in str(trouble):  # torch has no exception class for this on a CPU
             raise
-        return _say(NO_MEMORY)
+        return _report(NO_MEMORY)
     except OSError as trouble:
         if trouble.filename is None and trouble.strerror is None:
             raise
         place = f"{trouble.filename}: " if trouble.filename is not None else ""
-        return _say(f"{place}{trouble.strerror}")
+        return _report(f"{place}{trouble.strerror}")
 
 
-def _say(sentence: str) -> int:
+def _report(sentence: str) -> int:
     # WEFT_TRACEBACK=1 shows where the error was raised.
     if os.environ.get("WEFT_TRACEBACK", "0") not in {"", "0"}:
         traceback.print_exc()

@@ -106,7 +106,7 @@ class Generator(nn.Module):
         memory = self.encoder(self.source_embed(source), mask)
         return self.decoder.start(memory._replace(read=source), len(mask))
 
-    def most_written(self, read: int) -> int | None:
+    def max_output(self, read: int) -> int | None:
         """Maximum number of output tokens including the end, limited by positions; None for no limit.
 
         Args:

@@ -50,13 +50,13 @@ def recomputed(function: Callable[..., Any], *arguments: Any) -> Any:
     state, rows = None if own is None else own.get_state(), open_rows()
 
     def contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-        return recomputing(False), _again(state, rows)
+        return recomputing(False), _replayed(state, rows)
 
     return checkpoint(function, *arguments, use_reentrant=False, context_fn=contexts)
 
 
 @contextmanager
-def _again(state: torch.Tensor | None, rows: Rows | None) -> Iterator[None]:
+def _replayed(state: torch.Tensor | None, rows: Rows | None) -> Iterator[None]:
     # Use a separate generator, because the caller of backward may be drawing from the open one.
     own = None if state is None else torch.Generator().set_state(state)
     with drawing(own), part_of_batch(rows), recomputing(False):

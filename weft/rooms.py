@@ -35,7 +35,7 @@ def folders(room: ModuleType, contract: type) -> list[str]:
     return sorted(
         entry.name
         for entry in pkgutil.iter_modules(room.__path__)
-        if entry.ispkg and _holds(room, entry.name, contract)
+        if entry.ispkg and _has_part(room, entry.name, contract)
     )
 
 
@@ -87,7 +87,7 @@ def file_beside(kind: type, file: str) -> ModuleType | None:
     return importlib.import_module(f"{folder}.{file}")
 
 
-def _holds(room: ModuleType, folder: str, contract: type) -> bool:
+def _has_part(room: ModuleType, folder: str, contract: type) -> bool:
     return importlib.util.find_spec(f"{room.__name__}.{folder}.{contract.__name__.lower()}") is not None
 
 
@@ -101,7 +101,7 @@ def _part(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) -> type |
 
 
 def _only(module: ModuleType, contract: type) -> type | None:
-    here = [
+    own = [
         value
         for name, value in vars(module).items()
         if inspect.isclass(value)
@@ -111,7 +111,7 @@ def _only(module: ModuleType, contract: type) -> type | None:
         and value is not contract
         and not inspect.isabstract(value)
     ]
-    if len(here) > 1:
-        names = " and ".join(part.__name__ for part in here)
+    if len(own) > 1:
+        names = " and ".join(part.__name__ for part in own)
         raise TypeError(f"{module.__name__} holds {names}; a file of a room holds one part")
-    return here[0] if here else None
+    return own[0] if own else None

@@ -96,7 +96,7 @@ def test_compiled_code_serves_training_alone(monkeypatch: pytest.MonkeyPatch) ->
     called = compiled_calls(model, monkeypatch)
     batch = task.batch(torch.arange(ROWS).numpy())
     whole = model.loss(batch).total
-    assert called == ["encode", "encode", "_looked", "_looked"]
+    assert called == ["encode", "encode", "_attended", "_attended"]
     called.clear()
     with probe() as seen:
         assert torch.equal(model.loss(batch).total, whole)

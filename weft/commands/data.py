@@ -66,7 +66,7 @@ def check(
     """  # noqa: D301  click reads the \b
     import weft.tasks
     from weft import rooms
-    from weft.config.plugins import asked
+    from weft.config.plugins import named_part
     from weft.errors import ConfigError
     from weft.tasks.task import Task
 
@@ -74,7 +74,7 @@ def check(
     kinds: dict[str, Any] = {} if task else rooms.parts(weft.tasks, Task)
     takers = [name for name, kind in kinds.items() if columns.keys() <= set(kind.options.get("check", ()))]
     named = task or (takers[0] if columns and takers else _guess(files, kinds))
-    kind: Any = asked("--task", named, Task, plugins)
+    kind: Any = named_part("--task", named, Task, plugins)
     if unknown := [f"--{name}" for name in columns if name not in kind.options.get("check", ())]:
         raise ConfigError(
             f"{' and '.join(unknown)}: expected files of a task that has this option, got files for {named}; "

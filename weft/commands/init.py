@@ -46,10 +46,10 @@ def _plugins(arguments: Sequence[str]) -> list[str]:
 
 
 def _plugged(name: str, plugins: Sequence[str]) -> Init:
-    from weft.config.plugins import asked
+    from weft.config.plugins import named_part
     from weft.tasks.task import Task
 
-    found = rooms.beside(asked("weft init", name, Task, plugins), "init", Init)
+    found = rooms.beside(named_part("weft init", name, Task, plugins), "init", Init)
     if found is None:
         raise ConfigError(f"weft init {name}: expected a file init.py next to the task, got none; write one")
     init: Init = found()

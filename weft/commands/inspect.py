@@ -101,7 +101,7 @@ def command(**given: Any) -> None:
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
     from weft.commands.views import folder_for
-    from weft.config.plugins import asked
+    from weft.config.plugins import named_part
     from weft.errors import ConfigError
     from weft.inspect.inspection import inspected_of, name_of, page_of, views_of, write_views
     from weft.inspect.views.quality import score
@@ -120,7 +120,7 @@ def command(**given: Any) -> None:
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
     subject = inspected_of(opened, given["text"], {"series": given["series"]})
-    more = [asked("--view", name, View, given["plugins"]) for name in given["more"]]
+    more = [named_part("--view", name, View, given["plugins"]) for name in given["more"]]
     views = views_of(opened, subject, only, more)
     if given["evaluate"] or "quality-by-length" in only:
         views = sorted([*views, score(opened)], key=lambda view: view.order)

@@ -84,8 +84,8 @@ def described(target: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
 def _shown_default(default: Any) -> Any:
     if default is _NOTHING or isinstance(default, Path):
         return default
-    written = _default_setting(default)
-    return None if written is _NOTHING else written
+    plain = _default_setting(default)
+    return None if plain is _NOTHING else plain
 
 
 def _plugged(entry: Entry, name: str, contract: type, plugins: Collection[str]) -> type:
@@ -200,10 +200,10 @@ class _Builder:
 
 def _settings(target: Callable[..., Any]) -> tuple[set[str], dict[str, _Setting]]:
     """The names of all arguments, and the settings among them that a recipe may set."""
-    makes: Any = target
+    constructor: Any = target
     if inspect.isclass(target):
-        makes = target.__init__ if target.__init__ is not object.__init__ else target.__new__
-    hints = get_type_hints(makes)
+        constructor = target.__init__ if target.__init__ is not object.__init__ else target.__new__
+    hints = get_type_hints(constructor)
     parameters = inspect.signature(target).parameters
     extends_contract = inspect.isclass(target) and any(is_contract(base) for base in target.__mro__)
     may = {

@@ -1,4 +1,4 @@
-"""Packages of the user whose parts a recipe or an option may name (--plugin). Read next: build.py."""
+"""The user's own packages, whose parts recipes and options may name (--plugin). Read next: build.py."""
 
 import importlib.util
 import sys
@@ -11,10 +11,10 @@ from weft.errors import ConfigError
 
 
 def find(plugins: Collection[str]) -> None:
-    """See that the packages can be imported, if need be from the working directory.
+    """Check that the packages can be imported, from the working directory if necessary.
 
     Raises:
-        ConfigError: one cannot.
+        ConfigError: a package cannot be imported.
     """
     for name in plugins:
         if "" not in sys.path and str(Path.cwd()) not in sys.path:
@@ -26,17 +26,17 @@ def find(plugins: Collection[str]) -> None:
         if found is None:
             raise ConfigError(
                 f"--plugin {name}: no package of that name can be imported; "
-                "install it, or start weft in the directory that holds it"
+                "install it, or start weft in the directory that contains it"
             )
 
 
-def asked(option: str, name: str, contract: type, plugins: Collection[str] = ()) -> type:
-    """The part that an option of the command line names.
+def named_part(option: str, name: str, contract: type, plugins: Collection[str] = ()) -> type:
+    """The part named by a command-line option.
 
     Args:
-        option: such as --task, for errors.
-        name: of a file of the contract's room, or package.module.Class of a plugin.
-        contract: what the part extends.
+        option: the option, such as --task, for errors.
+        name: the name of a part's file, or package.module.Class of a plugin.
+        contract: base class of the part.
         plugins: packages whose parts may be named.
 
     Raises:

@@ -35,14 +35,14 @@ def find(recipe: str | Path) -> Path:
             return path
     except (OSError, ValueError):
         return path  # reading it will raise a clear error
-    asked = path.parts[1:] if path.parts[:1] == ("recipes",) else path.parts
-    named = ("/".join(asked)).removesuffix(".yaml")
+    parts = path.parts[1:] if path.parts[:1] == ("recipes",) else path.parts
+    named = ("/".join(parts)).removesuffix(".yaml")
     known = {f"{one.parent.name}/{one.stem}": one for one in shipped()}
-    meant = {name: one for name, one in known.items() if named in (name, one.stem)}
-    if len(meant) == 1:
-        return next(iter(meant.values()))
-    if meant:
-        raise ConfigError(f"{recipe}: the name is ambiguous; choose one of {', '.join(meant)}")
+    matches = {name: one for name, one in known.items() if named in (name, one.stem)}
+    if len(matches) == 1:
+        return next(iter(matches.values()))
+    if matches:
+        raise ConfigError(f"{recipe}: the name is ambiguous; choose one of {', '.join(matches)}")
     names = [one.stem for one in known.values()]
     near = difflib.get_close_matches(named.rpartition("/")[2], names, 1)
     hint = f"did you mean {near[0]}?" if near else "`weft recipes` lists those that come with Weft"

@@ -160,16 +160,16 @@ class _Reader:
             key = keys[-1]
             assert key is not None and isinstance(key.value, str)
             # report the key's line, even if the value is on a later line
-            made = self._value(event, outer.inner(key.value), key.place)
-            outer.value[key.value] = made
+            entry = self._value(event, outer.inner(key.value), key.place)
+            outer.value[key.value] = entry
             keys[-1] = None
         elif outer is not None:
             assert isinstance(outer.value, list)
-            made = self._value(event, f"{outer.name}[{len(outer.value)}]", place)
-            outer.value.append(made)
+            entry = self._value(event, f"{outer.name}[{len(outer.value)}]", place)
+            outer.value.append(entry)
         else:
-            made = self._value(event, name, place)
-        return made
+            entry = self._value(event, name, place)
+        return entry
 
     def _value(self, event: Any, name: str, place: str) -> Entry:
         if isinstance(event, ev.MappingStartEvent):

@@ -56,13 +56,13 @@ def read_wav(path: str | Path) -> Sound:
         DataError: the file is missing, damaged, truncated, empty or not PCM.
     """
     try:
-        there = os.stat(path)
-        if not stat.S_ISREG(there.st_mode):
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
             raise DataError("no such recording; check the name", path=path)
         with wave.open(str(path), "rb") as file:
             channels, width, rate, count = file.getparams()[:4]
             # Limit the count: a header may promise terabytes, which would be allocated.
-            data = file.readframes(min(count, there.st_size // max(1, channels * width) + 1))
+            data = file.readframes(min(count, status.st_size // max(1, channels * width) + 1))
     except (wave.Error, EOFError, ValueError, RuntimeError, ZeroDivisionError) as error:
         why = str(error) or "it ends too early"
         raise DataError(

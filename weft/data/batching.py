@@ -105,7 +105,7 @@ class Epoch:
     def __init__(self, plan: Batches, number: int) -> None:
         self._plan = plan
         self.number = number
-        self._held: tuple[int, list[np.ndarray]] | None = None  # the most recent block
+        self._cached: tuple[int, list[np.ndarray]] | None = None  # the most recent block
 
     def __len__(self) -> int:
         return int(self._first[-1])
@@ -147,9 +147,9 @@ class Epoch:
         return np.concatenate([[0], np.cumsum(counts)])
 
     def _block(self, number: int) -> list[np.ndarray]:
-        if self._held is None or self._held[0] != number:
-            self._held = number, self._make(number)
-        return self._held[1]
+        if self._cached is None or self._cached[0] != number:
+            self._cached = number, self._make(number)
+        return self._cached[1]
 
     def _make(self, number: int) -> list[np.ndarray]:
         plan = self._plan

@@ -94,13 +94,13 @@ def write(directory: Path, pairs: Iterable[Line], key: str, settings: Settings) 
 
 def _encoded(directory: Path, lines: Iterator[Line], settings: Settings) -> Generator[Encoded, None, None]:
     """Encode all lines in order; the first piece in small steps, to show progress early."""
-    yield from _here(islice(lines, PIECE), settings)
+    yield from _encoded_here(islice(lines, PIECE), settings)
     next_one = next(lines, None)
     if next_one is None:
         return
     lines = chain([next_one], lines)
     if settings.processes < 2:
-        yield from _here(lines, settings)
+        yield from _encoded_here(lines, settings)
         return
     with ExitStack() as stack:
         places = [directory / f"piece-{number}" for number in range(settings.processes)]
@@ -116,7 +116,7 @@ def _encoded(directory: Path, lines: Iterator[Line], settings: Settings) -> Gene
             yield child.answer()
 
 
-def _here(lines: Iterator[Line], settings: Settings) -> Iterator[Encoded]:
+def _encoded_here(lines: Iterator[Line], settings: Settings) -> Iterator[Encoded]:
     while batch := list(islice(lines, BATCH)):
         yield encoded(batch, settings)
 

@@ -29,7 +29,7 @@ def infer(times: np.ndarray) -> str:
         >>> infer(np.array(["2024-01-31", "2024-02-29", "2024-04-30"], dtype="datetime64[s]"))
         'ME'
     """
-    if len(times) >= 3 and (whole := _whole(times)):
+    if len(times) >= 3 and (whole := _infer_without_gaps(times)):
         return whole
     best, fewest = "", HOLES * len(times)
     for name in _candidates(times):
@@ -119,7 +119,7 @@ def same_period(one: str, other: str) -> bool:
     return weeks[0] > 0 and weeks[0] == weeks[1] and not months_of(other)
 
 
-def _whole(times: np.ndarray) -> str:
+def _infer_without_gaps(times: np.ndarray) -> str:
     """pandas' inference for a series without gaps; "" if it finds nothing."""
     import pandas as pd
 

@@ -52,7 +52,7 @@ def parse(text: str) -> Clock:
     )
 
 
-def on_one_clock(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
+def with_common_offset(clocks: Sequence[Clock]) -> tuple[np.ndarray, str]:
     """Times [T] and their common UTC offset as text; "" without an offset.
 
     With a single offset the times stay as written. With several (summer time) they are converted to UTC,
@@ -97,7 +97,7 @@ def read_times(
                 line=line,
             ) from None
     try:
-        times, zone = on_one_clock(clocks)
+        times, zone = with_common_offset(clocks)
     except ValueError as error:
         odd = next(n for n, one in enumerate(clocks) if (one.offset is None) != (clocks[0].offset is None))
         raise DataError(str(error), path=path, line=rows[odd][0]) from None

@@ -42,27 +42,27 @@ def first_skip(first: Sequence[str], second: Sequence[str]) -> int | None:
     marks = _Marks(first, second)
     offsets = np.arange(-wide, wide + 1)  # offset = j - i for line j of the second file
     best = np.where(offsets >= 0, SKIP * offsets, np.inf)
-    taken = np.zeros(
+    moves = np.zeros(
         (len(first) + 1, len(offsets)), dtype=np.int8
     )  # 0: matched, 1: skip in the first file, 2: skip in the second
-    taken[0, offsets > 0] = 2
+    moves[0, offsets > 0] = 2
     for i in range(1, len(first) + 1):
         matched = best + marks.costs(i - 1, i - 1 + offsets)
         skipped = np.append(best[1:], np.inf) + SKIP
-        taken[i] = skipped < matched
-        there = np.minimum(matched, skipped)
-        there[(offsets + i < 0) | (offsets + i > len(second))] = np.inf
+        moves[i] = skipped < matched
+        reached = np.minimum(matched, skipped)
+        reached[(offsets + i < 0) | (offsets + i > len(second))] = np.inf
         ladder = SKIP * np.arange(len(offsets))
-        best = np.minimum.accumulate(there - ladder) + ladder
-        taken[i, best < there - 1e-9] = 2
-    return _first(taken, len(first), len(second), wide)
+        best = np.minimum.accumulate(reached - ladder) + ladder
+        moves[i, best < reached - 1e-9] = 2
+    return _first(moves, len(first), len(second), wide)
 
 
-def _first(taken: np.ndarray, first: int, second: int, wide: int) -> int | None:
+def _first(moves: np.ndarray, first: int, second: int, wide: int) -> int | None:
     """Trace the cheapest alignment back to its first skip."""
     i, j, found = first, second, None
     while i > 0 or j > 0:
-        step = taken[i, j - i + wide]
+        step = moves[i, j - i + wide]
         if step == 0:
             i, j = i - 1, j - 1
         else:
@@ -95,9 +95,9 @@ class _Marks:
         """Costs of matching line i with lines j: negative log-likelihood ratios of pair against unrelated."""
         real = (j >= 0) & (j < len(self.lengths[1]))
         at = np.clip(j, 0, len(self.lengths[1]) - 1)
-        mine, theirs = self.lengths[0][i], self.lengths[1][at]
-        ratio = np.log(theirs / mine / self.usual)
-        variance = np.minimum(_VARIANCE / ((mine + theirs) / 2), self.spread)
+        first, second = self.lengths[0][i], self.lengths[1][at]
+        ratio = np.log(second / first / self.usual)
+        variance = np.minimum(_VARIANCE / ((first + second) / 2), self.spread)
         cost = (ratio**2) * (1 / variance - 1 / self.spread) / 2 + np.log(variance / self.spread) / 2
         cost = np.minimum(cost, 4.0)  # do not skip because of one free translation
         equal = self.numbers[0][i] == self.numbers[1][at]

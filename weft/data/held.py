@@ -1,4 +1,4 @@
-"""Content that was sent instead of a file: what kind it is, and a temporary file for what reads files.
+"""Content received instead of a file: its kind, and a temporary file for code that reads files.
 
 Read next: images.py, audio.py, series.py, which read such files.
 """
@@ -17,11 +17,11 @@ KINDS = {
     b"BM": ".bmp",
     b"RIFF": ".wav",
 }
-"""First bytes of a file; those of a .webp are RIFF too, but bytes 9 to 12 tell them apart."""
+"""First bytes of a file; .webp files also begin with RIFF, but differ in bytes 9 to 12."""
 
 
 def ending_of(content: bytes) -> str:
-    """The extension that fits a picture or a recording by its first bytes; "" if it is neither.
+    """The extension of an image or recording according to its first bytes; "" for anything else.
 
     Example:
         >>> ending_of(b"RIFF....WAVE"), ending_of(b"RIFF....WEBP"), ending_of(b"PK")
@@ -37,12 +37,12 @@ def held(content: bytes, name: str, ending: str = "") -> Iterator[Path]:
     """A temporary file with this content; errors name `name` instead of it.
 
     Args:
-        content: of the file.
-        name: what errors call it.
-        ending: the file's extension; by default the one that fits the content.
+        content: the file's bytes.
+        name: name of the file in error messages.
+        ending: the file's extension; by default derived from the content.
 
     Raises:
-        DataError, ConfigError: whatever is raised inside, about `name`.
+        DataError, ConfigError: those raised in the block, with `name` instead of the temporary path.
     """
     with tempfile.TemporaryDirectory(prefix="weft-") as folder:
         path = Path(folder) / f"file{ending or ending_of(content)}"

@@ -53,11 +53,11 @@ class Mixture:
             )
         sizes = np.array([len(one) for one in lengths], dtype=np.float64)
         shares = (given * sizes) ** (1 / temperature)
-        self.counts = _whole(sizes.sum() * shares / shares.sum())
+        self.counts = _largest_remainder(sizes.sum() * shares / shares.sum())
         self._lengths = lengths
         self._budget = max_tokens, max_rows
         self._seed = seed
-        self._held: tuple[int, MixedEpoch] | None = None
+        self._cached: tuple[int, MixedEpoch] | None = None
 
     def summary(self, names: Sequence[str]) -> str:
         """How much an epoch takes from each corpus, as text.
@@ -77,9 +77,9 @@ class Mixture:
 
     def epoch(self, number: int) -> "MixedEpoch":
         """The batches of one epoch; the most recent one is cached."""
-        if self._held is None or self._held[0] != number:
-            self._held = number, self._make(number)
-        return self._held[1]
+        if self._cached is None or self._cached[0] != number:
+            self._cached = number, self._make(number)
+        return self._cached[1]
 
     def _make(self, number: int) -> "MixedEpoch":
         generator = np.random.default_rng([self._seed, number])
@@ -179,7 +179,7 @@ class MixedEpoch(Sequence[np.ndarray]):
         return (self._drawn.examples(batch) for batch in self._batches)
 
 
-def _whole(shares: np.ndarray) -> list[int]:
+def _largest_remainder(shares: np.ndarray) -> list[int]:
     """Integers of at least 1 with the same sum as the shares, by the largest-remainder method."""
     counts = np.maximum(1, np.floor(shares)).astype(np.int64)
     missing = round(float(shares.sum())) - int(counts.sum())

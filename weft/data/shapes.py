@@ -167,8 +167,8 @@ def moving(
         chance = np.random.default_rng([*seed, int(number)])
         corners = chance.permutation(4)
         colours = chance.permutation(len(COLOURS))
-        asked, other = (int(one) for one in chance.permutation(len(MOTIONS))[:2])
-        steps = (DIRECTIONS[asked], DIRECTIONS[other], (0, 0))
+        motion, other = (int(one) for one in chance.permutation(len(MOTIONS))[:2])
+        steps = (DIRECTIONS[motion], DIRECTIONS[other], (0, 0))
         for corner, colour, step in zip(corners, colours[[0, 1, 0]], steps, strict=False):
             middle = np.array([0.27 + 0.46 * (corner // 2), 0.27 + 0.46 * (corner % 2)]) * size
             middle += chance.uniform(-0.02, 0.02, 2) * size
@@ -176,5 +176,5 @@ def moving(
             for t in range(frames):
                 row, column = middle + np.array(step) * (t - (frames - 1) / 2) * 0.25 * size / frames
                 clip[t][mask(covered_by, size, row, column, 0.11 * size)] = tuple(COLOURS.values())[colour]
-        labels.append(MOTIONS[asked])
+        labels.append(MOTIONS[motion])
     return clips, labels

@@ -123,7 +123,7 @@ def texts(paths: Iterable[str | Path], *, pairs: bool = True) -> Iterator[Text |
     given = [file for sides in groups.values() for file in sides.values()]
     if not tables and len(given) == len(groups) and _may_pair(given):
         names = [side_name(file) for file in given[:2]]
-        found += [_given(names, *pair) for pair in zip(given[::2], given[1::2], strict=True)]
+        found += [_files_as_pair(names, *pair) for pair in zip(given[::2], given[1::2], strict=True)]
         groups.clear()
     order = {side: place for place, side in enumerate(dict.fromkeys(chain.from_iterable(groups.values())))}
     for name, sides in groups.items():  # use one order of the sides in all texts
@@ -170,7 +170,7 @@ def side_name(file: str) -> str:
     return _PART.sub("", bare.stem).strip("-_. ") or end
 
 
-def _given(names: list[str], *files: str) -> Text:
+def _files_as_pair(names: list[str], *files: str) -> Text:
     """Two files as a pair; the names and order of the sides are those of the first pair."""
     if [side_name(file) for file in reversed(files)] == names:
         files = files[::-1]

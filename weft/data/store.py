@@ -154,7 +154,7 @@ class TokenStore:
             try:
                 report = write(temporary, pairs, key, settings)
                 if not report["kept"]:
-                    raise DataError(_nothing_left(report, max_length))
+                    raise DataError(_no_pairs(report, max_length))
                 sizes = {name: (temporary / name).stat().st_size for name in FILES}
                 meta = {"version": VERSION, "key": key, "report": report, "bytes": sizes}
                 files.write(temporary / "store.json", json.dumps(meta, indent=1).encode())
@@ -199,7 +199,7 @@ def _build_directory(directory: Path) -> Iterator[Path]:
         yield place
 
 
-def _nothing_left(report: dict[str, int], max_length: int) -> str:
+def _no_pairs(report: dict[str, int], max_length: int) -> str:
     return (
         f"no pair is left of {report['pairs']:,}: {report['empty']:,} have an empty side, "
         f"{report['too_long']:,} have more than {max_length} tokens; raise max_length or give other data"

@@ -31,7 +31,7 @@ class Swapped:
     def __init__(self, source: str, target: str) -> None:
         self.source, self.target = source, target
         self._counts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-        self._held: list[tuple[int, set[str], set[str]]] = []
+        self._pending: list[tuple[int, set[str], set[str]]] = []
         self._learnt = False
         self._sizes = [1.0, 1.0]
         self._found: list[int] = []
@@ -43,10 +43,10 @@ class Swapped:
         if self._learnt:
             self._judge(number, *pair, own=0)
             return
-        self._held.append((number, *pair))
+        self._pending.append((number, *pair))
         for counts, words in zip(self._counts, pair, strict=True):
             counts.update(words)
-        if len(self._held) >= LEARNT:
+        if len(self._pending) >= LEARNT:
             self._settle()
 
     def end(self) -> tuple[list[int], int]:
@@ -72,19 +72,19 @@ class Swapped:
     def _settle(self) -> None:
         self._learnt = True
         self._sizes = [counts.total() + len(counts) / 2 + 1 for counts in self._counts]
-        for number, source, target in self._held:
+        for number, source, target in self._pending:
             self._judge(number, source, target, own=1)
-        self._held.clear()
+        self._pending.clear()
 
     def _judge(self, number: int, source: set[str], target: set[str], *, own: int) -> None:
         self._judged += 1
-        here, there = source - target, target - source  # shared words are no evidence
-        if sum(self._evidence(here, own, 0)) > SURE and sum(self._evidence(there, 0, own)) < -SURE:
+        left, right = source - target, target - source  # shared words are no evidence
+        if sum(self._evidence(left, own, 0)) > SURE and sum(self._evidence(right, 0, own)) < -SURE:
             self._found.append(number)
 
     def _evidence(self, words: set[str], first: int, second: int) -> Iterator[float]:
         """Each word's evidence for the target side in nats; `first`, `second` are the pair's own counts."""
         for word in words:
-            here, there = self._counts[0][word] - first, self._counts[1][word] - second
-            if here or there:
-                yield log((there + 0.5) / self._sizes[1]) - log((here + 0.5) / self._sizes[0])
+            left, right = self._counts[0][word] - first, self._counts[1][word] - second
+            if left or right:
+                yield log((right + 0.5) / self._sizes[1]) - log((left + 0.5) / self._sizes[0])

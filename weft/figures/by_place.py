@@ -43,9 +43,9 @@ def points(places: np.ndarray, values: np.ndarray) -> list[Point]:
         group = np.searchsorted(known, places)
     found = []
     for number in np.unique(group):
-        here = values[group == number]
-        half = 1.96 * float(here.std(ddof=1)) / np.sqrt(len(here)) if len(here) > 1 else 0.0
-        mean = float(here.mean())
+        members = values[group == number]
+        half = 1.96 * float(members.std(ddof=1)) / np.sqrt(len(members)) if len(members) > 1 else 0.0
+        mean = float(members.mean())
         middle = float(places[group == number].mean())
         found.append(Point(middle, mean, mean - half, mean + half))
     return found

@@ -86,9 +86,9 @@ def readable(figure: Figure, *, keep_text: bool, warn: bool = True) -> Iterator[
 
 
 def _use(entry: FontEntry, found: list[str], missing: set[str]) -> tuple[list[str], set[str]]:
-    here = {letter for letter in missing if ord(letter) in _letters(entry.fname)}
-    if (here and entry.name not in found) or entry.name == BASE:
-        return [*found, entry.name], missing - here
+    drawable = {letter for letter in missing if ord(letter) in _letters(entry.fname)}
+    if (drawable and entry.name not in found) or entry.name == BASE:
+        return [*found, entry.name], missing - drawable
     return found, missing
 
 

@@ -1,4 +1,4 @@
-"""What pictures are drawn from: plain records, which can be filled without matplotlib.
+"""Data of figures as plain records, which can be created without matplotlib.
 
 Read next: series.py, which draws a forecast; recording.py, which draws what was heard.
 """

@@ -1,4 +1,4 @@
-"""A forecast after its past, with bands where the model has quantiles."""
+"""Figure of a forecast after its past, with bands if the model predicts quantiles."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.records import Forecasted
 
 DAYS = np.timedelta64(3, "D")
-"""Pictures of longer spans have marks at days instead of hours."""
+"""Figures of longer spans have ticks at days instead of hours."""
 
 
 def forecast_figure(one: Forecasted) -> Figure:
-    """The past in ink, the forecast in colour; bands are darker towards the middle."""
+    """The past in black, the forecast in colour; bands are darker towards the middle."""
     figure = Figure(figsize=(8, 3.4), dpi=120, facecolor="white", layout="constrained")
     axes = figure.add_subplot()
     axes.plot(one.past_times, one.past, color=INK, linewidth=1.2, label="measured")
@@ -47,7 +47,7 @@ def forecast_figure(one: Forecasted) -> Figure:
 
 
 def mark_dates(axes: Axes, span: Any) -> None:
-    """Put evenly spaced marks at days on an axis of time, if it is long enough."""
+    """Put evenly spaced ticks at days on a time axis, if it is long enough."""
     if isinstance(span, np.timedelta64) and span > DAYS:
-        # Every second day of each month would put the labels of the 31st and the 1st on top of each other.
+        # Ticks at every second day of a month would make the labels of the 31st and the 1st overlap.
         axes.xaxis.set_major_locator(AutoDateLocator(interval_multiples=False))

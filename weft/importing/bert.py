@@ -57,7 +57,7 @@ def bert(foreign: Foreign) -> Predictor:
 
 
 def _origins(num_layers: int) -> dict[str, Origin]:
-    """The tensors of the checkpoint that each of ours is made of."""
+    """The checkpoint's tensors from which each parameter of Weft is made."""
     entry, prediction = "bert.embeddings", "cls.predictions"
     origins: dict[str, Origin] = {
         **tensor("embed.table.weight", f"{entry}.word_embeddings.weight"),

@@ -124,11 +124,11 @@ def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequenc
         parts += [f"{_count(extra)} not part of the model ({_some(extra)})"] if extra else []
         raise CheckpointError(f"{place}: {' and '.join(parts)}; is config.json the one that belongs to it?")
     own = model.state_dict()
-    made = {
+    state = {
         name: origin.make(*(foreign.tensors[each] for each in origin.names))
         for name, origin in origins.items()
     }
-    for name, tensor in made.items():
+    for name, tensor in state.items():
         if tensor.shape != own[name].shape:
             source = ", ".join(origins[name].names)
             raise CheckpointError(
@@ -137,7 +137,7 @@ def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequenc
             )
     if not any(tensor.is_meta for tensor in own.values()):
         with torch.no_grad():
-            model.load_state_dict(made)
+            model.load_state_dict(state)
 
 
 def _count(names: Sequence[str]) -> str:

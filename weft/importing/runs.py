@@ -69,9 +69,9 @@ def import_run(
     found, order = vocabularies(foreign, names)
     run.absolute().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=run.absolute().parent, prefix=".importing-") as name:
-        made = Path(name)
-        begun = _begun(made, plain, found)
-        model = begun.task.open(made).model()
+        folder = Path(name)
+        begun = _checked(folder, plain, found)
+        model = begun.task.open(folder).model()
         weights.restore(model, _renumbered(theirs.state_dict(), order), str(directory))
         packed = weights.pack(model.state_dict())
         contents = {
@@ -81,7 +81,7 @@ def import_run(
             "recipe.yaml": dump(begun.plain).encode(),
             "model.safetensors": packed,
             weights.START: packed,
-        } | {file: (made / file).read_bytes() for file in found}
+        } | {file: (folder / file).read_bytes() for file in found}
     files.write_directory(run, contents)
     count = sum(parameter.numel() for parameter in model.parameters())
     return (
@@ -90,7 +90,7 @@ def import_run(
 
 
 def _check(directory: Path, family: str, source: str | None, target: str | None) -> None:
-    """Refuse a family that becomes no run, and languages that it does not take or lacks."""
+    """Check that the family can become a run, and that it has languages exactly if it needs them."""
     if family not in RUNS:
         raise ConfigError(
             f"{directory / 'config.json'}: model_type: expected one of {', '.join(RUNS)}, got {family}; "
@@ -101,12 +101,12 @@ def _check(directory: Path, family: str, source: str | None, target: str | None)
         raise ConfigError(f"{directory}: a {family} {need}, got {source} and {target}")
 
 
-def _begun(made: Path, plain: dict[str, Any], vocabularies: Mapping[str, Vocabulary]) -> Begun:
-    """The recipe as objects; it and the vocabularies are written to a directory."""
-    (made / "recipe.yaml").write_bytes(dump(plain).encode())
+def _checked(folder: Path, plain: dict[str, Any], vocabularies: Mapping[str, Vocabulary]) -> Begun:
+    """Write the recipe and the vocabularies to a directory; return the checked recipe."""
+    (folder / "recipe.yaml").write_bytes(dump(plain).encode())
     for file, vocabulary in vocabularies.items():
-        vocabulary.save(made / file)
-    return check(read_recipe(made / "recipe.yaml"))
+        vocabulary.save(folder / file)
+    return check(read_recipe(folder / "recipe.yaml"))
 
 
 def _translate(foreign: Foreign, data: dict[str, Any], *, bart: bool) -> dict[str, Any]:

@@ -30,8 +30,8 @@ def calibration(probs: np.ndarray, right: np.ndarray, bins: int = 10) -> Calibra
     place = np.minimum((probs * bins).astype(int), bins - 1)
     rows = []
     for number in range(bins):
-        here = place == number
-        if here.any():
-            rows.append((float(probs[here].mean()), float(right[here].mean()), int(here.sum())))
+        in_bin = place == number
+        if in_bin.any():
+            rows.append((float(probs[in_bin].mean()), float(right[in_bin].mean()), int(in_bin.sum())))
     error = sum(count * abs(sure - share) for sure, share, count in rows) / max(1, len(probs))
     return Calibration(float(probs.mean()), float(error), rows)

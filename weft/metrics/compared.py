@@ -1,4 +1,4 @@
-"""Outputs beside their references: what any metric can score. Read next: metric.py; scored.py."""
+"""Outputs and their references, which any metric can score. Read next: metric.py; scored.py."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ class Compared(NamedTuple):
     Fields:
         outputs: [N] texts.
         references: [N] one or more texts for each output.
-        sources: [N] inputs, where they are texts.
+        sources: [N] inputs, if they are texts.
         baselines: the outputs [N] of each baseline.
 
     Example:
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
     def scored(self, metric: Metric) -> Scored:
         """The score of the outputs, with its interval and the scores of the baselines.
 
-        A line with several references is compared with the one that it scores best against.
+        A line with several references is compared with the one that gives it the best score.
 
         Raises:
             DataError: as `Metric.score`.
@@ -51,7 +51,7 @@ class Compared(NamedTuple):
         return found.signed(ONE_OF_SEVERAL) if max(map(len, self.references), default=0) > 1 else found
 
     def value(self, metric: Metric) -> float:
-        """The score of the outputs alone."""
+        """The score of the outputs, without interval and baselines."""
         self._check()
         return float(metric.value(self._statistics(metric, self.outputs).sum(0)))
 
@@ -59,7 +59,7 @@ class Compared(NamedTuple):
         check_lines(self.outputs, [" ".join(references) for references in self.references], self.sources)
 
     def _statistics(self, metric: Metric, lines: Sequence[str]) -> np.ndarray:
-        """[N, K] of lines against the best of their references."""
+        """[N, K] statistics of lines against the best of their references."""
         counts = [len(references) for references in self.references]
         rows = metric.statistics(
             [line for line, count in zip(lines, counts, strict=True) for _ in range(count)],

@@ -53,8 +53,8 @@ class NaiveBayes:
         np.add.at(self._counts, (np.array(rows, np.int64), np.array(columns, np.int64)), 1)
         counts = self._counts + alpha
         self.logp = np.log(counts) - np.log(counts.sum(0))  # [V, C]
-        self._there = np.bincount([numbers[label] for label in labels], minlength=len(self.classes))
-        self.prior = np.log(self._there / len(labels))  # [C]
+        self._class_counts = np.bincount([numbers[label] for label in labels], minlength=len(self.classes))
+        self.prior = np.log(self._class_counts / len(labels))  # [C]
 
     def logits(self, bag: Iterable[Hashable]) -> np.ndarray:
         """[C] log p(c) + sum_i log p(i | c)."""
@@ -76,13 +76,13 @@ class NaiveBayes:
         single = counts.sum(1) == 1  # seen only in this text: unknown without it
         rest = counts[~single]
         rest[:, own] -= 1
-        totals, there = self._counts.sum(0), self._there.astype(float)
+        totals, class_counts = self._counts.sum(0), self._class_counts.astype(float)
         totals[own] -= len(known)
-        there[own] -= 1
+        class_counts[own] -= 1
         size = len(self.items) - int(single.sum())
         below = np.log(np.maximum(totals + self.alpha * size, 1e-300))
         with np.errstate(divide="ignore"):
-            total = np.log(there) + np.log(rest + self.alpha).sum(0) - len(rest) * below
+            total = np.log(class_counts) + np.log(rest + self.alpha).sum(0) - len(rest) * below
         return self.classes[int(total.argmax())]
 
 

@@ -97,7 +97,7 @@ class Ridge:
 
     def forecast(self, past: np.ndarray) -> np.ndarray:
         """Forecast [B, H] from pasts [B, L]."""
-        return _with_one(past - past[:, -1:]) @ self.weight + past[:, -1:]
+        return _with_constant(past - past[:, -1:]) @ self.weight + past[:, -1:]
 
     @staticmethod
     def _sums(
@@ -106,7 +106,7 @@ class Ridge:
         inner, outer = np.zeros((0, 0)), np.zeros((0, 0))
         for past, future in batches():
             whole = np.isfinite(future).all(1)
-            x = _with_one((past - past[:, -1:])[whole])
+            x = _with_constant((past - past[:, -1:])[whole])
             y = (future - past[:, -1:])[whole]
             inner = x.T @ x + (inner if inner.size else 0)
             outer = x.T @ y + (outer if outer.size else 0)
@@ -115,13 +115,13 @@ class Ridge:
     def _error(self, weight: np.ndarray, valid: Parts) -> float:
         total, count = 0.0, 0
         for past, future in valid():
-            forecast = _with_one(past - past[:, -1:]) @ weight + past[:, -1:]
+            forecast = _with_constant(past - past[:, -1:]) @ weight + past[:, -1:]
             error = np.nan_to_num(forecast - future)
             total, count = total + float(np.square(error).sum()), count + int(np.isfinite(future).sum())
         return total / max(1, count)
 
 
-def _with_one(x: np.ndarray) -> np.ndarray:
+def _with_constant(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x, np.ones((len(x), 1))], 1)
 
 

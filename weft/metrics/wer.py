@@ -32,11 +32,11 @@ def edits(reference: Sequence[str], hypothesis: Sequence[str]) -> Edits:
     for word in reference:
         before, row[0] = row[0], row[0]._replace(deletions=row[0].deletions + 1)
         for at, other in enumerate(hypothesis, 1):
-            changed = before if word == other else before._replace(substitutions=before.substitutions + 1)
-            out = row[at]._replace(deletions=row[at].deletions + 1)
-            put = row[at - 1]._replace(insertions=row[at - 1].insertions + 1)
+            replaced = before if word == other else before._replace(substitutions=before.substitutions + 1)
+            deleted = row[at]._replace(deletions=row[at].deletions + 1)
+            inserted = row[at - 1]._replace(insertions=row[at - 1].insertions + 1)
             before = row[at]
-            row[at] = min(changed, out, put, key=lambda way: (way.total, -way.substitutions))
+            row[at] = min(replaced, deleted, inserted, key=lambda way: (way.total, -way.substitutions))
     return row[-1]
 
 

@@ -51,17 +51,17 @@ def count(tokens: np.ndarray, *, size: int, order: int, start: int) -> list[Leve
     first = np.arange(size) == start
     levels = [Level(np.arange(size), np.zeros(size, np.int64), own, first)]
     for length in range(2, order + 1):
-        here = np.flatnonzero(since >= length - 1)
+        ends = np.flatnonzero(since >= length - 1)
         keys, at, inverse, counts = np.unique(
-            numbers[here - 1] * size + tokens[here],
+            numbers[ends - 1] * size + tokens[ends],
             return_index=True,
             return_inverse=True,
             return_counts=True,
         )
-        begins = since[here[at]] == length - 1
-        levels.append(Level(keys, numbers[here[at]], counts, begins))
+        begins = since[ends[at]] == length - 1
+        levels.append(Level(keys, numbers[ends[at]], counts, begins))
         longer = np.full(len(tokens), ABSENT)
-        longer[here] = inverse
+        longer[ends] = inverse
         numbers = longer
     return levels
 

@@ -58,11 +58,11 @@ class Region:
 
 def compile_regions(model: nn.Module) -> int:
     """Compile every region of a model, in place; returns the number of modules with regions."""
-    having = [module for module in model.modules() if getattr(type(module), "regions", ())]
-    for module in having:
+    modules = [module for module in model.modules() if getattr(type(module), "regions", ())]
+    for module in modules:
         for name in type(module).regions:  # type: ignore[attr-defined]
             setattr(module, name, Region(module, name))
-    return len(having)
+    return len(modules)
 
 
 @contextmanager

@@ -25,8 +25,8 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
     """
     if mask is not None:
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
-    asked = "steps" if a.device.type == "cpu" and choice.forced("cells") == "steps" else "auto"
-    return pick("scan", WAYS, (a,), asked=asked).run(a, b, c)
+    way = "steps" if a.device.type == "cpu" and choice.forced("cells") == "steps" else "auto"
+    return pick("scan", WAYS, (a,), asked=way).run(a, b, c)
 
 
 def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -110,7 +110,7 @@ class Block(nn.Module):
     """
 
     calls: ClassVar[tuple[str, ...]] = ("encode", "source", "decode")
-    regions: ClassVar[tuple[str, ...]] = ("encode", "_looked")
+    regions: ClassVar[tuple[str, ...]] = ("encode", "_attended")
 
     def __init__(
         self,
@@ -190,9 +190,9 @@ class Block(nn.Module):
         folded = y.reshape(cache.sources, -1, y.shape[2])  # [B, W T, D]
         entries = cache.append(layer, *self.attention.keys_values(folded, order))
         causal = mask is None and x.shape[1] > 1
-        return self._looked(x, y, entries, mask, causal, source, source_mask, order), entries
+        return self._attended(x, y, entries, mask, causal, source, source_mask, order), entries
 
-    def _looked(
+    def _attended(
         self,
         x: Tensor,
         y: Tensor,

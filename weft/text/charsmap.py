@@ -49,19 +49,19 @@ class Charsmap:
         """
         if not self._units or self._same.issuperset(text):
             return text
-        raw, made, at = text.encode(), [], 0
+        raw, parts, at = text.encode(), [], 0
         while at < len(raw):
             length, place = self._rule(raw, at)
             if length:
                 end = self._texts.find(b"\0", place)
-                made.append(self._texts[place : end if end >= 0 else None])
+                parts.append(self._texts[place : end if end >= 0 else None])
             else:  # copy one character: its first byte and the continuation bytes
                 length = 1
                 while at + length < len(raw) and raw[at + length] & 0xC0 == 0x80:
                     length += 1
-                made.append(raw[at : at + length])
+                parts.append(raw[at : at + length])
             at += length
-        return b"".join(made).decode()
+        return b"".join(parts).decode()
 
     def _rule(self, raw: bytes, at: int) -> tuple[int, int]:
         """Bytes matched by the longest rule at this position (0 for none), and the offset of its text."""

@@ -262,9 +262,9 @@ class Vocabulary:
             numbers = self._numbers([word])[0]
             # A character vocabulary has no space before the first word.
             count = len(numbers) - (self.kind == "character" and index == 0)
-            here = list(islice(places, count))
-            if here:
-                yield Word(word, here)
+            positions = list(islice(places, count))
+            if positions:
+                yield Word(word, positions)
 
 
 def listed(ids: Any) -> list[int]:

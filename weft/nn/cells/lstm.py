@@ -122,7 +122,7 @@ class LSTM(Cell):
         """
         gates = list(weight.split(self.size))
         always = torch.full_like(gates[0], HOLD / 2 if weight.dim() == 1 else 0.0)
-        for place, there in enumerate((self.input_gate, self.forget_gate)):
-            if not there:
+        for place, enabled in enumerate((self.input_gate, self.forget_gate)):
+            if not enabled:
                 gates.insert(place, always)
         return torch.cat(gates)

@@ -102,9 +102,9 @@ class RecurrentDecoder(Decoder):
         self.attention, context = None, 0
         if encoder is not None and enters != "never":
             keys = key_size or encoder.size
-            made = score(sizes[-1], keys)
+            energies = score(sizes[-1], keys)
             self.attention = Attention(
-                made,
+                energies,
                 encoder.size,
                 key_size=key_size,
                 value_size=value_size,

@@ -124,9 +124,9 @@ class TransformerDecoder(Decoder):
 
         It computes in the weights' dtype and returns the dtype of x.
         """
-        asked, own = x.dtype, self.blocks[0].attention.out.weight.dtype
+        dtype, own = x.dtype, self.blocks[0].attention.out.weight.dtype
         y, after = self._run(_converted(harmless(x, mask), own), state, mask)
-        return _converted(y, asked), after
+        return _converted(y, dtype), after
 
     def _run(
         self, x: Tensor, state: TransformerState, mask: Tensor | None
@@ -175,15 +175,15 @@ class TransformerDecoder(Decoder):
         entries = state.cache.entries
         if path is not None or width > 1:
             path = longer_path(path, len(x), width, past, 1, entries, x.device)
-        look = None
+        source = None
         if state.source is not None:
             mask = state.source.mask
-            look = decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
+            source = decoding.Source(state.source.layers, None if mask is None else mask[:, 0, 0])
         network = self.blocks[0].network
         form = decoding.Form(self.num_heads, network.second.in_features, network.activation, self.before)
         layers = state.cache.opened(width)
         parts = [block.parts() for block in self.blocks]
-        y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, look)
+        y = decoding.step(self, form, parts, self.last_norm, x, entries, layers, path, source)
         return y, TransformerState(state.cache.grown(layers), path, None, state.source)
 
 

@@ -96,7 +96,7 @@ class Searching:
         self._check_room(most_tokens(width))
         limits = limits.clamp(max=most_tokens(width))
         for model in self._models:
-            empty, most = model.most_written(0), model.most_written(int(lengths.max()))
+            empty, most = model.max_output(0), model.max_output(int(lengths.max()))
             if empty is None or most is None:
                 continue
             self._check_room(empty)
