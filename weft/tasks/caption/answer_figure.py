@@ -1,17 +1,21 @@
 """Where a captioner looked: its attention laid over the picture, once for each word."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from weft.figures.colours import INK
-from weft.tasks.caption.predictor import Caption, Captioner
+
+if TYPE_CHECKING:
+    from weft.tasks.caption.predictor import Caption, Captioner
 
 COLUMNS = 6
 DARKEST = 0.75
 """Shade of places without attention; below 1, so that the picture stays visible everywhere."""
 
 
-def draw(captioner: Captioner, picture: np.ndarray, caption: Caption) -> Figure:
+def draw(captioner: "Captioner", picture: np.ndarray, caption: "Caption") -> Figure:
     """The picture, and beside it the picture as each word saw it: light where the attention was."""
     weights = captioner.look(picture, caption.tokens) if caption.tokens else np.zeros((0, 1, 1))
     words = captioner.vocabulary.pieces(caption.tokens)

@@ -5,6 +5,7 @@ Read next: predictor.py and evaluation.py, where the numbers are from.
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -12,14 +13,16 @@ from matplotlib.figure import Figure
 from weft.figures.colours import BARS, FAINT, GRID, INK, weight_colours
 from weft.figures.letters import printable
 from weft.tasks.language.evaluation import Bucket
-from weft.tasks.language.predictor import Scored
+
+if TYPE_CHECKING:
+    from weft.tasks.language.predictor import Scored
 
 WIDE = 72  # characters of a line of coloured text
 MOST = 40  # lines of it
 DARK = 0.55  # from here on letters are white
 
 
-def coloured_text(scored: Scored, title: str) -> Figure:
+def coloured_text(scored: "Scored", title: str) -> Figure:
     """The tokens of a text, each on a ground that is the darker the likelier it was, with its probability.
 
     Args:
@@ -58,7 +61,7 @@ def coloured_text(scored: Scored, title: str) -> Figure:
     return figure
 
 
-def _lines(scored: Scored) -> list[list[tuple[str, float]]]:
+def _lines(scored: "Scored") -> list[list[tuple[str, float]]]:
     lines: list[list[tuple[str, float]]] = [[]]
     place = 0
     for piece, logp in zip(scored.pieces, scored.logp, strict=True):
