@@ -2,7 +2,7 @@
 #   make setup   install Weft to use it
 #   make demo    train, score, use and look into a small translator
 #   make test    add the test tools, run the tests
-#   make check   format, lint, types, import direction
+#   make check   format, lint, types, the rules of the house
 #   make docs    the documentation site, in build/site; make docs-run: its pages with code run anew
 #   make sbom    what is installed, as CycloneDX; make audit: its known weaknesses; make lock: its hashes
 # PYTHON=python3.12   another interpreter;  TORCH_INDEX=URL   another source of torch wheels (CPU only, CUDA x)
@@ -23,6 +23,7 @@ DEVELOPERS := .[test,serve-tests,dev]
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
 QUIET := OMP_WAIT_POLICY=passive OMP_NUM_THREADS=1
 
+HOUSE := $(wildcard tests/test_house*.py) tests/test_circles.py tests/test_docstrings.py tests/test_task_names.py
 NUMERIC := tests/laws tests/oracles tests/nn tests/search tests/train
 # Limited for oneDNN alone, torch still asks it for its LSTM in bfloat16, which it then has not.
 FORCED := ATEN_CPU_CAPABILITY=default ATEN_CPU_CAPABILITY=avx2,ONEDNN_MAX_CPU_ISA=AVX2,MKL_ENABLE_INSTRUCTIONS=AVX2
@@ -78,8 +79,8 @@ check: $(VENV)/ready-dev
 	@$(RUN) -m ruff check .
 	@echo "make check: types (mypy)"
 	@$(RUN) -m mypy
-	@echo "make check: import direction and the other rules of the house (tests/test_house*.py)"
-	@$(QUIET) $(RUN) -m pytest -q tests/test_house.py tests/test_house_safety.py tests/test_house_words.py
+	@echo "make check: import direction and the other rules of the house ($(HOUSE))"
+	@$(QUIET) $(RUN) -m pytest -q $(HOUSE)
 	@$(MAKE) --no-print-directory audit
 	@echo "All in order. Next: make test."
 

@@ -1,1 +1,1 @@
-"""The hot paths, each behind one function with a plain twin that it must agree with."""
+"""Fast implementations of the hot paths; each is one function with a plain twin that it must agree with."""

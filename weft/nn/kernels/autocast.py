@@ -1,11 +1,11 @@
-"""Copies of the weights in autocast's dtype, made once per pass; no two passes share them.
+"""Copies of the weights in autocast's dtype, made once per pass and never shared between passes.
 
-torch keeps such copies for the whole process and drops all of them at the end of any autocast block. So a
-batch could use, or lose, the copies of another that runs at the same time. The gradients of a weight used at
-every step were then added sometimes in bfloat16 and sometimes in float32: two trainings with the same seed
-differed in the last bits. On the CPU, where batches run side by side, torch's own cache is therefore off and
-products call `cast_weight`. On a GPU a process runs one pass at a time and uses torch's cache.
-Read next: linear.py; train/devices.py, which opens the block.
+torch keeps such copies for the whole process and drops all of them when any autocast block ends. A batch
+could therefore use, or lose, the copies of another batch that runs at the same time. The gradients of a
+weight used at every step were then added sometimes in bfloat16 and sometimes in float32, and two training
+runs with the same seed differed in the last bits. On the CPU, where batches run in parallel, torch's own
+cache is therefore off and products call `cast_weight`. On a GPU a process runs one pass at a time and uses
+torch's cache. Read next: linear.py; train/devices.py, which opens the block.
 """
 
 from collections.abc import Iterator
@@ -52,8 +52,6 @@ def cast_weight(weight: Tensor) -> Tensor:
         return weight
     key = id(weight), torch.is_grad_enabled()
     if key not in copies:
-        copies[key] = (
-            weight,
-            weight.to(torch.get_autocast_dtype("cpu")),
-        )  # the weight is kept so that its id stays its own
+        # A reference to the weight: its id must not be reused by another tensor.
+        copies[key] = weight, weight.to(torch.get_autocast_dtype("cpu"))
     return copies[key][1]

@@ -1,10 +1,11 @@
-"""Switches that force a kernel, and what was measured where none is forced.
+"""Switches that force a kernel, and measurements that choose one where none is forced.
 
-No table of processors decides: on one machine MKL is the slower product, on another the compiled cells are.
-What was measured is kept on disk (measured.py), so that two runs on one machine use the same kernels and add
-in the same order. A training measures in its first update at the latest (weft/train/kernels.py); a size that
-it meets afterwards gets the first way. Its checkpoints hold `taken()`, which a resumed run hands to `keep`.
-A forced way holds for the whole process, since batches are trained in threads:
+The choice is measured rather than looked up by processor: on one machine MKL's product is the slower one, on
+another the compiled cells are. Results are kept on disk (measured.py), so two runs on one machine use the
+same kernels and add in the same order. A training run measures no later than its first update
+(weft/train/kernels.py); a size that first appears afterwards gets the first way. Checkpoints store `taken()`,
+and a resumed run passes it to `keep`. A forced way applies to the whole process, because batches are trained
+in threads:
 
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
@@ -26,29 +27,32 @@ from weft.nn.kernels import measured
 from weft.nn.kernels.measured import Measured
 
 Cells = Literal["auto", "native", "tiles", "torch", "operation", "bptt", "triton", "steps"]
-"""Recurrent layers. auto: the fastest, measured; native: Weft's compiled code; tiles: the same on the
-processor's tiles (AMX); torch: without compiled code, the faster of operation (torch's own, where it has one)
-and bptt (back-propagation through time in torch's operations); triton: kernels for a GPU; steps: the plain
+"""Recurrent layers. auto: the fastest one, as measured; native: Weft's compiled code; tiles: compiled
+code on the processor's tile unit (AMX); torch: no compiled code, the faster of operation (torch's own, where
+it has one) and bptt (back-propagation through time in torch operations); triton: GPU kernels; steps: the
+plain
 loop."""
 
 Products = Literal["auto", "torch", "onednn", "tiles"]
 """Linear products."""
 
 Fused = Literal["auto", "native", "tiles", "torch"]
-"""Operations that compiled code does in one pass: losses, additive attention, steps of a search. auto: as the
-recurrent layers; torch: none of them; native: without tiles; tiles: a search multiplies on tiles only."""
+"""Operations that compiled code computes in one pass: losses, additive attention, search steps. auto: as for
+recurrent layers; torch: no compiled code; native: compiled code without tiles; tiles: a search always
+multiplies
+on tiles."""
 
 SWITCHES = {"cells": get_args(Cells), "linear": get_args(Products), "fused": get_args(Fused)}
-"""What can be forced: by `use`, or by an environment variable, WEFT_ and the name in capitals."""
+"""Each switch and its values. Force one with `use`, or with the environment variable WEFT_<SWITCH>."""
 
 OLD_NAMES = {"written": "bptt"}
-"""Names of ways in runs and recipes of earlier versions."""
+"""Earlier names of ways, which runs and recipes of older versions still contain."""
 
-ROUNDS = (3, 9)  # at least, at most, beside the first
+ROUNDS = (3, 9)  # minimum and maximum number of timed rounds, after one untimed round
 BUDGET_SECONDS = 0.008
-LEVEL = 1.05  # a way is taken before an earlier one only if it is this much faster
+LEVEL = 1.05  # a later way must be faster by this factor to win over an earlier one
 
-# Private to torch; without it every operation must be torch's own.
+# Private to torch. If it is missing, assume that a transform is active and use torch operations only.
 _transforming = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 
 _taken: dict[str, str] = {}
@@ -60,7 +64,7 @@ _lock = threading.RLock()
 
 
 def forced(switch: str) -> str:
-    """The way that was asked for, "auto" if none: by `use`, else by the environment.
+    """The way forced by `use`, else by the environment, else "auto".
 
     Args:
         switch: one of SWITCHES.
@@ -76,13 +80,18 @@ def forced(switch: str) -> str:
 
 
 def switched() -> list[str]:
-    """The switches that force a way, as the environment would say it: ["WEFT_CELLS=torch"]."""
+    """The switches that are not "auto", as environment settings: ["WEFT_CELLS=torch"]."""
     names = {switch: _asked(switch) for switch in SWITCHES}
     return [f"{_variable(switch)}={name}" for switch, name in names.items() if name != "auto"]
 
 
 def check(place: str, name: str, switch: str) -> str:
-    """The name of a way, checked; an old name gives the present one.
+    """Check the name of a way; an old name is replaced by its current one.
+
+    Args:
+        place: where the name was given, for the error message.
+        name: the name to check.
+        switch: one of SWITCHES.
 
     Raises:
         ConfigError: the switch has no such way.
@@ -118,16 +127,16 @@ def use(
 
 
 def traced() -> bool:
-    """Whether torch records or transforms what runs here, so that only its own operations may be used."""
+    """Whether torch compiles, traces or transforms this code, so only torch operations may run."""
     return torch.compiler.is_compiling() or torch.jit.is_tracing() or _transforming()
 
 
 def choose(key: str, ways: Mapping[str, Callable[[], object]]) -> str:
-    """The fastest way for a key: known from this process or this machine, else measured now.
+    """The fastest way for a key: as already measured by this process or on this machine, else measured now.
 
     Args:
         key: what is computed, with the sizes, dtype and threads that matter.
-        ways: by name; each does a small piece of the work. Of two equally fast ones the earlier is taken.
+        ways: by name, in order of preference; each call does a small part of the work. Ties go to the first.
     """
     name = _taken.get(key)
     if name is not None and name in ways:
@@ -139,24 +148,24 @@ def choose(key: str, ways: Mapping[str, Callable[[], object]]) -> str:
 
 
 def known(key: str) -> str | None:
-    """What was chosen for a key, None before the first time."""
+    """The way already chosen for a key in this process, or None."""
     return _taken.get(key)
 
 
 def taken() -> dict[str, str]:
-    """Every choice of this process so far."""
+    """Every choice that this process has made so far, by key."""
     with _lock:
         return dict(sorted(_taken.items()))
 
 
 def reasons() -> dict[str, str]:
-    """For each choice that was made here, the reason."""
+    """The reason for each choice that this process made itself, by key."""
     with _lock:
         return dict(sorted(_why.items()))
 
 
 def keep(choices: Mapping[str, str]) -> None:
-    """Take over the choices of a run; nothing is measured again for them."""
+    """Replace all choices by those of a saved run; their keys are not measured again."""
     with _lock:
         _why.clear()
         _taken.clear()
@@ -165,7 +174,7 @@ def keep(choices: Mapping[str, str]) -> None:
 
 @contextmanager
 def training() -> Iterator[None]:
-    """A training starts without any choice, as if in a new process; `fix` ends its measuring."""
+    """Start a training run with no choices, as in a new process; `fix` ends its measuring."""
     global _phase
     with _lock:
         before, _phase = (dict(_taken), _phase), "first update"
@@ -180,15 +189,15 @@ def training() -> Iterator[None]:
 
 
 def meeting() -> bool:
-    """Whether a training is in its first update."""
+    """Whether a training run is in its first update."""
     return _phase == "first update"
 
 
 def meet(what: str, decide: Callable[[], None]) -> None:
-    """While `meeting`: note something that must be decided for all of its sizes before `fix`.
+    """While `meeting`: register an operation whose ways must be chosen for all of its sizes before `fix`.
 
     Args:
-        what: its name; noted once.
+        what: its name; a second registration is ignored.
         decide: calls `choose` for each of its sizes, with the number of threads set at that time.
     """
     with _lock:
@@ -196,13 +205,13 @@ def meet(what: str, decide: Callable[[], None]) -> None:
 
 
 def met() -> list[Callable[[], None]]:
-    """What was noted, in the order of the names."""
+    """The registered `decide` functions, sorted by name."""
     with _lock:
         return [decide for _, decide in sorted(_met.items())]
 
 
 def fix() -> None:
-    """Until the end of the training nothing more is measured: anything new gets the first way."""
+    """Stop measuring until the training run ends; a new key gets its first way."""
     global _phase
     with _lock:
         _met.clear()
@@ -210,7 +219,7 @@ def fix() -> None:
 
 
 def threads() -> int:
-    """Threads that a kernel called here may use."""
+    """The number of threads that a kernel may use."""
     return torch.get_num_threads()
 
 
@@ -230,15 +239,15 @@ def _decided(key: str, ways: Mapping[str, Callable[[], object]]) -> Measured:
     first = next(iter(ways))
     if len(ways) == 1:
         return Measured(first, "the only way here")
-    if torch.are_deterministic_algorithms_enabled():  # the same on every machine with these ways
+    if torch.are_deterministic_algorithms_enabled():  # the same choice on every machine that has these ways
         return Measured(first, "the first way, since training is deterministic")
     if _phase == "fixed":
-        return Measured(first, "the first way, since it was first met after the first update")
+        return Measured(first, "the first way, since it first appeared after the first update")
     names = list(ways)
     kept = measured.find(key, names)
     if kept is None and measured.writable():
         kept = measured.keep(key, names, Measured(*_fastest(ways)))
-    # A choice that cannot be kept would be measured again by the next run, perhaps with another result.
+    # If it cannot be stored, the next run would measure again and might choose differently.
     return kept or Measured(first, "the first way, since the cache directory cannot be written")
 
 
@@ -250,7 +259,7 @@ def _fastest(ways: Mapping[str, Callable[[], object]]) -> tuple[str, str]:
             start = _spent()
             way()
             spent = max(end - begin for begin, end in zip(start, _spent(), strict=True))
-            if round_:  # the first call makes plans and fills caches
+            if round_:  # the first call is a warm-up
                 best[name] = min(best[name], spent)
         if round_ >= ROUNDS[0] and time.perf_counter() - begun > BUDGET_SECONDS:
             break
@@ -260,7 +269,7 @@ def _fastest(ways: Mapping[str, Callable[[], object]]) -> tuple[str, str]:
 
 
 def _spent() -> tuple[float, ...]:
-    """CPU seconds, so that other programs have no influence: of this thread, and its share of the process."""
-    if threads() == 1:  # the other threads of this process may be busy with something else
+    """CPU seconds of this thread, and of the process per thread; other programs do not affect them."""
+    if threads() == 1:  # other threads of this process may be doing unrelated work
         return (time.thread_time(),)
     return time.thread_time(), time.process_time() / threads()

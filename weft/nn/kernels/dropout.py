@@ -1,8 +1,9 @@
-"""Dropout from 16 random bits an element: torch's on the CPU draws one by one and takes 18 ms for 2.5 M.
+"""Dropout with 16 random bits per element.
 
-Here one 64-bit draw serves four elements and the backward pass is one product. Its plain twin is
-torch.nn.functional.dropout, which also serves every other device and what torch.compile writes (there no
-generator can be handed in; torch's own begins each batch anew); the two draw different numbers.
+torch's dropout on the CPU draws one number at a time and takes 18 ms for 2.5 M elements. Here one 64-bit draw
+serves four elements, and the backward pass is one product. The plain twin is torch.nn.functional.dropout,
+which is also used on other devices and under torch.compile. (torch.compile cannot
+pass a generator in; it uses torch's own, which restarts for each batch.) The two draw different numbers.
 """
 
 import math
@@ -18,7 +19,7 @@ LEVELS = 1 << 16
 
 
 def dropout(x: Tensor, share: float, *, training: bool) -> Tensor:
-    """Set a share of the elements to zero and scale the others up, so that the mean stays.
+    """Set a share of the elements to zero and scale the others up, so that the mean is unchanged.
 
     Args:
         x: any shape.
@@ -39,7 +40,7 @@ def dropout(x: Tensor, share: float, *, training: bool) -> Tensor:
 
 
 def _kept(shape: tuple[int, ...], dropped: int) -> Tensor:
-    """Which elements stay, bool; `dropped` of 65536 do not."""
+    """Bool mask of the elements to keep; each is dropped with probability `dropped` / 65536."""
     count = math.prod(shape)
     bits = torch.empty((count + 3) // 4, dtype=torch.int64)
     bits = bits.random_(-(2**63), None, generator=open_generator()).view(torch.int16)
@@ -50,10 +51,10 @@ class Dropout(nn.Module):
     """`dropout` as a module.
 
     Args:
-        share: of elements set to zero in training.
+        share: share of the elements set to zero in training.
 
     Raises:
-        ConfigError: not between 0 and 1.
+        ConfigError: the share is not between 0 and 1.
     """
 
     def __init__(self, share: float = 0.1) -> None:
@@ -67,5 +68,5 @@ class Dropout(nn.Module):
         return dropout(x, self.share, training=self.training)
 
     def extra_repr(self) -> str:
-        """For print."""
+        """The settings shown by print."""
         return f"share={self.share}"

@@ -1,7 +1,8 @@
-"""The equation of each gated cell, written once: from energies and the state before to the state after.
+"""The equation of each gated cell, written once: from pre-activations and previous state to new state.
 
-A cell's `step` (nn/cells), the plain loop over a layer and Triton's twin (cells/steps.py) all call these.
-What a probe shows has its name here. Read next: cells/steps.py; ../cells/lstm.py.
+A cell's `step` (nn/cells) and the plain loop over a layer (cells/steps.py), the twin of Triton's kernels,
+call these functions. The fields of a step are the names that a probe shows. Read next: cells/steps.py;
+../cells/lstm.py.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from weft.probe import record
 
 
 class LSTMStep(NamedTuple):
-    """One step of an LSTM; every tensor is [B, H], a gate that is switched off is None."""
+    """One step of an LSTM; every tensor is [B, H]; a gate that is switched off is None."""
 
     candidate: Tensor
     input_gate: Tensor | None
@@ -36,15 +37,15 @@ def lstm(
     peep: Callable[[Tensor], Tensor | float] | None = None,
     norm: Callable[[Tensor], Tensor] | None = None,
 ) -> LSTMStep:
-    """c_t = f c_{t-1} + i c^, h_t = o tanh(c_t), from the energies of the gates (C5, C6).
+    """c_t = f c_{t-1} + i c^, h_t = o tanh(c_t), from the pre-activations of the gates (C5, C6).
 
     Args:
-        i, f: energies [B, H] of the input and forget gate; None for a gate that is always open.
-        candidate, o: energies of c^ and of the output gate.
-        c: the cell before.
-        activation: of the candidate.
-        peep: what the output gate sees of c_t; added to its energy.
-        norm: of c_t before its tanh.
+        i, f: pre-activations [B, H] of the input and forget gate; None for a gate that is always open.
+        candidate, o: pre-activations [B, H] of c^ and of the output gate.
+        c: [B, H] the previous cell state c_{t-1}.
+        activation: activation of the candidate.
+        peep: maps c_t to the peephole term of the output gate's pre-activation.
+        norm: normalises c_t before its tanh.
 
     Example:
         >>> zero = torch.zeros(1, 1)
@@ -98,11 +99,11 @@ def gru(
     """h_t = u h_{t-1} + (1 - u) h^, h^ = g(W_x x + inner(r)) (C8).
 
     Args:
-        gates: [B, 2 H] energies of r and u.
-        candidate: [B, H] what the candidate reads of x.
-        inner: given r, what it reads of h; here the reset gate acts before or after the product.
-        h: the state before.
-        activation: of the candidate.
+        gates: [B, 2 H] pre-activations of r and u.
+        candidate: [B, H] W_x x + b, the candidate's term in x.
+        inner: maps r to the candidate's term in h, with the reset gate before or after the product.
+        h: [B, H] the previous state h_{t-1}.
+        activation: activation of the candidate.
     """
     reset_gate, update_gate = gates.sigmoid().chunk(2, -1)
     candidate = activate(candidate + inner(reset_gate), activation)
@@ -110,7 +111,7 @@ def gru(
 
 
 def show(step: LSTMStep | GRUStep) -> None:
-    """Record every part of a step for an open probe."""
+    """Record every field of a step for an open probe."""
     for name, value in step._asdict().items():
         if value is not None:
             record(name, value)

@@ -1,10 +1,10 @@
-"""The one linear product of the package: cells, attention, feed-forward and output layers all call it.
+"""The linear product that cells, attention, feed-forward and output layers all use.
 
-torch multiplies float32 matrices by MKL, which leaves AVX-512 unused on some processors; oneDNN, in the same
-wheel, may be twice as fast there and slower elsewhere. Its operation is private to torch, so it is tested:
-does it work, agree, and is it faster? Where the processor has tiles (AMX), Weft's compiled code multiplies
-float32 on them. The plain twin is torch.nn.functional.linear.
-Read next: ways.py, choice.py, tiles.py.
+torch multiplies float32 matrices with MKL, which does not use AVX-512 on some processors. oneDNN, from the
+same wheel, can be twice as fast there and slower elsewhere. Its operation is private to torch, so it is used
+only if it works, agrees with the plain product and is measured to be faster. On processors with tiles (AMX),
+Weft's compiled code can multiply float32 on them. The plain twin is torch.nn.functional.linear. Read next:
+ways.py, choice.py, tiles.py.
 """
 
 import functools
@@ -20,7 +20,7 @@ from weft.nn.kernels import choice, tiles
 from weft.nn.kernels.autocast import cast_weight
 from weft.nn.kernels.ways import Way, pick
 
-SMALL = 1 << 20  # multiplications below which a call costs more than the product
+SMALL = 1 << 20  # below this many multiplications the call overhead exceeds the product
 LARGE = 1 << 25
 PLAIN = (Tensor, nn.Parameter)
 Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]
@@ -29,7 +29,7 @@ PROBES: dict[Size, tuple[int, int, int]] = {
     "small": (64, 256, 512),
     "large": (256, 512, 512),
 }  # rows, in, out
-BROAD = 120  # rows times outputs divided by their sum: how often each number prepared for the tiles is used
+BROAD = 120  # rows * outputs / (rows + outputs): how often each number prepared for the tiles is reused
 PROBES_BROAD: dict[Size, tuple[int, int, int]] = {"small": (256, 128, 256), "large": (512, 256, 512)}
 
 
@@ -39,13 +39,13 @@ def linear(
     """x W^T + b for x [..., I], weight [O, I], bias [O]; gives [..., O].
 
     Args:
-        x, weight, bias: of one dtype, but for autocast.
-        backend: "torch", "onednn" or "tiles" instead of the fastest one; None as `choice.use` says.
+        x, weight, bias: of the same dtype, except under autocast.
+        backend: "torch", "onednn" or "tiles" forces a way; None uses the switch (choice.py).
 
     Raises:
         ConfigError: the forced way is not available.
     """
-    if torch.compiler.is_compiling():  # sizes may be symbolic
+    if torch.compiler.is_compiling():  # sizes may be symbolic, so do not branch on them
         return F.linear(x, weight, bias)
     weight, bias = cast_weight(weight), None if bias is None else cast_weight(bias)
     if backend is None and x.numel() * weight.shape[0] < SMALL:
@@ -70,10 +70,10 @@ class Linear(nn.Linear):
 
 
 def product_for(multiplications: int, breadth: float = 0) -> str:
-    """Which float32 product of this size is fastest on the CPU: "torch", "onednn" or "tiles".
+    """The fastest float32 product of this size on the CPU: "torch", "onednn" or "tiles".
 
     Args:
-        multiplications: of the product.
+        multiplications: number of scalar multiplications of the product.
         breadth: its rows times its outputs, divided by their sum.
     """
     size: Size = "large" if multiplications >= LARGE else "small"
@@ -83,7 +83,7 @@ def product_for(multiplications: int, breadth: float = 0) -> str:
 
 
 def decide() -> None:
-    """Choose for every product, now."""
+    """Choose the way for every class of sizes now."""
     for size in PROBES:
         for broad in (False, True) if native.tiles() else (False,):
             _fastest(size, broad)
@@ -118,7 +118,7 @@ def _way(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Way[Tens
 
 @functools.cache
 def onednn() -> Any:
-    """oneDNN's product, if this torch has it and it agrees with the plain one."""
+    """oneDNN's product, or None if this torch lacks it or it disagrees with the plain product."""
     if not torch.backends.mkldnn.is_available():
         return None
     try:
@@ -136,13 +136,13 @@ def onednn() -> Any:
 
 def _by_onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if not (weight.is_contiguous() or weight.mT.is_contiguous()):
-        weight = weight.contiguous()  # 256 columns of a [1024, 512]: oneDNN took 2 s where 8 ms are usual
+        weight = weight.contiguous()  # for 256 columns of a [1024, 512] oneDNN took 2 s instead of 8 ms
     y = onednn()(x.reshape(-1, x.shape[-1]), weight, bias, "none", [], "")
     return y.view(*x.shape[:-1], weight.shape[0])
 
 
 def _suits(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
-    """Whether there is anything to choose: only torch's own computes other dtypes, devices and shapes."""
+    """Whether there is a choice: other dtypes, devices and shapes are left to torch's own product."""
     if x.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
         return False
     if not (x.dtype == weight.dtype == torch.float32 and x.dim() > 1 and weight.dim() == 2 and x.numel()):
@@ -153,7 +153,7 @@ def _suits(x: Tensor, weight: Tensor, bias: Tensor | None) -> bool:
 
 
 class _Product(torch.autograd.Function):
-    """A product that is not torch's; its gradients are products again, so that they can be derived, too."""
+    """A product computed outside torch; so are its gradients, so it can be differentiated twice."""
 
     @staticmethod
     def forward(  # type: ignore[override]
@@ -174,15 +174,15 @@ class _Product(torch.autograd.Function):
         rows, flat = grad.reshape(-1, grad.shape[-1]), x.reshape(-1, x.shape[-1])
         dx = dw = db = None
         if ctx.needs_input_grad[0]:
-            dx = _derived(rows, weight.mT, ctx.backend).view(x.shape)
+            dx = _gradient_product(rows, weight.mT, ctx.backend).view(x.shape)
         if ctx.needs_input_grad[1]:
-            dw = _derived(rows.mT, flat.mT, ctx.backend)
+            dw = _gradient_product(rows.mT, flat.mT, ctx.backend)
         if ctx.needs_input_grad[2]:
             db = rows.sum(0)
         return dx, dw, db, None, None
 
 
-def _derived(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Tensor:
+def _gradient_product(x: Tensor, weight: Tensor, backend: choice.Products | None) -> Tensor:
     product = _way(x, weight, backend).run
     if torch.is_grad_enabled():
         return _Product.apply(x, weight, None, product, backend)

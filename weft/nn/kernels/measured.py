@@ -1,8 +1,8 @@
-"""What was measured on this machine, kept on disk: a kernel is chosen by a clock once, not once a process.
+"""Choices of kernels, kept on disk: each is measured once per machine rather than once per process.
 
-One small file a choice, in the user's cache directory, in a folder for everything that a speed depends on:
-processor, torch, compiled code, versions. The first file written counts: of two processes that measure the
-same thing, the later one takes over what the earlier one wrote. Read next: choice.py.
+Each choice is one small file in the user's cache directory. Its folder is named after everything that affects
+speed: processor, torch, compiled code, versions. The first file written wins: if two processes measure the
+same key, the later one uses the choice of the earlier one. Read next: choice.py.
 """
 
 import functools
@@ -23,18 +23,18 @@ from weft.version import __version__
 
 LARGEST = 2**16
 SETTINGS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR")
-"""Environment variables that limit which instructions the libraries use."""
+"""Environment variables that limit the instruction sets of the libraries."""
 
 
 class Measured(NamedTuple):
-    """A choice: the way, and the times that decided."""
+    """A choice: the way, and the times or the reason that decided it."""
 
     way: str
     why: str
 
 
 def machine() -> str:
-    """What the speed and the rounding of a kernel depend on, for people.
+    """What the speed and the rounding of a kernel depend on, as text for people.
 
     Example:
         >>> "torch" in machine()
@@ -63,7 +63,7 @@ def directory() -> Path:
 
 
 def find(key: str, ways: Collection[str]) -> Measured | None:
-    """What was chosen for a key among these ways on this machine, None before the first time."""
+    """The choice for a key among these ways on this machine, or None if there is none yet."""
     try:
         return _read(_path(key, ways), ways)
     except RuntimeError:
@@ -71,10 +71,10 @@ def find(key: str, ways: Collection[str]) -> Measured | None:
 
 
 def keep(key: str, ways: Collection[str], chosen: Measured) -> Measured | None:
-    """Write a choice, unless another process was first: then its choice counts and is returned.
+    """Write a choice, unless another process already has; then return that one.
 
     Returns:
-        The choice that is on disk now, None where it cannot be written.
+        The choice on disk, or None if it cannot be written.
     """
     try:
         path = _path(key, ways)
@@ -98,7 +98,7 @@ def writable() -> bool:
 
 
 def everything() -> Iterator[tuple[str, Measured]]:
-    """Every choice that is kept for this machine: key and choice, sorted by key."""
+    """All choices stored for this machine as (key, choice), sorted by key."""
     found = []
     with suppress(OSError, RuntimeError):
         for path in directory().glob("*.json"):
@@ -134,7 +134,7 @@ def _name(described: str) -> str:
 
 @functools.cache
 def _processor() -> tuple[str, str]:
-    """Its name, and the names of its instructions."""
+    """The processor's name and its instruction-set flags."""
     name, flags = platform.processor() or platform.machine(), ""
     with suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file:
@@ -144,13 +144,13 @@ def _processor() -> tuple[str, str]:
             elif title in ("flags", "Features"):
                 flags = value
             elif not title:
-                break  # the others are like the first
+                break  # assume that all cores are alike
     return name, flags
 
 
 @functools.cache
 def _compiled() -> str:
-    """A digest of the compiled cells: other code has other speeds."""
+    """A digest of the compiled cells, since different code has different speeds."""
     library = native.loaded().library
     if library is None:
         return ""

@@ -18,11 +18,11 @@ from weft.nn.kernels.ways import why_not_native
 
 Packed = TypeVar("Packed")
 _kept: "WeakKeyDictionary[nn.Module, dict[bool, tuple[object, object]]]" = WeakKeyDictionary()
-MANY = 16  # rows from which tiles are faster
+MANY = 16  # from this many rows on, tiles are faster
 
 
 def why_not_in_search(x: Tensor, dtype: torch.dtype = torch.float32) -> str:
-    """Why compiled code cannot do a search's step over x: it takes one dtype and gives no gradients."""
+    """Why compiled code cannot compute a search step over x, which takes one dtype and gives no gradients."""
     if x.dtype != dtype:
         return f"compiled code takes {dtype}, not {x.dtype}"
     if torch.is_grad_enabled() or torch.is_autocast_enabled("cpu"):
@@ -31,7 +31,7 @@ def why_not_in_search(x: Tensor, dtype: torch.dtype = torch.float32) -> str:
 
 
 def tiled(rows: int) -> bool:
-    """Whether compiled code multiplies this many rows per thread on tiles (tiles.py)."""
+    """Whether compiled code should multiply this many rows per thread on tiles (tiles.py)."""
     way = choice.forced("fused")
     return native.tiles() and (way == "tiles" or (way == "auto" and rows >= MANY))
 
@@ -39,10 +39,11 @@ def tiled(rows: int) -> bool:
 def kept(
     of: nn.Module, parameters: Sequence[Tensor], pack: Callable[[], Packed], *, tiled: bool = False
 ) -> Packed:
-    """What `pack` makes of a module's parameters; made anew when one of them may have changed since.
+    """The cached result of `pack` for a module; computed again if one of the parameters may have changed.
 
-    torch counts the changes of a tensor, but for those by fused optimisers, whose steps are counted here, and
-    of tensors made in inference mode, which are packed every time. Changes through `.data` are not seen.
+    torch counts the in-place changes of a tensor, with two exceptions: changes by fused optimisers, whose
+    steps are counted here, and tensors created in inference mode, which are packed every time. Changes
+    through `.data` are not noticed.
     """
     if any(p.is_inference() for p in parameters):
         return pack()
@@ -58,7 +59,7 @@ _steps: list[int] = []
 
 
 def _optimised() -> int:
-    """Steps that any optimiser of this process has taken since this was first asked."""
+    """Optimiser steps taken in this process since the first call of this function."""
     if not _steps:
         _steps.append(0)
         register_optimizer_step_post_hook(_step)
@@ -70,7 +71,7 @@ def _step(*_: object) -> None:
 
 
 def panels(weight: Tensor, *, tiled: bool = False) -> Tensor:
-    """[O, K] as panels of up to four registers of outputs, filled up with zeros; or cut for the tiles."""
+    """Weights [O, K] as panels of up to four registers of outputs, zero-padded; or split for the tiles."""
     library = native.loaded()
     outputs, inputs = weight.shape
     if tiled:

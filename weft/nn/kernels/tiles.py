@@ -1,6 +1,6 @@
-"""The linear product on a processor's tiles (AMX), float32 on the CPU. Read next: ../../native/tiles.h.
+"""The linear product on the processor's tile unit (AMX), float32 on the CPU. Read next: ../../native/tiles.h.
 
-Each number is cut into three of bfloat16 that add up to it, so the product is as exact as float32's own.
+Each number is split into three bfloat16 numbers that add up to it, so the product is as exact as in float32.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 from weft import native
 from weft.native import pointer
 
-ROWS = 16  # of a slab: a tile's
+ROWS = 16  # rows of a tile, the smallest slab
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -31,7 +31,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def panel(gates: int, size: int, weight: Tensor, *, back: bool = False) -> Tensor:
-    """Weights [G O, K] of G gates, cut and packed for compiled code; `back`: of one, as W^T."""
+    """Weights [G O, K] of G gates, split and packed for compiled code; `back` packs one matrix as W^T."""
     inputs = len(weight) if back else weight.shape[1]
     packed = room(size, inputs, gates)
     native.loaded().library.weft_pack_tiled(gates, size, inputs, back, pointer(weight), pointer(packed))
@@ -39,15 +39,15 @@ def panel(gates: int, size: int, weight: Tensor, *, back: bool = False) -> Tenso
 
 
 def room(rows: int, inputs: int, count: int = 1) -> Tensor:
-    """Where compiled code puts numbers that are cut, [count, ..]: each time [rows, inputs]."""
+    """A buffer [count, ..] in which compiled code stores split numbers, `count` times [rows, inputs]."""
     return torch.empty(count, native.loaded("tiles").library.weft_tiles_room(rows, inputs), dtype=torch.int16)
 
 
 def given(room: Tensor | None) -> tuple[int, int | None]:
-    """What compiled code is told of a room: its size for one slab, and where it begins; NULL is no tiles."""
+    """A buffer as arguments of compiled code: its size per slab and its address; NULL means no tiles."""
     return (0, None) if room is None else (room.shape[1], pointer(room))
 
 
 def _dense(x: Tensor) -> Tensor:
-    """With the numbers of one of both axes beside each other."""
+    """x itself if one of its two axes is contiguous, else a contiguous copy."""
     return x if 1 in x.stride() else x.contiguous()

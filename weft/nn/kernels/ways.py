@@ -1,8 +1,8 @@
-"""One policy for choosing a kernel: an operation that can be computed in several ways asks `pick`.
+"""The policy that chooses a kernel: an operation with several implementations ("ways") calls `pick`.
 
-An operation lists its ways by preference. At least one is made of torch's operations and computes everything
-on any device, also where torch traces or transforms it. Read next: choice.py, the switches and the measuring;
-linear.py, an operation with three ways.
+An operation lists its ways in order of preference. At least one consists of torch operations and works for
+all inputs on any device, also where torch traces or transforms it. Read next: choice.py, the switches and the
+measuring; linear.py, an operation with three ways.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,13 @@ Result = TypeVar("Result")
 
 
 class Way(NamedTuple, Generic[Result]):
-    """A way to compute an operation.
+    """One way to compute an operation.
 
-    name: as a switch names it.
+    name: its name in a switch.
     run: computes the operation.
-    why_not: from what is given, the reason why this way cannot compute it, "" if it can; None: it always can.
-    plain: made of torch's operations, so that torch can trace and transform it.
+    why_not: maps the arguments to the reason why this way cannot compute them, or "" if it can; None means
+        that it can compute anything.
+    plain: consists of torch operations, so torch can trace and transform it.
     """
 
     name: str
@@ -40,22 +41,23 @@ def pick(
     asked: str = "auto",
     fastest: Callable[[Sequence[Way[Result]]], Way[Result]] | None = None,
 ) -> Way[Result]:
-    """The way to compute an operation here.
+    """Choose the way to compute an operation, by the first rule that applies.
 
-    1. Traced or transformed by torch (torch.compile, torch.jit, torch.func): the first plain way that can.
-    2. Forced by a switch: that way, or an error.
-    3. Only one way can compute it, or nothing is measured: the first that can.
-    4. Otherwise `fastest` decides, usually by `choice.choose`: measured once on a machine, then kept.
+    1. torch traces or transforms the code (torch.compile, torch.jit, torch.func): the first plain way
+       that can compute the arguments.
+    2. A switch forces a way: that way, or an error.
+    3. Only one way can compute the arguments, or `fastest` is None: the first that can.
+    4. Otherwise `fastest` decides, usually by `choice.choose`, which measures once per machine.
 
     Args:
-        operation: its name, for the error.
-        ways: by preference, at least one of them plain.
-        given: arguments for `why_not` of each way.
-        asked: the name of a way, or "auto".
-        fastest: chooses one of several ways that can compute it; None takes the first.
+        operation: its name, for the error message.
+        ways: in order of preference, at least one of them plain.
+        given: the arguments for each `why_not`.
+        asked: the name of a forced way, or "auto".
+        fastest: chooses among the ways that can compute the arguments; None takes the first.
 
     Raises:
-        ConfigError: the forced way does not exist or cannot compute this.
+        ConfigError: the forced way does not exist or cannot compute the arguments.
 
     Example:
         >>> ways = [Way("half", lambda n: n // 2, lambda n: "it is odd" if n % 2 else ""),
@@ -74,17 +76,17 @@ def pick(
 
 
 def able(ways: Sequence[Way[Result]], given: tuple[Any, ...]) -> list[Way[Result]]:
-    """The ways that can compute what is given."""
+    """The ways that can compute these arguments."""
     return [way for way in ways if way.why_not is None or not way.why_not(*given)]
 
 
 def fused() -> str:
-    """What is asked of an operation that compiled code does in one pass, as `pick` takes it."""
+    """The `asked` of `pick` for an operation of the switch "fused": "torch" or "auto"."""
     return "torch" if choice.forced("fused") == "torch" else "auto"
 
 
 def why_not_native(tensor: Tensor, source: str) -> str:
-    """Why compiled code of a source cannot read a tensor, its dtype aside; "" if it can."""
+    """Why the compiled code of a source file cannot read a tensor, apart from its dtype; "" if it can."""
     if tensor.device.type != "cpu":
         return "compiled code runs on the CPU"
     if type(tensor) is not Tensor:

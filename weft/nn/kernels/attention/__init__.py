@@ -1,1 +1,1 @@
-"""Attention: products with softmax (dot.py), additive energies, a decoder's step in compiled code."""
+"""Attention: scaled dot-product (dot.py), additive energies, a decoder's step in compiled code."""

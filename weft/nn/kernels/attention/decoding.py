@@ -1,7 +1,7 @@
-"""A Transformer decoder's step of a search by compiled code (native/decoding.cpp), float32 on the CPU.
+"""One search step of a Transformer decoder in compiled code (native/decoding.cpp), float32 on the CPU.
 
-Nothing is measured: it does what the modules do, without some hundred calls of small operations. Its plain
-twin is `Block.decode`, which runs wherever `suits` says no. `WEFT_FUSED=torch` turns it off.
+Nothing is measured: it computes what the modules compute without about a hundred calls of small operations.
+Its plain twin is `Block.decode`, which runs wherever `suits` is False. `WEFT_FUSED=torch` turns it off.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,14 @@ from weft.nn.kernels.ways import Way, fused, pick
 from weft.probe import changing, watching
 
 MOST_REGISTERS = 8
-"""A head may be as wide as so many registers: 128 features with AVX-512, 64 with AVX2."""
+"""Maximum width of a head in registers: 128 features with AVX-512, 64 with AVX2."""
 
 Parts = Mapping[str, nn.Module]
-"""A layer's norms and products by the names in weft/native; without a source, none of `cross`."""
+"""A layer's norms and products by their names in weft/native; those with `cross` only with a source."""
 
 
 class Form(NamedTuple):
-    """What is the same in every layer."""
+    """Settings that all layers share."""
 
     num_heads: int
     inner: int
@@ -35,35 +35,35 @@ class Form(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The source: of each layer keys and values [B, H, S, K]; mask [B, S] bool, None for no padding."""
+    """The source: keys and values [B, H, S, K] of each layer; mask [B, S] bool, None for no padding."""
 
     layers: Sequence[tuple[Tensor, Tensor]]
     mask: Tensor | None
 
 
 def there(module: nn.Module) -> bool:
-    """Whether the compiled step could serve this module if it were in float32."""
+    """Whether the compiled step is available for this module, apart from its dtype."""
     on_cpu = all(parameter.device.type == "cpu" for parameter in module.parameters())
     return on_cpu and fused() != "torch" and native.loaded("decoding").library is not None
 
 
 def suits(x: Tensor, num_heads: int) -> bool:
-    """Whether the compiled step serves for x [N, 1, D] of a search; otherwise the decoder's modules do."""
+    """Whether to use the compiled step for x [N, 1, D] of a search, rather than the decoder's modules."""
     return pick("decoder step", WAYS, (x, num_heads), asked=fused()).run()
 
 
 def _why_not(x: Tensor, num_heads: int) -> str:
     if x.shape[1] != 1:
-        return "it takes one position at a time"
+        return "the compiled step takes one position at a time"
     if watching() or changing():
-        return "a probe reads or changes what is inside"
+        return "a probe reads or changes intermediate values"
     if x.shape[2] // num_heads > MOST_REGISTERS * native.loaded().width:
-        return f"a head may be {MOST_REGISTERS} registers wide at most"
+        return f"the compiled step takes heads of at most {MOST_REGISTERS} registers"
     return why_not_in_search(x)
 
 
 WAYS = Way("native", lambda: True, _why_not), Way("torch", lambda: False, plain=True)
-"""Whether the step is compiled; the modules belong to the decoder, which runs them."""
+"""Each way tells whether the step is compiled; the decoder itself runs its modules."""
 
 
 def step(
@@ -80,15 +80,15 @@ def step(
     """All layers for one new position of every hypothesis; its keys and values are written into the caches.
 
     Args:
-        of: the module that all this belongs to; weights are packed once for it, and when they change.
-        form: sizes and kinds.
-        layers: their modules.
-        last: the norm after the last layer, or what is none.
+        of: the module that owns the weights, which are packed once and again when they change.
+        form: settings of the layers.
+        layers: the modules of each layer.
+        last: the norm after the last layer, or a module without weights.
         x: [N, 1, D].
-        entries: E, of a source before this step; hypothesis w of a source writes entry E + w.
-        caches: of each layer [B, 2, H, E + W, K].
+        entries: E, entries of a source before this step; hypothesis w of a source writes entry E + w.
+        caches: one per layer, [B, 2, H, E + W, K].
         path: [N, P] int64, the entries that belong to a hypothesis, the new one last; None for 0 .. E.
-        source: what cross-attention reads; None for none.
+        source: keys and values for cross-attention; None without a source.
 
     Returns:
         [N, 1, D].
@@ -123,7 +123,7 @@ def step(
 def _with_caches(
     packed: "Array[DecoderLayer]", caches: Sequence[Tensor], source: Source | None
 ) -> "Array[DecoderLayer]":
-    """A copy of the layers that knows where this step's caches, and the source's keys and values, are."""
+    """A copy of the layers with the addresses of this step's caches and of the source's keys and values."""
     each = type(packed).from_buffer_copy(packed)
     for number, (layer, cache) in enumerate(zip(each, caches, strict=True)):
         layer.cache = pointer(cache)
@@ -138,7 +138,7 @@ def _with_caches(
 
 class _Packed(NamedTuple):
     each: "Array[DecoderLayer]"
-    held: list[Tensor]  # what `each` points to
+    held: list[Tensor]  # the tensors that `each` points to
     root: bool
     epsilon: float
     gain: Tensor | None

@@ -1,8 +1,8 @@
-"""Scaled dot-product attention of many heads: torch's fused operation, or the formula where that is faster.
+"""Multi-head scaled dot-product attention: torch's fused operation, or the formula where that is faster.
 
 The formula is `plain_attention`; the two agree (tests/nn). On the CPU the fused backward pass in bfloat16
-took 43 ms for 125 sentences of 20 tokens and 4 heads of 64, the formula 12 ms, whatever its length up to
-some 200 tokens; in float32, and without gradients, the fused operation was faster throughout.
+took 43 ms for 125 sentences of 20 tokens and 4 heads of 64, and the formula 12 ms. The formula was faster up
+to about 200 tokens. In float32, and without gradients, the fused operation was always faster.
 """
 
 import math
@@ -15,7 +15,7 @@ from weft import masks
 from weft.nn.kernels.dropout import dropout as drop
 from weft.nn.kernels.ways import Way, pick
 
-FUSED_FROM = 384 * 384  # query times key positions; between 200 and 512 the two were level
+FUSED_FROM = 384 * 384  # query times key positions; between 200 and 512 tokens the two were equally fast
 
 
 def attention(
@@ -64,7 +64,7 @@ def _fused(
 
 
 def prefers_plain(q: Tensor, k: Tensor, dropout: float) -> bool:
-    """Whether the formula is faster: in training on the CPU, in bfloat16 or with dropout, when short."""
+    """Whether the formula is faster: short sequences, training on the CPU, in bfloat16 or with dropout."""
     if not (torch.is_grad_enabled() and (q.requires_grad or k.requires_grad)) or q.device.type != "cpu":
         return False
     return (q.dtype == torch.bfloat16 or dropout > 0) and q.shape[2] * k.shape[2] < FUSED_FROM
@@ -88,7 +88,7 @@ def plain_attention(
 def attention_weights(
     q: Tensor, k: Tensor, mask: Tensor | None, *, bias: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """softmax(M + Q K^T / sqrt(d_k)), [B, H, T, S]; uniform in a row that may attend to nothing."""
+    """softmax(M + Q K^T / sqrt(d_k)), [B, H, T, S]; uniform for a query that may attend to nothing."""
     energy = (q * (1 / math.sqrt(q.shape[-1]))) @ k.mT
     if bias is not None:
         energy = energy + bias

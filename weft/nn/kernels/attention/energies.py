@@ -1,8 +1,8 @@
 """w^T tanh(q + k) for every query and key: the energies of additive attention.
 
-native   one pass of compiled code, float32 on the CPU (bfloat16 is widened, its tanh takes 5 times as long);
-         the backward pass computes the hidden layer [B, T, S, A] again instead of keeping it
-torch    the sum, its tanh and a product
+native   one pass of compiled code, float32 on the CPU (bfloat16 is cast to it, its tanh takes 5 times
+         as long); the backward pass recomputes the hidden layer [B, T, S, A] instead of keeping it
+torch    the sum, its tanh and a product in torch operations
 
 Nothing is measured: compiled code does less work. Read next: ../../scores/additive.py, which calls it.
 """
@@ -29,7 +29,7 @@ def additive(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
 
 
 def by_torch(query: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
-    """`additive` by torch's operations."""
+    """`additive` in torch operations."""
     hidden = (query[:, :, None] + keys[:, None]).tanh_()  # [B, T, S, A]
     return linear(hidden, weight).squeeze(-1)
 

@@ -1,1 +1,1 @@
-"""Recurrent layers over all steps: by torch, by hand-written back-propagation, compiled, by Triton."""
+"""Recurrent layers over all steps: torch's operations, hand-written backward pass, compiled code, Triton."""

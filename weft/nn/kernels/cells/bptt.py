@@ -1,10 +1,10 @@
-"""Recurrent layers by back-propagation through time written by hand, of torch's operations only.
+"""Recurrent layers with back-propagation through time written by hand in torch operations.
 
-One product makes the inputs of all steps; a step then costs the recurrent product and a few operations in
-place; the way back multiplies what can be multiplied for all steps beforehand, and each weight's gradient is
-one product at the end. It serves where there is no compiled code and torch has no operation that is faster:
-in float64 too, on any device, and under autocast, whose dtype only the products take.
-Its plain twin is the loop over a cell's `step`. Read next: rows.py.
+One product computes the inputs of all steps. Each step then costs the recurrent product and a few in-place
+operations. The backward pass computes in advance what it can for all steps at once, and each weight's
+gradient is one product at the end. This way is used where there is no compiled code and torch has no faster
+operation: also in float64, on any device, and under autocast, where only the products use autocast's dtype.
+The plain twin is the loop over a cell's `step`. Read next: rows.py.
 """
 
 from typing import Any
@@ -35,7 +35,7 @@ def run(
     extra: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer; see compiled.run. cell: one of CELLS."""
+    """Compute a layer; see compiled.run. cell: one of CELLS."""
     kind = {"gru": _GRU, "gru_before": _GRUBefore, "peephole": _Peephole}.get(cell, _Elman)
     rows = sort(x, mask)
     low = torch.get_autocast_dtype(x.device.type) if torch.is_autocast_enabled(x.device.type) else None
@@ -88,7 +88,7 @@ class _Elman(torch.autograd.Function):
 
 
 def _activate(name: str, z: Tensor, bias: Tensor, out: Tensor) -> None:
-    """g(z) into `out`; z is used up."""
+    """Write g(z) to `out`; z is overwritten."""
     match name:
         case "tanh":
             torch.tanh(z, out=out)
@@ -103,7 +103,7 @@ def _activate(name: str, z: Tensor, bias: Tensor, out: Tensor) -> None:
 
 
 def _slope(name: str, grad: Tensor, y: Tensor, out: Tensor) -> None:
-    """grad g'(z) into `out`, from y = g(z)."""
+    """Write grad * g'(z) to `out`, from y = g(z)."""
     match name:
         case "tanh":
             tanh_slope(grad, y, grad_input=out)
@@ -155,7 +155,7 @@ class _GRU(torch.autograd.Function):
         x, _, wx, wh, _, _, hs, inner, gates = ctx.saved_tensors
         p, dh, size = ctx.p, dh.clone(), hs.shape[2]
         r, z, candidate = gates.chunk(3, 2)
-        d = torch.empty_like(gates)  # by dh at first, times dh in the loop: r, z and the candidate's W_h side
+        d = torch.empty_like(gates)  # first d/dh, then times dh: r, z and the candidate's W_h side
         dr, dz, dn = d.chunk(3, 2)
         before_n = torch.ops.aten.tanh_backward(1 - z, candidate)  # the candidate's W_x side
         sigmoid_slope(hs[:-1] - candidate, z, grad_input=dz)
@@ -171,7 +171,7 @@ class _GRU(torch.autograd.Function):
         p.clear(d, before_n)
         dwh, db = p.gradient(d, hs[:-1]), d.sum((0, 1))
         dbn = db[2 * size :].clone()
-        dn.copy_(before_n)  # from here on the W_x side
+        dn.copy_(before_n)  # from here on, dn is the W_x side
         db[2 * size :] = before_n.sum((0, 1))
         dx = p.back(d, wx) if ctx.needs_input_grad[3] else None
         return None, None, None, dx, dh, p.gradient(d, x), dwh, db, dbn
@@ -255,14 +255,14 @@ class _Peephole(torch.autograd.Function):
         x, _, _, wx, wh, _, peep, hs, cs, gates = ctx.saved_tensors
         p, dh, dc = ctx.p, dh.clone(), dc.clone()
         i, f, candidate, o = gates.chunk(4, 2)
-        d = torch.empty_like(gates)  # by dc or, for o, by dh at first
+        d = torch.empty_like(gates)  # first d/dc (d/dh for o), then times dc (dh)
         di, df, dn, do = d.chunk(4, 2)
         shown = cs[1:].tanh()
         sigmoid_slope(candidate, i, grad_input=di)
         sigmoid_slope(cs[:-1], f, grad_input=df)
         tanh_slope(i, candidate, grad_input=dn)
         sigmoid_slope(shown, o, grad_input=do)
-        into = torch.ops.aten.tanh_backward(o, shown).addcmul_(do, peep[2])  # dc by dh
+        into = torch.ops.aten.tanh_backward(o, shown).addcmul_(do, peep[2])  # dc/dh
         weight = p.cast(wh).mT
         for t in reversed(range(len(dy))):
             n = p.counts[t]

@@ -1,7 +1,7 @@
-"""Recurrent layers by the compiled cells, float32 on the CPU. Read next: ../../native/cells.cpp.
+"""Recurrent layers in compiled code, float32 on the CPU. Read next: ../../native/cells.cpp.
 
-Steps come first inside, [T, B, ..], and rows are sorted by length and dealt to the threads, so that padding
-is not computed and no thread waits for another. Its plain twin is the loop over a cell's `step`.
+Internally the time axis is first, [T, B, ..]. Rows are sorted by length and dealt to the threads, so that
+padding is skipped and no thread waits for another. The plain twin is the loop over a cell's `step`.
 """
 
 from typing import Any
@@ -16,9 +16,9 @@ from weft.nn.kernels.cells import steps as steps_
 from weft.nn.kernels.cells.rows import Sorted, sort
 from weft.nn.kernels.linear import linear
 
-ROWS = 4  # a slab of fewer is not worth a thread
-APART = 1 << 19  # elements of W_x from which few rows multiply x before the steps, all at once
-FEW = 24
+ROWS = 4  # a slab of fewer rows is not worth a thread
+APART = 1 << 19  # from this many elements of W_x on, batches of few rows multiply all steps of x beforehand
+FEW = 24  # rows
 
 
 def run(
@@ -34,7 +34,7 @@ def run(
     *,
     tiled: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer.
+    """Compute a layer.
 
     Args:
         cell: lstm, peephole, coupled, gru, elman or relu.
@@ -42,7 +42,7 @@ def run(
         weight_x: [G H, D]; weight_h: [G H, H]; bias: [G H].
         extra: peephole [3, H], gru [H] (the candidate's inner bias).
         mask: [B, T] bool, real positions first, or None.
-        tiled: multiply by the processor's tiles; they must be there.
+        tiled: multiply on the processor's tiles, which must be available.
 
     Returns:
         y [B, T, H] (zero at padding), h, c [B, H].
@@ -89,7 +89,7 @@ class _Layer(torch.autograd.Function):
         cs = None
         if c is not None:
             cs = x.new_empty(steps + 1 if training else 1, rows, size)
-            cs[0] = c  # one for every step, or one that each step changes
+            cs[0] = c  # in training one state per step, else one that is updated in place
         panel_x = None if apart else _panel(cell, weight_x, size)
         panel_h = tiles.panel(GATES[cell], size, weight_h) if tiled else _panel(cell, weight_h, size)
         room = tiles.room(_most(plan), size, len(plan.active)) if tiled else None
@@ -118,7 +118,7 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         x, weight_x, weight_h, extra, hs, cs, gates, inner, h, c, bias = ctx.saved_tensors
         cell, tiled, plan = ctx.cell, ctx.tiled, ctx.plan
-        if torch.is_grad_enabled():  # it will be derived again
+        if torch.is_grad_enabled():  # for a second derivative
             given = (x, h, c, weight_x, weight_h, bias, extra)
             return (None, None, None, None, *steps_.derived(cell, plan, given, (dy, dh_last, dc)))
         (rows, steps, _), (wide, size) = x.shape, weight_h.shape
@@ -141,7 +141,7 @@ class _Layer(torch.autograd.Function):
             *tiles.given(room),
         )  # fmt: skip
         native.call("weft_backward", job)
-        # Saved tensors are read once: recomputed ones are there once.
+        # Saved tensors are read only once: under recomputation they can be unpacked once.
         return (None, None, None, None, *_products(ctx, (x, weight_x, hs), d, dh, dc, dextra, plan.real()))
 
 
@@ -154,7 +154,7 @@ def _products(
     dextra: Tensor | None,
     real: Tensor | None,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients that are one product over all real steps."""
+    """The gradients of `forward`'s arguments; each weight's is one product over all real steps."""
     x, weight_x, hs = saved
     steps, rows, size = d.shape[0], d.shape[1], hs.shape[2]
     needs = dict(
@@ -167,7 +167,7 @@ def _products(
         inputs = inputs[torch.div(real, rows, rounding_mode="floor"), real % rows]
     inputs = inputs.reshape(-1, x.shape[2])
     before, after = flat, flat
-    if ctx.cell == "gru":  # candidate's W_x side, r, u, candidate's W_h side
+    if ctx.cell == "gru":  # columns: candidate's W_x side, r, u, candidate's W_h side
         before, after = flat[:, : 3 * size], flat[:, size:]
         weight_x = torch.cat([weight_x[2 * size :], weight_x[: 2 * size]])
     dx = dwx = dwh = db = None
@@ -217,5 +217,5 @@ def _panel_back(weight: Tensor, size: int) -> Tensor:
 
 
 def _most(plan: Sorted) -> int:
-    """Rows of the largest slab."""
+    """Number of rows of the largest slab."""
     return int(plan.bounds.diff().max())

@@ -1,4 +1,4 @@
-"""The forms of a recurrence: which equation, which activation. Read next: steps.py; triton/layer.py."""
+"""The form of a recurrence: its equation and its activation. Read next: steps.py; triton/layer.py."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ from torch import Tensor
 
 
 class Recurrence(NamedTuple):
-    """What is computed.
+    """The equation to compute.
 
-    kind: elman, lstm, coupled, gru (reset after the product) or gru_before.
-    name: the activation of h, or of the candidate.
-    peephole: whether the LSTM's gates see their own unit's c.
+    kind: elman, lstm, coupled, gru (reset gate after the product) or gru_before.
+    name: activation of h (elman) or of the candidate.
+    peephole: whether the LSTM's gates also read their own unit's c.
     """
 
     kind: str
@@ -19,10 +19,10 @@ class Recurrence(NamedTuple):
 
 
 class Norms(NamedTuple):
-    """Gains of a normalised cell.
+    """Gains of a layer-normalised cell.
 
-    gates: of the gates' W_h h, [G H]; of gru_before's r and u, [2 H].
-    other: [H], of the LSTM's c, of the candidate's product in gru_before; None in gru.
+    gates: gains of the gates' W_h h, [G H]; for gru_before those of r and u, [2 H].
+    other: [H], gains of the LSTM's c, or of the candidate's product in gru_before; None for gru.
     """
 
     gates: Tensor
@@ -40,4 +40,4 @@ FORMS = {
     "gru": Recurrence("gru"),
     "gru_before": Recurrence("gru_before"),
 } | {cell: Recurrence("elman", name) for cell, name in ACTIVATIONS.items()}
-"""By the names that kernels have for cells."""
+"""The form of each cell by its name in the kernels."""

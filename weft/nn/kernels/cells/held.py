@@ -1,4 +1,4 @@
-"""Padding inside a fused recurrence: how the state after a short row equals the state at its end."""
+"""Padding inside a fused recurrence: keep a short row's state unchanged after its end."""
 
 import torch
 import torch.nn.functional as F
@@ -14,14 +14,14 @@ def pad_feature(
 
     Args:
         x: [B, T, D], finite; weight: [G H, D]; mask: [B, T] bool.
-        holds: what to add to each of the G gates at padding.
+        holds: what to add to the pre-activation of each of the G gates at padding.
         size: H.
 
     Returns:
         x [B, T, D'] and weight [G H, D'], D' the next multiple of 16 beyond D, filled with zeros.
     """
     extra = MULTIPLE - x.shape[2] % MULTIPLE
-    x = x * mask[..., None].to(x.dtype)  # what is large enough would outweigh the hold
+    x = x * mask[..., None].to(x.dtype)  # a large enough value at padding would outweigh the hold
     flag = F.pad((~mask).to(x.dtype)[..., None], (0, extra - 1))
     column = torch.tensor(holds, dtype=weight.dtype, device=weight.device).repeat_interleave(size)
     return torch.cat([x, flag], -1), torch.cat([weight, F.pad(column[:, None], (0, extra - 1))], 1)

@@ -1,9 +1,9 @@
-"""A recurrent layer by the fastest of the ways that can compute it here. Read next: ../ways.py, compiled.py.
+"""A recurrent layer, computed by the fastest way that supports it. Read next: ../ways.py, compiled.py.
 
 native      compiled code, float32 on the CPU                              compiled.py
-operation   torch's own: oneDNN, MKL, cuDNN                                operations/
+operation   torch's own operation: oneDNN, MKL, cuDNN                      operations/
 tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py, ../tiles.py
-triton      kernels for a GPU, where torch has no operation                on_gpu.py
+triton      GPU kernels for cells that torch has no operation for          on_gpu.py
 bptt        back-propagation through time, any device and dtype            bptt.py
 steps       the plain loop                                                 steps.py
 """
@@ -24,17 +24,17 @@ from weft.nn.kernels.cells import on_gpu as triton
 from weft.nn.kernels.ways import Way, able, pick
 from weft.nn.padding import inspectable
 
-PIECE = 2e8  # multiplications of what is measured, some milliseconds
-STEPS = (16, 64)  # at least, so that work done once per call (packing weights) does not decide; at most
-FEW = 8  # rows or steps; with fewer, work done once per call costs more than the products
-ROWS = {False: 4, True: 32}  # of what is measured for few rows, for many
+PIECE = 2e8  # multiplications of one measurement, a few milliseconds
+STEPS = (16, 64)  # of one measurement: enough that work once per call (packing weights) does not decide
+FEW = 8  # with fewer rows or steps, work done once per call costs more than the products
+ROWS = {False: 4, True: 32}  # rows of one measurement, for few and for many rows
 
 Result = tuple[Tensor, Tensor, Tensor | None]  # y [B, T, H], h, c [B, H]
 Operation = Callable[..., Result]
 
 
 class Given(NamedTuple):
-    """What a layer computes with; see compiled.run."""
+    """The arguments of a layer; see compiled.run."""
 
     x: Tensor
     h: Tensor
@@ -46,7 +46,7 @@ class Given(NamedTuple):
     mask: Tensor | None
 
     def tensors(self) -> list[Tensor]:
-        """All but the mask."""
+        """All tensors except the mask."""
         return [tensor for tensor in self[:-1] if tensor is not None]
 
 
@@ -60,7 +60,7 @@ class Kind(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """The shapes of a layer's tensors, without rows and steps."""
+    """The shapes of a layer's tensors, apart from rows and steps."""
 
     inputs: int
     size: int
@@ -73,16 +73,16 @@ class Sizes(NamedTuple):
 
 
 def run(cell: str, given: Given, operation: Operation | None, backend: choice.Cells | None) -> Result:
-    """A layer.
+    """Compute a layer.
 
     Args:
         cell: a name of steps.run.
         given: inputs, state, weights.
-        operation: torch's own, if it has one for this cell.
-        backend: forces a way; None as `choice.use` says.
+        operation: torch's own operation for this cell, or None.
+        backend: forces a way; None uses the switch (choice.py).
 
     Raises:
-        ConfigError: the forced way cannot compute this.
+        ConfigError: the forced way cannot compute this layer.
     """
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
     if asked == "steps" or not len(given.x):  # without rows there is nothing to measure
@@ -97,14 +97,14 @@ def run(cell: str, given: Given, operation: Operation | None, backend: choice.Ce
 
 
 def skips_padding(x: Tensor) -> bool:
-    """Whether the compiled cells, which skip padding by themselves, may compute a layer over x [B, T, D]."""
+    """Whether the compiled cells, which skip padding themselves, may compute a layer over x [B, T, D]."""
     there = native.loaded().library is not None and choice.forced("cells") in ("auto", "native", "tiles")
     plain = x.dtype == torch.float32 and x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
     return there and plain and not choice.traced()
 
 
 def _ways(cell: str, operation: Operation | None, asked: str, *, on_gpu: bool) -> list[Way[Result]]:
-    """What may be used under a switch's name, by preference: of two equally fast ones the first is taken."""
+    """The ways that a value of the switch allows, in order of preference; ties go to the first."""
     ways: list[Way[Result]] = []
     compiled_too = asked != "torch"
     if compiled_too:
@@ -124,7 +124,7 @@ _kept_ways = lru_cache(_ways)
 
 
 def why_not_native(cell: str, given: Given) -> str:
-    """Why the compiled cells cannot compute this; "" if they can."""
+    """Why the compiled cells cannot compute this layer; "" if they can."""
     if cell not in native.CELLS:
         return "there is no compiled code for this cell"
     if native.loaded().library is None:
@@ -157,23 +157,23 @@ def _fastest(cell: str, given: Given, can: Sequence[Way[Result]]) -> Way[Result]
 
 
 def _worth_measuring(can: Collection[str], given: Given) -> list[str]:
-    """The ways that can compute this, without those that are always slower than another."""
+    """The names of `can`, without ways that are always slower than another."""
     device = given.x.device.type
     if "native" in can:
         wanted = ["native", "tiles"] if _mostly_padding(given.mask) else ["native", "operation", "tiles"]
         return [name for name in wanted if name in can]
     if not inspectable(given.x):
         return ["operation" if "operation" in can else "steps"]
-    if "operation" in can:  # cuDNN's is always faster, and so is torch's under autocast
+    if "operation" in can:  # cuDNN is always faster, and so is torch's operation under autocast
         compared = device == "cpu" and not torch.is_autocast_enabled("cpu") and "bptt" in can
         return ["operation", "bptt"] if compared else ["operation"]
-    if "triton" in can:  # not measured: a clock here sees launches only
+    if "triton" in can:  # not measured: a clock on the host times only the launches
         return ["triton"]
     return ["bptt" if "bptt" in can else "steps"]
 
 
 def _mostly_padding(mask: Tensor | None) -> bool:
-    """Whether skipping the padding saves so much that nothing has to be measured."""
+    """Whether there is so much padding that ways which skip it need no comparison with others."""
     return mask is not None and float(mask.sum()) < 0.75 * mask.numel()
 
 
@@ -185,8 +185,8 @@ def _sizes(given: Given) -> Sizes:
 
 
 def _decide(cell: str, sizes: Sizes, ways: Sequence[Way[Result]]) -> None:
-    """Choose now for every kind of call that this layer may get outside autocast."""
-    padding = (False, True) if native.tiles() else (False,)  # without tiles, padding leaves one way
+    """Choose now for every kind of call that this layer may receive outside autocast."""
+    padding = (False, True) if native.tiles() else (False,)  # without tiles only one way skips padding
     for kind in starmap(Kind, product((True, False), (True, False), (True, False), padding)):
         mask = torch.zeros(1, 1, dtype=torch.bool) if kind.mostly_padding else None
         given = _sample(sizes, rows=1, steps=1, mask=mask)
@@ -224,7 +224,7 @@ def _steps(sizes: Sizes, rows: int, training: bool) -> int:
 
 
 def _sample(sizes: Sizes, rows: int, steps: int, mask: Tensor | None = None) -> Given:
-    """Tensors of these sizes whose results stay small; draws no random number."""
+    """Arguments of these sizes with small results; draws no random numbers."""
 
     def full(shape: tuple[int, ...]) -> Tensor:
         return torch.full(shape, 1 / shape[-1], dtype=sizes.dtype)
@@ -236,7 +236,7 @@ def _sample(sizes: Sizes, rows: int, steps: int, mask: Tensor | None = None) -> 
 
 
 def _piece(run: Operation, given: Given, training: bool) -> None:
-    """A few steps, forward and, in training, backward."""
+    """Run a few steps forward and, in training, backward."""
     with torch.inference_mode(False), torch.set_grad_enabled(training):
         tensors = [None if t is None else t.detach().requires_grad_(training) for t in given[:-1]]
         y, *_ = run(*tensors, None)

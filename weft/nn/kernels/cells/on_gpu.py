@@ -1,4 +1,4 @@
-"""When Triton computes a recurrent layer, and how the cells call it; Triton is imported only then.
+"""Whether Triton computes a recurrent layer, and how cells call it; Triton is imported only when it runs.
 
 Read next: triton/layer.py.
 """
@@ -14,13 +14,15 @@ from weft.nn.kernels.ways import Way, pick
 
 def why_not(cell: str, x: Tensor) -> str:
     """Why Triton cannot compute a cell's layer over x; "" if it can."""
-    return "it has no such cell: on a GPU cuDNN has it" if cell == "coupled" else triton.why_not(x.device)
+    if cell == "coupled":
+        return "Triton has no kernel for this cell; on a GPU cuDNN computes it"
+    return triton.why_not(x.device)
 
 
 def serves(x: Tensor) -> bool:
-    """Whether Triton computes a cell of a form that no other kernel has (normalised, a sigmoid candidate).
+    """Whether Triton computes a form that no other kernel supports (layer-normalised, sigmoid candidate).
 
-    Otherwise the cell goes step by step.
+    Otherwise the cell runs step by step.
 
     Raises:
         ConfigError: Triton is forced and cannot run.
@@ -48,7 +50,7 @@ def run(
     extra: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer that Triton can compute; see compiled.run."""
+    """Compute a layer with Triton; see compiled.run."""
     form, inside = FORMS[cell], cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)
     return layer(form, z, h, c, weight_h, bias if inside else extra, None, mask)
@@ -64,7 +66,7 @@ def layer(
     norms: Norms | None = None,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """See triton/layer.py's `run`."""
+    """Import Triton's kernels and call `run` of triton/layer.py."""
     from weft.nn.kernels.cells.triton.layer import run as kernel
 
     return kernel(form, z, h, c, weight_h, extra, norms, mask)

@@ -1,4 +1,4 @@
-"""What the layers of bptt.py have in common: their products and how they treat autocast and padding."""
+"""What the layers of bptt.py and triton/ share: products, and the treatment of autocast and padding."""
 
 from typing import Any
 
@@ -12,7 +12,13 @@ from weft.nn.kernels.linear import linear
 
 
 class Products:
-    """The products of a layer, in autocast's dtype if there is one, and what all layers have in common."""
+    """The products of a layer, in autocast's dtype under autocast.
+
+    Args:
+        rows: the order and lengths of the rows.
+        low: autocast's dtype, or None.
+        wide: the dtype of states and results.
+    """
 
     def __init__(self, rows: Sorted, low: torch.dtype | None, wide: torch.dtype) -> None:
         self.counts = rows.active[0].tolist()
@@ -21,7 +27,7 @@ class Products:
         self.wide = wide
 
     def cast(self, tensor: Tensor) -> Tensor:
-        """In autocast's dtype."""
+        """The tensor in autocast's dtype; unchanged without autocast."""
         return tensor if self.low is None else tensor.to(self.low)
 
     def inputs(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -29,11 +35,11 @@ class Products:
         return linear(self.cast(x), self.cast(weight), self.cast(bias)).to(self.wide)
 
     def times(self, a: Tensor, weight: Tensor) -> Tensor:
-        """a W^T, W as `cast` gave it."""
+        """a W^T, for W already cast by `cast`."""
         return F.linear(self.cast(a), weight).to(self.wide)
 
     def states(self, before: Tensor, steps: int) -> Tensor:
-        """[T + 1, B, H], the first filled; zeros where steps may be skipped."""
+        """Buffer [T + 1, B, H] that starts with the state before; zeros where steps may be skipped."""
         make = before.new_empty if self.rows.lengths is None else before.new_zeros
         states = make(steps + 1, *before.shape)
         states[0] = before
@@ -46,7 +52,7 @@ class Products:
         return states[self.rows.lengths, torch.arange(states.shape[1], device=states.device)]
 
     def clear(self, *grads: Tensor) -> None:
-        """Zeros at padding."""
+        """Set gradients to zero at padding, in place."""
         if self.rows.lengths is not None:
             at = torch.arange(grads[0].shape[0], device=grads[0].device)
             padding = (at[:, None] >= self.rows.lengths)[..., None]
@@ -64,7 +70,7 @@ class Products:
 
 
 def plain_forward(function: Any) -> Any:
-    """Without autocast, which would touch the operations in place; without a graph."""
+    """Run `forward` without autocast, which would change the dtype of in-place operations."""
 
     def inside(ctx: Any, *arguments: Any) -> Any:
         device = next(t for t in arguments if isinstance(t, Tensor)).device.type
@@ -75,7 +81,7 @@ def plain_forward(function: Any) -> Any:
 
 
 def graph_or(function: Any) -> Any:
-    """Without autocast; step by step if the gradients are to be derived again."""
+    """Run `backward` without autocast; for second derivatives, use the graph of the plain loop instead."""
 
     def inside(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         if not torch.is_grad_enabled():

@@ -1,6 +1,6 @@
-"""Rows of different lengths inside a kernel: sorted, so that those still there at a step come first.
+"""Rows of different lengths inside a kernel, sorted so that the unfinished rows of a step come first.
 
-Read next: compiled.py and bptt.py, which skip the padding in this way.
+Read next: compiled.py and bptt.py, which skip padding this way.
 """
 
 from typing import NamedTuple
@@ -13,9 +13,9 @@ class Sorted(NamedTuple):
     """Rows in the order of a kernel.
 
     bounds: [K + 1], slab k holds rows bounds[k] to bounds[k + 1].
-    active: [K, T], how many rows of the slab are still there at step t.
-    order: [B], which row stands here; None where the order is the given one.
-    lengths: [B] in the kernel's order; None where no row is shorter than T.
+    active: [K, T], number of unfinished rows of the slab at step t.
+    order: [B], the original index of each row; None if the order is unchanged.
+    lengths: [B] in the kernel's order; None if no row is shorter than T.
     """
 
     bounds: Tensor
@@ -25,11 +25,11 @@ class Sorted(NamedTuple):
 
     def take(self, tensor: Tensor | None) -> Tensor | None:
         """[B, ..] in the kernel's order."""
-        # by index_select, whose gradient adds whole rows; that of tensor[order] adds number by number
+        # index_select: its gradient adds whole rows, that of tensor[order] adds number by number
         return tensor if tensor is None or self.order is None else tensor.index_select(0, self.order)
 
     def give_back(self, tensor: Tensor | None) -> Tensor | None:
-        """[B, ..] in the given order."""
+        """[B, ..] in the original order."""
         if tensor is None or self.order is None:
             return tensor
         back = torch.empty_like(self.order)
@@ -37,13 +37,13 @@ class Sorted(NamedTuple):
         return tensor.index_select(0, back)
 
     def mask(self) -> Tensor | None:
-        """[B, T] bool in the kernel's order, True = real; None where no row is shorter than T."""
+        """[B, T] bool in the kernel's order, True = real; None if no row is shorter than T."""
         if self.lengths is None:
             return None
         return torch.arange(self.active.shape[1], device=self.lengths.device) < self.lengths[:, None]
 
     def real(self) -> Tensor | None:
-        """The real positions of [T, B] as numbers of [T * B]; None for all."""
+        """Indices of the real positions in [T * B]; None if all are real."""
         if self.lengths is None:
             return None
         steps = torch.arange(self.active.shape[1], device=self.lengths.device)
@@ -51,12 +51,12 @@ class Sorted(NamedTuple):
 
 
 def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
-    """The rows by length, the longest first, dealt out so that each slab gets its share of every length.
+    """Sort rows by length, longest first, and deal them to the slabs so that each gets all lengths.
 
     Args:
         x: [B, T, ..].
         mask: [B, T] bool, real positions first, or None.
-        slabs: K.
+        slabs: K, the number of slabs.
     """
     rows, steps = x.shape[:2]
     sizes = [len(range(slab, rows, slabs)) for slab in range(slabs)]
@@ -65,7 +65,7 @@ def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
     if lengths is None or bool((lengths == steps).all()):
         return Sorted(bounds, torch.tensor(sizes)[:, None].expand(slabs, steps).contiguous(), None, None)
     order: Tensor | None = None
-    if slabs > 1 or bool((lengths[1:] > lengths[:-1]).any()):  # a packed sequence comes sorted
+    if slabs > 1 or bool((lengths[1:] > lengths[:-1]).any()):  # packed sequences are already sorted
         falling = lengths.argsort(descending=True, stable=True)
         order = torch.cat([falling[slab::slabs] for slab in range(slabs)])
         lengths = lengths[order]

@@ -1,6 +1,6 @@
-"""Recurrent layers as a plain loop over steps: twin of every other way, and what serves where torch traces.
+"""Recurrent layers as a plain loop over steps: the twin of every other way, used where torch traces.
 
-It may be derived any number of times. Read next: ../equations.py, bptt.py.
+It can be differentiated any number of times. Read next: ../equations.py, bptt.py.
 """
 
 import torch
@@ -12,7 +12,7 @@ from weft.nn.kernels.cells.form import FORMS, Norms, Recurrence
 from weft.nn.kernels.cells.rows import Sorted
 from weft.nn.kernels.linear import linear
 
-EPSILON = 1e-5  # as nn/cells/initial.py has it
+EPSILON = 1e-5  # as in nn/cells/initial.py
 
 
 def run(
@@ -26,7 +26,7 @@ def run(
     extra: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer; see compiled.run. cell: lstm, peephole, coupled, gru, gru_before, elman, relu or elman_*."""
+    """Compute a layer; see compiled.run. cell: one of FORMS (form.py)."""
     inside = cell == "elman_modrelu"
     z = linear(x, weight_x, None if inside else bias)
     return loop(FORMS[cell], z, h, c, weight_h, bias if inside else extra, None, mask)
@@ -42,15 +42,15 @@ def loop(
     norms: Norms | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer whose products with the input are done; see triton/layer.run.
+    """Compute a layer from the products with its inputs; see triton/layer.run.
 
     Args:
-        form: what is computed.
+        form: the equation to compute.
         z: [B, T, G H] W x + b of all gates.
-        h, c: [B, H] the state before.
+        h, c: [B, H] the initial state.
         weight: [G H, H].
-        extra: peephole weights [3, H], the GRU's inner bias, or modReLU's; else None.
-        norms: gains of a normalised cell.
+        extra: peephole weights [3, H], the GRU's inner bias, or modReLU's bias; else None.
+        norms: gains of a layer-normalised cell.
         mask: [B, T] bool, or None.
     """
     ys = []
@@ -70,13 +70,13 @@ def loop(
 def derived(
     cell: str, rows: Sorted, given: tuple[Tensor | None, ...], grads: tuple[Tensor | None, ...]
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of a layer as a graph: what a kernel gives back when it is to be derived twice.
+    """The gradients of a layer as a graph, for second derivatives of a kernel.
 
     Args:
         cell: see run.
-        rows: how the kernel sorted them.
-        given: x [B, T, D], h, c, weight_x, weight_h, bias, extra, rows in the kernel's order.
-        grads: by y, h, c.
+        rows: the kernel's order of rows.
+        given: x [B, T, D], h, c, weight_x, weight_h, bias, extra; rows in the kernel's order.
+        grads: gradients with respect to y, h, c.
     """
     with torch.enable_grad():
         outs = run(cell, *given, rows.mask())  # type: ignore[arg-type]
@@ -148,7 +148,7 @@ def _without_c(
 
 
 def _normed(z: Tensor, gain: Tensor | None, gates: int) -> Tensor:
-    """Layer normalisation of each gate."""
+    """Layer normalisation of each gate; z itself without gains."""
     if gain is None:
         return z
     apart = z.unflatten(-1, (gates, -1))

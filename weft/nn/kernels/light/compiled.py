@@ -1,6 +1,6 @@
-"""Recurrences without a matrix by compiled code, float32 on the CPU. Read next: ../../native/light.cpp.
+"""Recurrences without a matrix in compiled code, float32 on the CPU. Read next: ../../native/light.cpp.
 
-Its plain twin is plain.py's `by_torch`, which also computes second derivatives.
+The plain twin is plain.py's `by_torch`, which also computes second derivatives.
 """
 
 from typing import Any
@@ -11,13 +11,13 @@ from torch import Tensor
 from weft import native
 from weft.native import LIGHT, pointer
 from weft.nn.kernels.cells.compiled import ROWS
-from weft.nn.kernels.light.plain import again
+from weft.nn.kernels.light.plain import gradients_as_graph
 
 
 def run(
     kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """See light.light."""
+    """Compute a layer; see light.light."""
     wanted = any(t is not None and t.requires_grad for t in (z, c, past, peep))
     y, last = _Light.apply(kind, torch.is_grad_enabled() and wanted, mask, z, c, past, peep)
     return y, last
@@ -38,7 +38,7 @@ class _Light(torch.autograd.Function):
         z, past = _dense(z), None if past is None else _dense(past)
         c, peep = c.contiguous(), None if peep is None else peep.contiguous()
         (rows, steps, _), size = z.shape, c.shape[1]
-        alone = kind in ("mingru", "minlstm") and mask is None  # the states are what is shown
+        alone = kind in ("mingru", "minlstm") and mask is None  # the states are the output
         states = z.new_empty(rows, steps if training or alone else 1, size)
         y = states if alone else z.new_empty(rows, steps, size)
         _bounds, job = _job(kind, z, c, past, peep, mask, states)
@@ -54,7 +54,7 @@ class _Light(torch.autograd.Function):
     def backward(ctx: Any, dy: Tensor | None, dc: Tensor | None) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         z, c, past, peep, states = ctx.saved_tensors
         if torch.is_grad_enabled():  # for a second derivative
-            return None, None, None, *again(ctx.kind, (z, c, past, peep), ctx.mask, dy, dc)
+            return None, None, None, *gradients_as_graph(ctx.kind, (z, c, past, peep), ctx.mask, dy, dc)
         dy = None if dy is None else dy.contiguous()
         dc = torch.zeros_like(c) if dc is None else dc.clone(memory_format=torch.contiguous_format)
         dz = z.new_empty(z.shape)
@@ -79,7 +79,7 @@ def _job(
     mask: Tensor | None,
     states: Tensor,
 ) -> tuple[Tensor, native.Light]:
-    """What the compiled code gets; the bounds and the mask must outlive the call."""
+    """The bounds and the job for the compiled code; bounds and mask must outlive the call."""
     rows, steps = z.shape[:2]
     slabs = native.slabs(rows // ROWS)
     bounds = torch.arange(slabs + 1) * rows // slabs
@@ -95,6 +95,6 @@ def _job(
 
 
 def _dense(tensor: Tensor) -> Tensor:
-    """With the numbers of a position beside each other, and no two positions at one place."""
+    """A tensor whose features are contiguous and whose positions do not overlap; copied if necessary."""
     dense = tensor.stride(2) == 1 and min(tensor.stride()[:2]) >= tensor.shape[2]
     return tensor if dense else tensor.contiguous()

@@ -1,12 +1,12 @@
-"""Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU (C10), whose gates read x alone.
+"""Recurrences without a matrix over all steps: minGRU, minLSTM, SSRU, SRU (C10). Gates depend only on x.
 
 native   gates and state in one pass of compiled code, float32 on the CPU        compiled.py
 triton   the same in one kernel, on a GPU                                        triton.py
-torch    gates for all steps at once, then one operation a step (recurrence.py), or a scan on a GPU without
-         Triton (../../scan.py); SRU with peepholes step by step
-steps    the plain loop, only where it is forced
+torch    gates for all steps at once, then one operation per step (recurrence.py), or a scan on a GPU without
+         Triton (../../scan.py); SRU with peepholes runs step by step
+steps    the plain loop, only if forced
 
-Nothing is measured: the first of them that can run does the least work.
+Nothing is measured: the ways are ordered by the work that they do, least first.
 """
 
 from functools import partial
@@ -36,23 +36,23 @@ def light(
     mask: Tensor | None = None,
     backend: choice.Cells | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """A layer.
+    """Compute a layer.
 
     Args:
         kind: one of KINDS.
         z: [B, T, G H], W x + b: u, candidate (mingru); f, i, candidate (minlstm); f, candidate (ssru);
             candidate, f, r (sru).
-        c: [B, H], the state before.
-        past: [B, T, H], what SRU's highway carries.
+        c: [B, H], the initial state.
+        past: [B, T, H], the highway input of SRU.
         peep: [2, H], SRU's v of f and r, or None.
-        mask: [B, T] bool; where False the state is held and y is zero.
-        backend: forces a way (choice.py); None as `choice.use` says.
+        mask: [B, T] bool; where False, the state is unchanged and y is zero.
+        backend: forces a way; None uses the switch (choice.py).
 
     Returns:
         y [B, T, H], c [B, H].
 
     Raises:
-        ConfigError: the way that is forced cannot compute this.
+        ConfigError: the forced way cannot compute this layer.
 
     Example:
         >>> import torch
@@ -66,7 +66,7 @@ def light(
 
 
 ASKED = {"tiles": "native", "torch": "auto", "operation": "torch", "bptt": "torch"}
-"""What the names of other layers' ways mean here; "torch" leaves the choice among what is not compiled."""
+"""The ways that values of the switch "cells" mean here; "torch" allows every way that is not compiled."""
 
 
 def _ways(asked: str, *, on_gpu: bool) -> list[Way[Result]]:
@@ -89,7 +89,7 @@ def _why_not_native(_: str, *tensors: Tensor | None) -> str:
     given = [tensor for tensor in tensors[:-1] if tensor is not None]
     if native.loaded("light").library is None:
         return native.loaded("light").reason
-    autocast = torch.is_autocast_enabled("cpu")  # the product alone takes its dtype, as in the other cells
+    autocast = torch.is_autocast_enabled("cpu")  # only the product uses its dtype, as in the other cells
     low = (torch.bfloat16, torch.float16) if autocast else ()
     if any(t.device.type != "cpu" or t.dtype not in (torch.float32, *low) for t in given):
         return (

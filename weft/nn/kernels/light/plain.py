@@ -1,6 +1,6 @@
-"""Recurrences without a matrix by torch's operations: the plain twin of compiled.py and triton.py.
+"""Recurrences without a matrix in torch operations: the plain twin of compiled.py and triton.py.
 
-It can be derived any number of times. Read next: ../../scan.py.
+It can be differentiated any number of times. Read next: ../../scan.py.
 """
 
 import torch
@@ -19,9 +19,9 @@ def by_torch(
     *,
     loop: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """`light` by torch's operations; with `loop` every step is a node of the graph."""
+    """`light` in torch operations; with `loop` every step is a node of the graph."""
     if peep is not None:
-        return _peeping(z, c, past, peep, mask)
+        return _with_peepholes(z, c, past, peep, mask)
     first, *rest = z.split(c.shape[1], -1)
     if kind == "mingru" or kind == "ssru":
         keep, candidate, r = first.sigmoid(), rest[0], None
@@ -40,7 +40,7 @@ def by_torch(
     return y if mask is None else y.masked_fill(~mask[..., None], 0.0), states[:, -1]
 
 
-def _peeping(
+def _with_peepholes(
     z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     assert past is not None
@@ -58,10 +58,10 @@ def _peeping(
     return torch.stack(ys, 1), c
 
 
-def again(
+def gradients_as_graph(
     kind: str, given: tuple[Tensor | None, ...], mask: Tensor | None, dy: Tensor | None, dc: Tensor | None
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of z, c, past and peep as a graph."""
+    """The gradients of z, c, past and peep as a graph, for second derivatives."""
     wanted = [t for t in given if t is not None and t.requires_grad]
     with torch.enable_grad():
         outs = by_torch(kind, *given, mask, loop=True)  # type: ignore[arg-type]

@@ -1,7 +1,8 @@
-"""c_t = a_t c_{t-1} + b_t over all steps, elementwise, one operation a step forward and backward.
+"""c_t = a_t c_{t-1} + b_t over all steps, elementwise, one operation per step forward and backward.
 
-What is left to multiply on the way back, da_t = dc_t c_{t-1}, is one operation over all steps. The plain twin
-is nn/scan.py's `sequence`, whose graph has a node for every step. Read next: ../scan.py.
+The remaining products of the backward pass, da_t = dc_t c_{t-1}, are one operation over all steps. The plain
+twin is
+ nn/scan.py's `sequence`, whose graph has a node for every step. Read next: ../scan.py.
 """
 
 from typing import Any
@@ -11,14 +12,14 @@ from torch import Tensor
 
 
 def recurrence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """c_1 .. c_T.
+    """Run the recurrence.
 
     Args:
-        a, b: [B, T, H].
+        a, b: [B, T, H], factors and summands.
         c: [B, H], c_0.
 
     Returns:
-        [B, T, H].
+        c_1 .. c_T, [B, T, H].
 
     Example:
         >>> import torch
@@ -45,8 +46,8 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
         a, b, c, states = ctx.saved_tensors
-        if torch.is_grad_enabled():  # it will be derived again
-            return _again(a, b, c, grad)
+        if torch.is_grad_enabled():  # for a second derivative
+            return _gradients_as_graph(a, b, c, grad)
         # Reversed, the gradient is the same recurrence: g_t = dy_t + a_{t+1} g_{t+1}.
         sums = torch.empty_like(states[1:])
         every, factors = sums.unbind(0), a.unbind(1)
@@ -58,7 +59,7 @@ class _Recurrence(torch.autograd.Function):
         return da, db, factors[0] * every[0]
 
 
-def _again(a: Tensor, b: Tensor, c: Tensor, grad: Tensor) -> tuple[Tensor | None, ...]:
+def _gradients_as_graph(a: Tensor, b: Tensor, c: Tensor, grad: Tensor) -> tuple[Tensor | None, ...]:
     given = (a, b, c)
     wanted = [tensor for tensor in given if tensor.requires_grad]
     with torch.enable_grad():

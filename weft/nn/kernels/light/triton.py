@@ -1,7 +1,7 @@
-"""Recurrences without a matrix on a GPU: all steps of a row's units in one program, forward and backward.
+"""Recurrences without a matrix on a GPU: one program computes all steps of some units of a row.
 
-As native/light.cpp: gates and state in one pass, and the gates once more on the way back.
-The plain twin is plain.py's `by_torch`.
+As in native/light.cpp, gates and state are computed in one pass, and the backward pass computes the gates
+again. The plain twin is plain.py's `by_torch`.
 """
 
 from typing import Any
@@ -12,14 +12,14 @@ import triton.language as tl
 from torch import Tensor
 
 from weft.nn.kernels.cells.triton.steps import sigmoid
-from weft.nn.kernels.light.plain import again
+from weft.nn.kernels.light.plain import gradients_as_graph
 
-UNITS = 64  # of a program; more programs hide the wait for memory better than wide ones
+UNITS = 64  # per program; many programs hide memory latency better than wide ones
 
 
 @triton.jit
 def gates(z, peep, before, u, real, H, KIND: tl.constexpr, PEEP: tl.constexpr):
-    """f (or u), the candidate and r; where there is no r, 0."""
+    """f (or u), the candidate and r (0 for kinds without r)."""
     first, second = tl.load(z + u, real, 0.0), tl.load(z + H + u, real, 0.0)
     out = first * 0.0
     if KIND == "sru":
@@ -52,7 +52,7 @@ def forward(
     MASKED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """cs [B, T + 1, H], the first filled, and ys [B, T, H]."""
+    """Fill cs [B, T + 1, H] after its first step, which is given, and ys [B, T, H]."""
     row, u = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     real = u < H
     c = tl.load(cs + row * (T + 1) * H + u, real, 0.0)
@@ -75,7 +75,7 @@ def forward(
 
 @triton.jit
 def gate_gradients(z, u, real, H, keep, by_keep, by_c, by_out, KIND: tl.constexpr):
-    """Gradients of the parts of z, from those of f (or u), of c and, for SRU, of r before its sigmoid."""
+    """Gradients of the parts of z, from those of f (or u), of c and, for SRU, of r's pre-activation."""
     by_candidate = by_c * (1.0 - keep)
     if KIND == "minlstm":
         f, i = sigmoid(tl.load(z + u, real, 0.0)), sigmoid(tl.load(z + H + u, real, 0.0))
@@ -108,7 +108,7 @@ def backward(
     MASKED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """dc [B, H] by c_T becomes that by c_0."""
+    """Gradients dz, dpast; dc [B, H] of c_T is overwritten by that of c_0."""
     row, u = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     real = u < H
     by_later = tl.load(dc + row * H + u, real, 0.0)
@@ -152,7 +152,7 @@ def backward(
 def run(
     kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
-    """See nn/kernels/light/light.py."""
+    """Compute a layer; see light.light."""
     wide = torch.promote_types(torch.promote_types(z.dtype, c.dtype), torch.float32)
     given = [None if t is None else t.to(wide).contiguous() for t in (z, c, past, peep)]
     y, last = _Light.apply(kind, None if mask is None else mask.to(torch.uint8).contiguous(), *given)
@@ -180,7 +180,7 @@ class _Light(torch.autograd.Function):
         mask = ctx.mask
         if torch.is_grad_enabled():  # for a second derivative
             held = None if mask is None else mask.bool()
-            return None, None, *again(ctx.kind, (z, c, past, peep), held, dy, dc)
+            return None, None, *gradients_as_graph(ctx.kind, (z, c, past, peep), held, dy, dc)
         dy, dc, dz = dy.contiguous(), dc.clone(memory_format=torch.contiguous_format), torch.empty_like(z)
         dpast = None if past is None else torch.empty_like(past)
         grid, settings = _settings(ctx.kind, z, c, peep, mask)
@@ -197,7 +197,7 @@ class _Light(torch.autograd.Function):
 def _settings(
     kind: str, z: Tensor, c: Tensor, peep: Tensor | None, mask: Tensor | None
 ) -> tuple[tuple[int, int], tuple[Any, ...]]:
-    """The grid, and what comes after the tensors."""
+    """The grid, and the kernels' arguments after the tensors."""
     size = c.shape[1]
     block = min(UNITS, triton.next_power_of_2(size))
     grid = (len(z), triton.cdiv(size, block))

@@ -1,11 +1,11 @@
 """Softmax and cross-entropy over a large vocabulary, together with the output product.
 
-The logits [N, V] are the largest tensor of a sequence model. Here a few rows of them exist at a time:
-their loss and their gradient are made at once, in the forward pass, and only the gradients of h, W and
-b are kept. The plain twin is `plain_cross_entropy`, which the tests compare it with.
+The logits [N, V] are the largest tensor of a sequence model. Here only a few rows of them exist at a time.
+The forward pass computes their loss and their gradient together, and keeps only the gradients of h, W and b.
+The plain twin is `plain_cross_entropy`, with which the tests compare it.
 
-native   what follows a product is done row by row by compiled code, float32 and bfloat16 on the CPU
-torch    the same by torch's operations
+native   compiled code does what follows the product, row by row; float32 and bfloat16 on the CPU
+torch    the same in torch operations
 
 Nothing is measured: compiled code does less work. Read next: ../linear.py; ../../../native/losses.cpp.
 """
@@ -22,8 +22,8 @@ from weft.native import pointer
 from weft.nn.kernels.linear import linear
 from weft.nn.kernels.ways import Way, fused, pick, why_not_native
 
-ELEMENTS = 1 << 20  # of the logits that exist at a time; smaller and larger were slower on two CPUs
-GRADIENTS = 1 << 23  # of their gradients; the products of a block cost the more the smaller it is
+ELEMENTS = 1 << 20  # logits that exist at a time; smaller and larger blocks were slower on two CPUs
+GRADIENTS = 1 << 23  # gradients that exist at a time; small blocks make the products slower
 
 
 def cross_entropy(
@@ -39,8 +39,8 @@ def cross_entropy(
         The smoothed sum [], and the plain sum -log p(target) [] (without gradient), in nats.
 
     Raises:
-        ShapeError: shapes or devices that differ, targets that are not int64 or none of the V classes (there
-            torch has an error of its own where compiled code does not run).
+        ShapeError: shapes or devices differ, targets are not int64, or a target is not one of the V classes
+            (the last in compiled code; torch operations raise their own error).
     """
     _check(h, weight, bias, target)
     device = h.device.type
@@ -53,7 +53,7 @@ def cross_entropy(
 def plain_cross_entropy(
     h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, smoothing: float = 0.0
 ) -> tuple[Tensor, Tensor]:
-    """The same by torch's own functions, all logits at once."""
+    """`cross_entropy` with torch's own functions, all logits at once."""
     logits = linear(h, weight, bias)
     total = F.cross_entropy(logits, target, reduction="sum", label_smoothing=smoothing)
     return total, F.cross_entropy(logits.detach(), target, reduction="sum")
@@ -109,12 +109,12 @@ class _CrossEntropy(torch.autograd.Function):
 
 
 class _Torch:
-    """Adds up the losses of rows of logits and writes their gradients, by torch's operations.
+    """Adds up the losses of rows of logits and writes their gradients, in torch operations.
 
     Args:
-        h: what the logits are made of, for its dtype and device.
+        h: the input of the output layer, for its dtype and device.
         size: V; bias: [V] or None; smoothing: as in `cross_entropy`.
-        grads: whether gradients are wanted.
+        grads: whether to compute gradients.
     """
 
     def __init__(self, h: Tensor, size: int, bias: Tensor | None, smoothing: float, grads: bool) -> None:
@@ -131,7 +131,7 @@ class _Torch:
         logp = torch.log_softmax(logits if self._bias is None else logits + self._bias, -1)
         nll = -logp.gather(1, wanted).sum()
         total = (1 - smoothing) * nll
-        if smoothing:  # 0 times the logarithm of a class that cannot be is no number
+        if smoothing:  # without it, 0 * log(0) of an impossible class would be NaN
             total = total - smoothing / size * logp.sum()
         self._sums += torch.stack([total, nll])
         if out is None:
@@ -143,7 +143,7 @@ class _Torch:
         out.copy_(grad)
 
     def ended(self) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The smoothed sum [], the plain one [], and the gradient of the bias [V] or None."""
+        """The smoothed sum [], the plain sum [], and the gradient of the bias [V] or None."""
         return self._sums[0].clone(), self._sums[1].clone(), self._db
 
 
@@ -156,7 +156,7 @@ class _Native:
         self._bias = None if bias is None else bias.float().contiguous()
         self._size, self._smoothing = size, smoothing
         self._slabs = native.slabs(len(h))
-        # Of the types that are written into, whatever torch's default is.
+        # dtypes that the compiled code expects, independent of torch's default dtype
         self._room = torch.empty(self._slabs, size, dtype=torch.float32, device=h.device)
         self._sums = torch.zeros(self._slabs, 2, dtype=torch.float64, device=h.device)
         self._db = torch.zeros_like(self._room) if grads and bias is not None else None
@@ -180,7 +180,7 @@ class _Native:
 
 
 def _check(h: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor) -> None:
-    """What compiled code would otherwise read beyond."""
+    """Check the shapes: compiled code would read past the end of a tensor that is too small."""
     fits = h.dim() == weight.dim() == 2 and h.shape[1] == weight.shape[1] and target.shape == h.shape[:1]
     if not fits or (bias is not None and bias.shape != weight.shape[:1]):
         biased = "" if bias is None else f", {list(bias.shape)}"

@@ -1,8 +1,8 @@
-"""log softmax(W h + b) over a vocabulary without gradients: what every step of a search ends with.
+"""log softmax(W h + b) over a vocabulary without gradients: the last operation of every search step.
 
 native    product, bias and softmax in compiled code, float32 on the CPU
-softmax   in bfloat16, what follows the product
-torch     its product, the rest in the same block of memory
+softmax   for bfloat16: torch's product, then bias and softmax in compiled code
+torch     torch's product, then bias and softmax in place
 
 Nothing is measured: compiled code does less work. Read next: ../../heads/categorical.py, which calls it.
 """
@@ -19,10 +19,10 @@ from weft.nn.kernels.ways import Way, fused, pick
 
 
 def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """[.., D] to [.., V] in at least float32.
+    """Log-probabilities [.., V] of h [.., D], in at least float32.
 
     Args:
-        of: the module that the weights belong to; they are packed once for it, and again when they change.
+        of: the module that owns the weights, which are packed once and again when they change.
         h: [.., D].
         weight: [V, D]; bias: [V].
     """
@@ -31,7 +31,7 @@ def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) ->
 
 
 def _torch(_: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    # In one block of memory: the bias's copy and a second block cost a quarter of a search step.
+    # In place: a copy for the bias and a second buffer took a quarter of a search step.
     logits = linear(h, weight)
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).add_(bias)
     return torch.log_softmax(logits, -1, out=logits)

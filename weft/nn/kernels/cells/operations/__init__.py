@@ -1,1 +1,1 @@
-"""One gated cell over all steps as one differentiable operation, a file a cell."""
+"""One recurrent cell over all steps as one differentiable operation, one file per cell."""

@@ -1,8 +1,8 @@
-"""An LSTM with coupled gates over all time steps: compiled, or by the LSTM's operation with tied weights.
+"""An LSTM with coupled gates over all time steps: compiled, or as an ordinary LSTM with tied weights.
 
-1 - sigmoid(z) = sigmoid(-z), so W_i = -W_f and b_i = -b_f make i = 1 - f; cuDNN runs that, too. It costs a
-quarter more products than the compiled cell. Its plain twin is the loop over ../../../cells/coupled.py's
-`step`.
+1 - sigmoid(z) = sigmoid(-z), so W_i = -W_f and b_i = -b_f give i = 1 - f, which cuDNN can run. It multiplies
+four gates where the compiled cell multiplies three. The plain twin is the loop over
+../../../cells/coupled.py's `step`.
 """
 
 import torch
@@ -27,7 +27,7 @@ def coupled(
     """Gates stacked f, candidate, o.
 
     Args:
-        x: [B, T, D]; h, c: [B, H] the state before.
+        x: [B, T, D]; h, c: [B, H] the initial state.
         weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
         mask: [B, T] bool, real positions first, or None.
         backend: forces a way (choice.py).
@@ -49,7 +49,7 @@ def operation(
     _: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`coupled` by the LSTM's operation."""
+    """`coupled` with torch's LSTM operation."""
     size = weight_h.shape[1]
     tied = [torch.cat([-weight[:size], weight]) for weight in (weight_x, weight_h, bias)]
     return lstm.operation(x, h, c, *tied, None, mask)

@@ -1,6 +1,6 @@
-"""An Elman network over all time steps; for tanh and ReLU torch's own operation is one way.
+"""An Elman network over all time steps; for tanh and ReLU, torch's own operation is one way.
 
-Nothing can hold h at padding in it, so h is taken from the last real step. Its plain twin is the loop
+It has no gate that could keep h at padding, so h is taken from the last real step. The plain twin is the loop
 over ../../../cells/elman.py's `step`.
 """
 
@@ -16,7 +16,7 @@ from weft.nn.kernels.cells.layer import Given, run
 from weft.nn.kernels.choice import Cells
 
 CELLS = {activation: cell for cell, activation in ACTIVATIONS.items()}
-"""The kernels' name of an Elman cell by its activation."""
+"""The name of an Elman cell in the kernels, by its activation."""
 
 
 def elman(
@@ -30,10 +30,10 @@ def elman(
     *,
     backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu adds no b but has it inside.
+    """h_t = activation(W_x x_t + W_h h_{t-1} + b); modrelu uses b inside the activation instead.
 
     Args:
-        x: [B, T, D]; h: [B, H] the state before.
+        x: [B, T, D]; h: [B, H] the initial state.
         weight_x: [H, D]; weight_h: [H, H]; bias: [H].
         activation: one of CELLS.
         mask: [B, T] bool, real positions first, or None.
@@ -57,10 +57,10 @@ def operation(
     __: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, None]:
-    """`elman` by torch's own operation."""
+    """`elman` with torch's own operation."""
     function = {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[activation]
     if mask is not None:
-        x = x * mask[..., None].to(x.dtype)  # or ReLU might grow without bound there
+        x = x * mask[..., None].to(x.dtype)  # else ReLU could grow without bound at padding
     weights = [weight_x, cast_weight(weight_h), bias, torch.zeros_like(bias)]
     y, last = function(x, h[None], weights, True, 1, 0.0, False, False, True)
     if mask is None:

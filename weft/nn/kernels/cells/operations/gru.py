@@ -1,7 +1,8 @@
-"""A GRU over all time steps; torch's own operation is one way, where the reset gate acts after the product.
+"""A GRU over all time steps; torch's own operation is one way if the reset gate acts after the product.
 
-In it the mask enters as in lstm.py: at padding a fixed weight opens the update gate (torch's z, 1 keeps the
-old state), so h is held to the bit. Its plain twin is the loop over ../../../cells/gru.py's `step`.
+There the mask is an input feature as in lstm.py: at padding, a fixed weight opens the update gate (torch's z;
+1 keeps the old state), so h stays bit-identical. The plain twin is the loop over ../../../cells/gru.py's
+`step`.
 """
 
 import torch
@@ -29,7 +30,7 @@ def gru(
     """Gates in torch's order r, u (torch's z), n (candidate).
 
     Args:
-        x: [B, T, D]; h: [B, H] the state before.
+        x: [B, T, D]; h: [B, H] the initial state.
         weight_x: [3H, D]; weight_h: [3H, H]; bias: [3H].
         bias_n: [H], the candidate's inner bias b_h; None where the reset gate acts before the product.
         mask: [B, T] bool, real positions first, or None.
@@ -54,12 +55,12 @@ def operation(
     bias_n: Tensor,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, None]:
-    """`gru` by torch's own operation."""
+    """`gru` with torch's own operation."""
     size = weight_h.shape[1]
     if mask is not None:
         x, weight_x = pad_feature(x, weight_x, mask, (0.0, HOLD, 0.0), size)
     inner = torch.cat([torch.zeros_like(bias[: 2 * size]), bias_n])
-    weights = [weight_x, cast_weight(weight_h), bias, inner]  # a product a step
+    weights = [weight_x, cast_weight(weight_h), bias, inner]  # weight_h is used once per step
     y, last = torch.gru(x, h[None], weights, True, 1, 0.0, False, False, True)
     last = last[0]
     if mask is not None:

@@ -1,9 +1,9 @@
 """An LSTM over all time steps, compiled or by torch's own operation (oneDNN on the CPU, cuDNN on a GPU).
 
-In torch's, a mask costs one input feature: it is 1 at padding, and its fixed weights close the input gate and
-open the forget gate there (sigmoid(-+1e4) is 0 and 1 exactly), so that c is held to the bit; h is then
-taken from the last real step. torch's packed sequences would leave the fused path on the CPU.
-Its plain twin is the loop over ../../../cells/lstm.py's `step`. Read next: gru.py.
+For torch's operation the mask is one more input feature. It is 1 at padding, where its fixed weights close
+the input gate and open the forget gate (sigmoid(-+1e4) is exactly 0 and 1), so c stays bit-identical. h is
+then taken from the last real step. torch's packed sequences would not use the fused path on the CPU. The
+plain twin is the loop over ../../../cells/lstm.py's `step`. Read next: gru.py.
 """
 
 import torch
@@ -15,7 +15,7 @@ from weft.nn.kernels.cells.layer import Given, run
 from weft.nn.kernels.choice import Cells
 
 HOLD = 1e4
-ROWS = 8  # oneDNN's bfloat16 LSTM: 107 rows took 59 ms a training step, 112 took 24; below 48 all are alike
+ROWS = 8  # oneDNN's bfloat16 LSTM: a training step took 59 ms for 107 rows, 24 ms for 112; equal below 48
 
 
 def lstm(
@@ -32,7 +32,7 @@ def lstm(
     """Gates in torch's order i, f, g (candidate), o.
 
     Args:
-        x: [B, T, D]; h, c: [B, H] the state before.
+        x: [B, T, D]; h, c: [B, H] the initial state.
         weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
         mask: [B, T] bool, real positions first, or None.
         backend: forces a way (choice.py).
@@ -54,7 +54,7 @@ def operation(
     _: Tensor | None,
     mask: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """`lstm` by torch's own operation."""
+    """`lstm` with torch's own operation."""
     if mask is not None:
         size = weight_h.shape[1]
         x, weight_x = pad_feature(x, weight_x, mask, (-HOLD, HOLD, 0.0, 0.0), size)
@@ -71,7 +71,7 @@ def operation(
 
 
 def added_rows(x: Tensor) -> int:
-    """Rows of zeros that make the batch one that oneDNN is fast at; none in float32 or on a GPU."""
+    """Number of zero rows that make oneDNN fast, up to a multiple of ROWS; 0 in float32 or on a GPU."""
     autocast = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
     if x.device.type != "cpu" or len(x) < 48 or not (autocast or x.dtype == torch.bfloat16):
         return 0

@@ -1,6 +1,6 @@
-"""An LSTM whose gates see their own unit's cell state, over all time steps; torch has no operation for it.
+"""An LSTM whose gates read their own unit's cell state, over all time steps; torch has no operation for it.
 
-Its plain twin is the loop over ../../../cells/peephole.py's `step`. Read next: ../bptt.py.
+The plain twin is the loop over ../../../cells/peephole.py's `step`. Read next: ../bptt.py.
 """
 
 from torch import Tensor
@@ -21,12 +21,12 @@ def peephole(
     *,
     backend: Cells | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gates stacked i, f, candidate, o; i and f see c_{t-1}, o sees c_t.
+    """Gates stacked i, f, candidate, o; i and f read c_{t-1}, o reads c_t.
 
     Args:
-        x: [B, T, D]; h, c: [B, H] the state before.
+        x: [B, T, D]; h, c: [B, H] the initial state.
         weight_x: [4H, D]; weight_h: [4H, H]; bias: [4H].
-        weight_c: [3, H], of i, f, o.
+        weight_c: [3, H], peephole weights of i, f, o.
         mask: [B, T] bool, real positions first, or None.
         backend: forces a way (choice.py).
 

@@ -1,10 +1,10 @@
-"""Kernels in Triton, for the cells that cuDNN does not have; `triton` is imported only when one runs.
+"""Triton kernels for the cells that cuDNN does not have; `triton` is imported only when a kernel runs.
 
-    layer.py   recurrences with a matrix, steps.py: what happens between two of their products
+    layer.py, steps.py      recurrences with a matrix; steps.py computes what lies between two products
     ../../light/triton.py   recurrences without a matrix, all steps in one kernel
 
-No GPU has run them yet: they are tested on the CPU by Triton's interpreter (TRITON_INTERPRET=1), which says
-that the numbers are right and nothing about speed.
+They have not been run on a GPU yet. They are tested on the CPU by Triton's interpreter (TRITON_INTERPRET=1),
+which checks the numbers but not the speed.
 """
 
 import functools
@@ -15,7 +15,7 @@ import torch
 
 
 def why_not(device: torch.device) -> str:
-    """Why Triton cannot run there; "" if it can.
+    """Why Triton cannot run on a device; "" if it can.
 
     Example:
         >>> import torch
@@ -24,14 +24,14 @@ def why_not(device: torch.device) -> str:
     """
     if device.type != "cuda" and not (device.type == "cpu" and interpreted()):
         return "Triton runs on a GPU; on the CPU only its interpreter does, which TRITON_INTERPRET=1 asks for"
-    return "" if _there() else "the package triton is not installed"
+    return "" if _installed() else "the package triton is not installed"
 
 
 def interpreted() -> bool:
-    """Whether kernels run in Triton's interpreter, one NumPy operation after the other."""
+    """Whether kernels run in Triton's interpreter, as NumPy operations."""
     return os.environ.get("TRITON_INTERPRET") == "1"
 
 
 @functools.cache
-def _there() -> bool:
+def _installed() -> bool:
     return importlib.util.find_spec("triton") is not None

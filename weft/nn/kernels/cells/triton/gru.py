@@ -1,6 +1,7 @@
-"""One step of a GRU between its products, the reset gate after the product or before it. Read next: layer.py.
+"""One step of a GRU between its products, with the reset gate after or before the product.
 
-Gates are stacked r, u, candidate. `kept` [B, H] is what of the gradient by h_t goes straight to h_{t-1}.
+Gates are stacked r, u, candidate. `kept` [B, H] is the part of dL/dh_t that passes directly to h_{t-1}.
+Read next: layer.py.
 """
 
 import triton
@@ -26,7 +27,7 @@ def after_forward(
     NAME: tl.constexpr,
     NORMAL: tl.constexpr,
 ):
-    """h^ = g(z_n + r q), q = W_h h + b_h, kept in `inner` [T, B, H]."""
+    """h^ = g(z_n + r q), q = W_h h + b_h, which is stored in `inner` [T, B, H]."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     mine = z + at * 3 * H + u
@@ -63,7 +64,7 @@ def after_backward(
     NAME: tl.constexpr,
     NORMAL: tl.constexpr,
 ):
-    """By the energies into d; into `through` what the product W_h h gets, whose candidate differs by r."""
+    """Gradients of the pre-activations into d, and of W_h h into `through` (candidate: times r)."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     mine, here = z + at * 3 * H + u, at * H + u
@@ -86,7 +87,7 @@ def after_backward(
 
 @triton.jit(do_not_specialize=["t"])
 def before_gates(z, product, hs, read, hat, rate, gain, t, B, H, BLOCK: tl.constexpr, NORMAL: tl.constexpr):
-    """r and u, and r h for the candidate's product: first half of a step with the reset gate before it."""
+    """First half of a step with the reset gate before the product: r and u, and r h for the product."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     mine = z + at * 3 * H + u
@@ -102,7 +103,7 @@ def before_gates(z, product, hs, read, hat, rate, gain, t, B, H, BLOCK: tl.const
 def before_state(
     z, product, hs, hat, rate, gain, t, B, H, BLOCK: tl.constexpr, NAME: tl.constexpr, NORMAL: tl.constexpr
 ):
-    """The candidate and h_t: second half; `product` [B, H] is W_h (r h)."""
+    """Second half of that step: the candidate and h_t; `product` [B, H] is W_h (r h)."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     mine = z + at * 3 * H + u
@@ -131,7 +132,7 @@ def before_state_backward(
     NAME: tl.constexpr,
     NORMAL: tl.constexpr,
 ):
-    """By the candidate's energy into dn [T, B, H]; kept comes back as the gradient by h_t."""
+    """Gradient of the candidate's pre-activation into dn [T, B, H], and of h_t into `kept`."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     v, n = tl.load(z + at * 3 * H + H + u, real, 0.0), tl.load(z + at * 3 * H + 2 * H + u, real, 0.0)
@@ -145,7 +146,7 @@ def before_state_backward(
 def before_gates_backward(
     z, hs, product, kept, d, through, hat, rate, gain, t, B, H, BLOCK: tl.constexpr, NORMAL: tl.constexpr
 ):
-    """By the energies of r and u into d [T, B, 2 H]; `product` [B, H] is the gradient by r h."""
+    """Gradients of the pre-activations of r and u into d [T, B, 2 H]; `product` [B, H] is that of r h."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     mine = z + at * 3 * H + u

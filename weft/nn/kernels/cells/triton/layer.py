@@ -1,8 +1,8 @@
-"""Recurrent layers on a GPU for the cells that cuDNN does not have; a product and a Triton kernel a step.
+"""Recurrent layers on a GPU for the cells that cuDNN does not have: one product and one kernel per step.
 
-Products are torch's (cuBLAS), in autocast's dtype if there is one; everything between two of them is one
-kernel. What comes of x, z = W_x x + b for all steps, is made outside, with its own gradients.
-The plain twin is the loop over a cell's `step`. Read next: steps.py, gru.py.
+torch computes the products (cuBLAS), in autocast's dtype under autocast. Everything between two products is
+one kernel. The caller computes the input term z = W_x x + b for all steps, with its own gradients. The plain
+twin is the loop over a cell's `step`. Read next: steps.py, gru.py.
 """
 
 from typing import Any
@@ -27,15 +27,15 @@ def run(
     norms: Norms | None = None,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """A layer.
+    """Compute a layer.
 
     Args:
-        form: which.
-        z: [B, T, G H], W_x x + b (of modrelu without b).
-        h, c: [B, H]; c of the LSTM alone.
+        form: the equation to compute.
+        z: [B, T, G H], W_x x + b (for modrelu without b).
+        h, c: [B, H]; c only for the LSTM.
         weight_h: [G H, H].
         extra: gru [H], the candidate's inner bias; LSTM with peepholes [3, H]; modrelu [H], its b.
-        norms: gains, where the cell is normalised.
+        norms: gains of a layer-normalised cell.
         mask: [B, T] bool, real positions first, or None.
 
     Returns:
@@ -81,10 +81,10 @@ class _Layer(torch.autograd.Function):
     def backward(  # type: ignore[override]
         ctx: Any, dy: Tensor, dh: Tensor, dc: Tensor | None = None
     ) -> tuple[Any, ...]:
-        saved = ctx.saved_tensors  # read once: recomputed ones are there once
+        saved = ctx.saved_tensors  # read only once: under recomputation they can be unpacked once
         given, kept = saved[:7], saved[7:]
-        if torch.is_grad_enabled():  # it will be derived again
-            return None, None, None, *_again(ctx.form, ctx.p.rows, given, dy, dh, dc)
+        if torch.is_grad_enabled():  # for a second derivative
+            return None, None, None, *_gradients_as_graph(ctx.form, ctx.p.rows, given, dy, dh, dc)
         with torch.autocast(dy.device.type, enabled=False):
             grads = recurrences.KINDS[ctx.form.kind].backward(
                 ctx.p, ctx.form, given, kept, dy.contiguous(), dh.clone(), None if dc is None else dc.clone()
@@ -92,7 +92,7 @@ class _Layer(torch.autograd.Function):
         return None, None, None, *grads
 
 
-def _again(
+def _gradients_as_graph(
     form: Recurrence,
     rows: Sorted,
     given: tuple[Tensor | None, ...],
@@ -100,7 +100,7 @@ def _again(
     dh: Tensor,
     dc: Tensor | None,
 ) -> tuple[Tensor | None, ...]:
-    """The gradients as a graph, by the plain loop."""
+    """The gradients as a graph, from the plain loop."""
     wanted = [t for t in given if t is not None and t.requires_grad]
     with torch.enable_grad():
         z, h, c, weight, extra, gain, other = given

@@ -1,7 +1,8 @@
 """The loops over steps around the kernels, forward and backward, for each kind of recurrence.
 
-`forward` gives what the way back needs, the states h [T + 1, B, H] first and of the LSTM those of c second;
-`backward` gives the gradients by z, h, c, weight_h, extra and both gains. Read next: steps.py, gru.py.
+`forward` returns what the backward pass needs: first the states h [T + 1, B, H], second those of c for the
+LSTM. `backward` returns the gradients of z, h, c, weight_h, extra and both gains. Read next: steps.py,
+gru.py.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,18 +17,18 @@ from weft.nn.kernels.cells.products import Products
 from weft.nn.kernels.cells.triton import gru, steps
 
 Given = tuple[Tensor | None, ...]  # z, h, c, weight_h, extra, gain, gain_2
-WIDE = 1024  # units from which a program has eight warps instead of four
+WIDE = 1024  # with more units than this, a program has eight warps instead of four
 
 
 class Kind(NamedTuple):
-    """A recurrence."""
+    """The forward and backward pass of a recurrence."""
 
     forward: Callable[..., tuple[Tensor, ...]]
     backward: Callable[..., Given]
 
 
 class _Steps:
-    """The steps of a layer, and room for what has a number for each."""
+    """The steps of a layer, and buffers with one entry per step."""
 
     def __init__(self, p: Products, z: Tensor, size: int) -> None:
         self.counts, self.ragged = p.counts, p.rows.lengths is not None
@@ -36,24 +37,24 @@ class _Steps:
         self.common = {"BLOCK": block, "num_warps": 4 if block <= WIDE else 8}
 
     def gates(self) -> Tensor:
-        """z [T, B, G H] to be written over."""
+        """A copy of z, [T, B, G H], for the kernels to overwrite."""
         return self.z.transpose(0, 1).clone(memory_format=torch.contiguous_format)
 
     def room(self, width: int) -> Tensor:
-        """[T, B, width], zero where steps may be skipped."""
+        """A buffer [T, B, width]; zero where steps may be skipped."""
         make = self.z.new_zeros if self.ragged else self.z.new_empty
         return make(self.z.shape[1], self.rows, width)
 
     def run(self, kernel: Any, t: int, *tensors: Tensor, **settings: Any) -> None:
-        """One launch for the rows that are still there at step t."""
+        """Launch a kernel for the unfinished rows of step t."""
         kernel[(self.counts[t],)](*tensors, t, self.rows, self.size, **self.common, **settings)
 
     def onward(self) -> Iterator[tuple[int, int]]:
-        """(t, rows) as long as there are any."""
+        """(t, number of unfinished rows) for each step with any, from the first on."""
         yield from ((t, n) for t, n in enumerate(self.counts) if n)
 
     def back(self) -> Iterator[tuple[int, int]]:
-        """The same from the last step on."""
+        """The same steps, from the last one on."""
         yield from reversed(list(self.onward()))
 
 
@@ -250,7 +251,7 @@ def _before_backward(
 
 
 def _or(tensor: Tensor | None, other: Tensor) -> Tensor:
-    """A pointer that is never read stands where there is no tensor."""
+    """The tensor, or `other` as a pointer that the kernel never reads."""
     return other if tensor is None else tensor.contiguous()
 
 

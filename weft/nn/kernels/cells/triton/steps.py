@@ -1,12 +1,12 @@
-"""One step of a recurrence between two products, forward and backward, a row of the batch in each program.
+"""One step of a recurrence between two products, forward and backward; one program per row of the batch.
 
-What comes before is W_h h_{t-1} for the step's rows, by torch; what comes after is the state, or the
-gradients that the next product needs. So a step costs two launches where torch's own operations would be
-ten to twenty, and with a whole row in one program layer normalisation costs none. Read next: layer.py.
+The input is W_h h_{t-1} for the step's rows, computed by torch. The output is the state, or the gradients
+that the next product needs. A step therefore takes two launches instead of ten to twenty with torch's own
+operations, and layer normalisation takes none, because one program holds a whole row. Read next: layer.py.
 
-z [T, B, G H] comes in as W_x x + b and goes out as what was activated; `product` is [B, G H], states are
-[T + 1, B, H]. NORMAL: the gates' products are normalised (nn/cells/initial.py), `hat` [T, B, G H] and `rate`
-[T, B, G] keep the normalised numbers and 1 / sqrt(variance + epsilon).
+z [T, B, G H] holds W_x x + b and is overwritten by the activations; `product` is [B, G H], states are
+[T + 1, B, H]. NORMAL: the gates' products are layer-normalised (nn/cells/initial.py); `hat` [T, B, G H] and
+`rate` [T, B, G] keep the normalised numbers and 1 / sqrt(variance + epsilon).
 """
 
 import triton
@@ -21,7 +21,7 @@ def sigmoid(x):
 
 @triton.jit
 def tangent(x):
-    """The hyperbolic one; near 0 by its series, where (1 - e) / (1 + e) would cancel."""
+    """tanh x; near 0 by its series, because (1 - e) / (1 + e) would cancel there."""
     size = tl.abs(x)
     e = tl.exp(-2.0 * size)
     squared = x * x
@@ -32,13 +32,13 @@ def tangent(x):
 
 @triton.jit
 def activated(z, bias, NAME: tl.constexpr):
-    """g(z) by name, as in nn/activations.py; only modrelu reads the bias."""
+    """The activation NAME of z, as in nn/activations.py; only modrelu reads the bias."""
     if NAME == "tanh":
         y = tangent(z)
     elif NAME == "sigmoid":
         y = sigmoid(z)
     elif NAME == "relu":
-        y = tl.where(z < 0, 0.0, z)  # a NaN stays one
+        y = tl.where(z < 0, 0.0, z)  # keeps NaN
     elif NAME == "leaky_relu":
         y = tl.where(z < 0, 0.1 * z, z)
     elif NAME == "elu":
@@ -69,7 +69,7 @@ def slope(y, NAME: tl.constexpr):
 
 @triton.jit
 def normed(z, real, H):
-    """(z - mean) / sqrt(variance + 1e-5) over the real units, and the rate 1 / sqrt(..)."""
+    """(z - mean) / sqrt(variance + 1e-5) over the real units, and `rate` = 1 / sqrt(..)."""
     centred = tl.where(real, z - tl.sum(tl.where(real, z, 0.0), 0) / H, 0.0)
     rate = 1.0 / tl.sqrt(tl.sum(centred * centred, 0) / H + 1e-5)
     return centred * rate, rate
@@ -77,7 +77,7 @@ def normed(z, real, H):
 
 @triton.jit
 def before_norm(grad, hat, rate, H):
-    """The gradient by z from that by its normalised numbers; both are 0 beyond H."""
+    """The gradient of z from that of its normalised numbers; both are 0 beyond H."""
     return rate * (grad - tl.sum(grad, 0) / H - hat * (tl.sum(grad * hat, 0) / H))
 
 
@@ -85,7 +85,7 @@ def before_norm(grad, hat, rate, H):
 def energy(
     product, hat, rate, gain, at, row, u, real, H, G: tl.constexpr, g: tl.constexpr, NORMAL: tl.constexpr
 ):
-    """Gate g's product, normalised if that is asked for; what comes of x is not added yet."""
+    """Gate g's product, layer-normalised if NORMAL; the input term is added by the caller."""
     e = tl.load(product + row * G * H + g * H + u, real, 0.0)
     if NORMAL:
         e, r = normed(e, real, H)
@@ -99,7 +99,7 @@ def energy(
 def put(
     d, through, hat, rate, gain, grad, at, u, real, H, G: tl.constexpr, g: tl.constexpr, NORMAL: tl.constexpr
 ):
-    """Gate g's gradient into d, and into `through` what of it passes the normalisation."""
+    """Store gate g's gradient in d and, if NORMAL, the gradient before the normalisation in `through`."""
     place = at * G * H + g * H + u
     tl.store(d + place, grad, real)
     if NORMAL:
@@ -120,7 +120,7 @@ def elman_forward(z, product, hs, bias, t, B, H, BLOCK: tl.constexpr, NAME: tl.c
 
 @triton.jit(do_not_specialize=["t"])
 def elman_backward(hs, dy, dh, d, t, B, H, BLOCK: tl.constexpr, NAME: tl.constexpr):
-    """By the energies, from the gradient by h_t: what the step after gave and what the output gave."""
+    """Gradients of the pre-activations into d; dL/dh_t is the sum of dh (next step) and dy (output)."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     whole = tl.load(dh + row * H + u, real, 0.0) + tl.load(dy + at * H + u, real, 0.0)
@@ -148,7 +148,7 @@ def lstm_forward(
     NORMAL: tl.constexpr,
     PEEPHOLE: tl.constexpr,
 ):
-    """Gates i, f, candidate, o; `peep` [3, H] of i, f, o; with NORMAL c is normalised before its tanh."""
+    """Gates i, f, candidate, o; `peep` [3, H] for i, f, o; with NORMAL c is normalised before its tanh."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     mine = z + at * 4 * H + u
@@ -203,7 +203,7 @@ def lstm_backward(
     NORMAL: tl.constexpr,
     PEEPHOLE: tl.constexpr,
 ):
-    """By the energies, and dc [B, H] by c_{t-1} in place of that by c_t."""
+    """Gradients of the pre-activations into d; dc [B, H] of c_t is overwritten by that of c_{t-1}."""
     row, u = tl.program_id(0), tl.arange(0, BLOCK)
     real, at = u < H, t.to(tl.int64) * B + row
     mine, here = z + at * 4 * H + u, at * H + u
