@@ -102,7 +102,7 @@ def test_covariates_and_parts_of_members_are_the_same(folder: Path) -> None:
     assert "it has other covariates" in refused(weft("evaluate", first, "--ensemble", other))
     parts = trained(folder / "parts", *data, "data.known=[one]", "data.split=[0.7, 0.2, 0.1]")
     said = refused(weft("evaluate", first, "--ensemble", parts))
-    assert "its parts are [0.7, 0.2, 0.1], here [0.7, 0.1, 0.2]" in said and str(parts) in said
+    assert "its data.split is [0.7, 0.2, 0.1], here [0.7, 0.1, 0.2]" in said and str(parts) in said
     assert weft("evaluate", first, "--ensemble", parts, "--data", table).code == 0
 
 

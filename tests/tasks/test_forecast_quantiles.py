@@ -34,7 +34,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     answer = weft("train", folder / "x.yaml", "--run", folder / "run")
     assert answer.code == 0, answer.err
-    assert "it begins with" in answer.err
+    assert "the model starts as" in answer.err
     assert "shop 7/Zagreb after 10" in answer.err or "shop 7/Zagreb after 9" in answer.err  # in units
     return folder / "run"
 

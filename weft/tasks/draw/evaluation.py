@@ -1,4 +1,4 @@
-"""How good drawn pictures are, beside baselines."""
+"""Scores of drawn pictures, next to baselines."""
 
 import time
 from collections import Counter
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DrawEvaluation(Evaluation):
-    """Pictures drawn for captions, and all that is known of them."""
+    """Pictures drawn for captions, and their scores."""
 
     title: str
     outputs: list[str]  # each picture as a data URI
-    scores: list[Scored]  # nats a tile, error of a pixel; of generated shapes, what is right
+    scores: list[Scored]  # nats per tile, error per pixel; for generated shapes also the share right
     drawn: np.ndarray  # [N, height, width, 3] uint8
-    truth: np.ndarray  # the same of the true pictures
+    truth: np.ndarray  # the true pictures, in the same form
     texts: list[str]
-    ceiling: float | None  # right of the true pictures cut into tiles; 1 where the palette loses nothing
+    ceiling: float | None  # share right of the true pictures cut into tiles; 1 if the palette is lossless
     seconds: float
     shows: ClassVar[str] = "true and drawn pictures"
 
     def details(self) -> list[str]:
-        """What the palette allows, and the speed."""
+        """The best score that the palette allows, and the speed."""
         lines = []
         if self.ceiling is not None:
             lines.append(f"  of the true pictures, cut into tiles, {self.ceiling:.4f} are right")
@@ -46,11 +46,11 @@ class DrawEvaluation(Evaluation):
         return lines
 
     def facts(self) -> dict[str, Any]:
-        """The same, and how many pictures."""
+        """The same values and the number of pictures."""
         return {"ceiling": self.ceiling, "outputs": len(self.outputs), "seconds": self.seconds}
 
     def figure(self, name: str) -> "Figure":
-        """A column for each of some captions: true above, drawn below."""
+        """A column for each of the first captions: the true picture above, the drawn one below."""
         from weft.tasks.draw.evaluation_figure import figure
 
         return figure(self, name)
@@ -60,10 +60,10 @@ def evaluate(painter: Painter, found: Captions, train: Captions | None, *, title
     """Draw the first caption of each picture and score.
 
     Args:
-        painter: at work.
+        painter: with the trained model.
         found: pictures and captions.
-        train: training pictures, for the baselines; None where they are gone, then these are taken.
-        title: which data.
+        train: training pictures, for the baselines; None uses the pictures in `found`.
+        title: names the data.
     """
     texts = [captions[0] for captions in found.captions]
     begun = time.perf_counter()
@@ -105,7 +105,7 @@ def evaluate(painter: Painter, found: Captions, train: Captions | None, *, title
 
 
 def _right(drawn: np.ndarray, texts: Sequence[str], known: Sequence[str], items: str) -> list[Scored]:
-    """Of generated shapes the share with what was asked, beside always drawing what is most often asked."""
+    """Share of generated shapes as the caption says, next to always drawing the most frequent one."""
     hits = _hits(drawn, texts)
     often = [read_caption(text) for text in known]
     found = []
@@ -120,12 +120,12 @@ def _right(drawn: np.ndarray, texts: Sequence[str], known: Sequence[str], items:
 
 
 def judged(pictures: np.ndarray, texts: Sequence[str]) -> dict[str, float]:
-    """Share of pictures that show what generated captions ask for; empty for other captions."""
+    """Share of pictures that match their generated captions; empty for other captions."""
     return {name: float(right.mean()) for name, right in _hits(pictures, texts).items()}
 
 
 def _hits(pictures: np.ndarray, texts: Sequence[str]) -> dict[str, np.ndarray]:
-    """Which pictures [N] show the colour, shape and place that was asked for, and all of them."""
+    """Whether each picture [N] has the colour, the shape and the place of its caption, and all three."""
     asked = [read_caption(text) for text in texts]
     if not texts or any(one is None for one in asked):
         return {}

@@ -13,7 +13,7 @@ SHOWN = 10
 
 
 def figure(evaluation: DrawEvaluation, name: str) -> Figure:
-    """A column for each of some captions: true above, drawn below."""
+    """A column for each of the first captions: the true picture above, the drawn one below."""
     count = min(SHOWN, len(evaluation.texts))
     chosen = np.linspace(0, len(evaluation.texts) - 1, count).round().astype(int)
     size = (1.2 + 1.15 * count, 3.6)

@@ -1,4 +1,4 @@
-"""A caption and the picture that was drawn for it: each tile's chances, and the words that it looked at."""
+"""A caption and the picture drawn for it: the probabilities of each tile and the words it attended to."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 BEYOND = "(not drawn)"
-"""A tile after the last place of the picture."""
+"""Name of a step after the last place of the picture."""
 
 
 def inspected(
@@ -45,7 +45,7 @@ def inspected(
     side = painter.tiles.patterns.shape[1]
     grid = painter.shape[0] // side, painter.shape[1] // side
     pieces = painter.vocabulary.pieces(words)
-    where = places(grid)  # a step is named by the place that it draws
+    where = places(grid)  # a step is named after the place it draws
     looks = []
     if said.hypotheses[0].looks:
         weights = said.hypotheses[0].looks[0].weights[: painter.places]
@@ -65,20 +65,20 @@ def inspected(
         choices=[
             one._replace(given=where[n] if n < len(where) else BEYOND) for n, one in enumerate(said.choices)
         ],
-        chosen_what="each tile in the order of reading, given those before it",
+        chosen_what="each tile in reading order, given those before it",
         vectors=None if table is None else Vectors(names, table, words, pieces, None),
         picture=Pictured(picture, looks, "the tiles that looked at each word", drawn=True),
     )
 
 
 def _placed(pieces: list[str], where: list[str]) -> list[str]:
-    """Pieces of a drawing named by the places where they stand, the end symbol as it is."""
+    """The pieces of a drawing, named by their places; the end symbol stays."""
     named = [*where, *[BEYOND] * (len(pieces) - len(where))]
     return [piece if piece == "</s>" else place for piece, place in zip(pieces, named, strict=False)]
 
 
 class _Numbers:
-    """Tiles are called by their numbers in the palette."""
+    """Names tiles by their numbers in the palette."""
 
     def __init__(self, tiles: Tiles) -> None:
         self.tiles = tiles

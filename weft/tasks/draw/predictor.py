@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LARGE = 192
-"""Least pixels of a side that a picture is enlarged to, each of its pixels a square."""
+"""A picture is enlarged until each side has at least this many pixels; each of its own pixels is a square."""
 
 
 class Drawn(Answer):
-    """A picture that was drawn.
+    """A drawn picture.
 
     Args:
-        caption: what was asked for.
+        caption: the input.
         picture: [height, width, 3] uint8.
     """
 
@@ -64,10 +64,10 @@ class Painter(predictor.Predictor[str]):
         vocabulary: of captions.
         tiles: the palette.
         shape: of a picture.
-        decoding: how a picture is searched or sampled.
+        decoding: settings of search or sampling.
 
     Raises:
-        ConfigError: a setting of the search that has no meaning for pictures.
+        ConfigError: a search setting does not apply to pictures.
     """
 
     linewise = False
@@ -82,7 +82,7 @@ class Painter(predictor.Predictor[str]):
     ) -> None:
         if decoding.prefix or decoding.require or decoding.nbest > 1:
             name = "prefix" if decoding.prefix else "require" if decoding.require else "nbest"
-            raise ConfigError(f"{name}: has no meaning for pictures; leave it out")
+            raise ConfigError(f"{name}: does not apply to pictures; leave it out")
         side = tiles.patterns.shape[1]
         self.places = (shape[0] // side) * (shape[1] // side)
         self.model, self.vocabulary, self.tiles, self.shape = model, vocabulary, tiles, shape
@@ -91,7 +91,7 @@ class Painter(predictor.Predictor[str]):
         )
         self.window = self.piped = decoding.batch_rows
         self.search = Searching([model], vocabulary, self.decoding, (PAD, UNK, SOS))
-        self._random = self.seeded()  # of all answers together
+        self._random = self.seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A caption."""
@@ -116,11 +116,11 @@ class Painter(predictor.Predictor[str]):
         return next(self.draw([raw]))
 
     def seeded(self) -> torch.Generator:
-        """New random numbers for sampling, from the seed."""
+        """A new generator for sampling, from the seed."""
         return torch.Generator(next(self.model.parameters()).device).manual_seed(self.decoding.seed)
 
     def draw(self, texts: Sequence[str], chance: torch.Generator | None = None) -> Iterator[np.ndarray]:
-        """A picture for each caption; the random numbers begin with the seed unless given."""
+        """A picture for each caption; without `chance`, sampling starts from the seed."""
         device = next(self.model.parameters()).device
         chance = chance or self.seeded()
         for part in parts(len(texts), self.decoding.batch_rows):

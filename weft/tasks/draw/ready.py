@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from weft.tasks.draw.task import Draw
 
 DRAWN = 64
-"""Pictures that a validation draws; the loss is over all."""
+"""Number of pictures that a validation draws; its loss is over all of them."""
 
 
 class DrawTraining(ready.Training):
-    """The pictures of a training with their captions.
+    """The training pictures with their captions.
 
     Args:
         task: the recipe.
@@ -42,8 +42,8 @@ class DrawTraining(ready.Training):
         train, valid: pictures of one shape.
 
     Attributes:
-        numbers: [N, S] the tiles of the training pictures.
-        pairs: tokens of a caption with the tiles of its picture.
+        numbers: [N, S] tile numbers of the training pictures.
+        pairs: a caption's tokens with its picture's tiles.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class DrawTraining(ready.Training):
         return collate_pairs([source for source, _ in chosen], [target for _, target in chosen])
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss over all pictures; error and what is right of the first ones."""
+        """Loss over all pictures; error and share right over the first ones."""
         assert isinstance(model, Generator)
         texts = [captions[0] for captions in self._valid.captions]
         tiles, shape = self._tiles.encode(self._valid.pixels), self._valid.pixels.shape[1:]
@@ -100,7 +100,7 @@ class DrawReady(ready.Ready):
         vocabulary: of captions.
         tiles: the palette.
         shape: of a picture.
-        training: the pictures; None when opened for use.
+        training: the pictures; None unless prepared for training.
     """
 
     task: "Draw"
@@ -123,7 +123,7 @@ class DrawReady(ready.Ready):
         return self.task.parts.build(len(self.vocabulary), len(self.tiles))
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Painter:
-        """The trained model: `predict(text)` gives a picture, [height, width, 3] uint8."""
+        """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""
         assert isinstance(model, Generator)
         decoding = self.task.decoding.asked(options)
         return Painter(model, self.vocabulary, self.tiles, self.shape, decoding)
@@ -136,7 +136,7 @@ class DrawReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> DrawEvaluation:
-        """Likelihood, error and what is right; see Ready.evaluate. `data` is a captions file."""
+        """Likelihood, error and share right; see Ready.evaluate. `data` is a captions file."""
         own = self.task.data
         found = drawable(own.load(split) if data is None else own.read(own.at(data)))
         if found.pixels.shape[1:] != self.shape:
@@ -152,10 +152,10 @@ class DrawReady(ready.Ready):
 
 
 def drawable(found: Captions) -> Captions:
-    """The pictures, if they have pixels.
+    """`found`, if its pictures are pixels.
 
     Raises:
-        DataError: they are features.
+        DataError: the pictures are features.
     """
     if found.pixels.dtype != np.uint8:
         raise DataError(f"{found.names[0]}: expected pictures to draw, got features")

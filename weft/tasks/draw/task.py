@@ -1,7 +1,7 @@
-"""M16, text to picture: a caption becomes a picture, written tile by tile in the order of reading.
+"""M16, text to picture: a caption becomes a picture, drawn tile by tile in reading order.
 
-The reverse of captions: the source is words, the target is numbers of tiles from a palette, which is learnt
-from the training pictures. Read next: tiles.py, predictor.py, ../shared/pictures/model.py.
+The reverse of captioning: the source is words, the target is the numbers of tiles from a palette that is
+learnt from the training pictures. Read next: tiles.py, predictor.py, ../shared/pictures/model.py.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,9 @@ class Draw(Task):
     """Captions to pictures.
 
     Args:
-        data: where pictures and captions come from.
-        model: what reads and what writes.
-        decoding: how a picture is found: by chance with a temperature, or the likeliest one.
+        data: the source of pictures and captions.
+        model: encoder and decoder.
+        decoding: sampling with a temperature, or search for the likeliest picture.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": DrawData, "model": DrawModel, "decoding": Decoding}
@@ -43,7 +43,7 @@ class Draw(Task):
     }
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json", "tiles.npy")
     note: ClassVar[str] = (
-        "loss is nats a tile, error the mean squared difference of the pixels (0 to 1) of drawn pictures "
+        "loss is nats per tile, error the mean squared difference of the pixels (0 to 1) of drawn pictures "
         "from the true ones, right the share of generated shapes whose colour, shape and place are as "
         "asked, by the nearest template."
     )
@@ -68,7 +68,7 @@ class Draw(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the parts fit together, and that every picture that a caption names is there."""
+        """Check that the parts fit together, and that every picture named by a caption exists."""
         with within("model"):
             self.parts.build(5, 7)
         for split in SPLITS:
@@ -76,11 +76,11 @@ class Draw(Task):
                 self.data.find(split)
 
     def rehearse(self) -> Loss:
-        """Two captions of three words and one, with pictures of four tiles."""
+        """Two captions, of three words and one word, with pictures of four tiles."""
         return self.parts.build(11, 13).loss(collate_pairs([[5, 6, 7], [8]], [[5, 6, 7, 8], [9, 10, 11, 12]]))
 
     def prepare(self, run: Path, progress: Progress) -> DrawReady:
-        """Read the pictures; learn vocabulary and palette unless the run has them."""
+        """Read the pictures; learn the vocabulary and the palette unless the run has them."""
         progress("reading pictures", 0, None)
         train, valid = drawable(self.data.load("train")), drawable(self.data.load("valid"))
         if train.pixels.shape[1:] != valid.pixels.shape[1:]:
@@ -112,7 +112,7 @@ class Draw(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Captions and the pictures they name: see pictures/check.py."""
+        """Check captions and the pictures they name; see shared/pictures/check.py."""
         return check_captions(files)
 
 

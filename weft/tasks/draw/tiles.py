@@ -1,6 +1,6 @@
-"""Pictures as rows of tiles from a palette: what a decoder writes instead of words.
+"""Pictures as sequences of tiles from a palette: a decoder writes them instead of words.
 
-Of tiles of one pixel the palette is one of colours, of larger ones it is one of small patterns.
+A palette of tiles of one pixel holds colours; a palette of larger tiles holds small patterns.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from weft.errors import CheckpointError, DataError
 from weft.text.pieces import SPECIALS
 
 FIRST = len(SPECIALS)
-"""The number of the first tile; before it stand padding, unknown, start and end."""
+"""The number of the first tile, after padding, unknown, start and end."""
 
 ROUNDS = 8
 CHUNK = 4096  # tiles compared at once
@@ -29,22 +29,22 @@ class Tiles:
         self.patterns = patterns
 
     def __len__(self) -> int:
-        """Numbers that there are, the special ones counted."""
+        """Number of symbols, with the special ones."""
         return FIRST + len(self.patterns)
 
     @classmethod
     def learn(cls, pictures: np.ndarray, tile: int, count: int) -> "Tiles":
-        """The tiles of training pictures: all where they are few, else the means of `count` groups.
+        """The tiles of training pictures: all if at most `count` differ, else the means of `count` groups.
 
-        The groups are those of k-means from the most frequent tiles on, each as often as it is there.
+        k-means finds the groups; it starts from the most frequent tiles and weights them by frequency.
 
         Args:
             pictures: [N, height, width, 3] uint8.
             tile: P, pixels of a side.
-            count: K at most.
+            count: maximum of K.
 
         Raises:
-            DataError: tiles do not fill the pictures.
+            DataError: the sides of the pictures are not multiples of `tile`.
 
         Example:
             >>> half = np.zeros((1, 2, 4, 3), np.uint8)
@@ -76,7 +76,7 @@ class Tiles:
         return cls(np.round(centres).astype(np.uint8).reshape(-1, tile, tile, 3))
 
     def encode(self, pictures: np.ndarray) -> np.ndarray:
-        """[N, height, width, 3] to the numbers [N, S] of the nearest tiles, in the order of reading."""
+        """[N, height, width, 3] to the numbers [N, S] of the nearest tiles, in reading order."""
         cut = _cut(pictures, self.patterns.shape[1])
         flat = cut.reshape(-1, self.patterns[0].size)
         known = self.patterns.reshape(len(self.patterns), -1).astype(np.float64)
@@ -90,7 +90,7 @@ class Tiles:
         return placed.swapaxes(2, 3).reshape(-1, height * tile, width * tile, 3)
 
     def save(self, run: Path) -> None:
-        """Keep it in a run."""
+        """Save the palette in a run."""
         np.save(run / "tiles.npy", self.patterns)
 
     @classmethod
@@ -98,14 +98,14 @@ class Tiles:
         """The palette of a run.
 
         Raises:
-            CheckpointError: missing or damaged.
+            CheckpointError: the file is missing or damaged.
         """
         try:
             patterns = read_array(run / "tiles.npy")
             if patterns.ndim != 4 or patterns.dtype != np.uint8 or patterns.shape[3] != 3:
                 raise ValueError("no palette")
         except ValueError:  # a DataError is one
-            raise CheckpointError(f"{run / 'tiles.npy'}: missing or damaged; train the run anew") from None
+            raise CheckpointError(f"{run / 'tiles.npy'}: missing or damaged; train the run again") from None
         return cls(patterns)
 
 
@@ -117,7 +117,7 @@ def _cut(pictures: np.ndarray, tile: int) -> np.ndarray:
 
 
 def _nearest(flat: np.ndarray, centres: np.ndarray) -> np.ndarray:
-    """For each row of [M, F] the nearest of [K, F]."""
+    """For each row of [M, F], the number of the nearest row of [K, F]."""
     square = np.square(centres).sum(1)
     found = np.empty(len(flat), np.int64)
     for at in range(0, len(flat), CHUNK):

@@ -1,6 +1,6 @@
-"""What a run keeps of its series: names, scales, and how often their rows come (series.json).
+"""What a run saves about its series: names, scales and the frequency of rows (series.json).
 
-Read next: predictor.py, which brings new tables to these scales.
+Read next: predictor.py, which scales new tables with them.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _SCALE = ("mean", "std")
 
 
 class SavedScale(jsonfile.Form):
-    """Means and deviations of columns, and their names where these are not said elsewhere."""
+    """Means and deviations of columns, and their names unless series.json has them elsewhere."""
 
     mean: list[jsonfile.Real]
     std: list[jsonfile.Amount]
@@ -38,12 +38,12 @@ class SavedSeries(jsonfile.Form):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What `about` gave, of a run.
+    """The series.json of a run, as `about` made it.
 
     Raises:
         CheckpointError: the file is missing or damaged.
     """
-    remedy = "train the run anew"
+    remedy = "train the run again"
     saved = jsonfile.load(path, SavedSeries, remedy)
     beside, ahead = saved.channels, saved.covariates
     sizes = [("mean", saved.mean, len(saved.names)), ("std", saved.std, len(saved.names))]
@@ -56,7 +56,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def about(windows: Windows) -> dict[str, Any]:
-    """Of the training data, as plain numbers and names."""
+    """Names and scales of the training data, as plain values for JSON."""
     table = windows.table
     frequencies = {series.frequency for series in table.series if series.frequency}
     found: dict[str, Any] = {
@@ -74,9 +74,9 @@ def about(windows: Windows) -> dict[str, Any]:
 
 
 def scales_of(about: Mapping[str, Any]) -> tuple[Scale, Scale]:
-    """Of the known covariates and of the columns read beside, as training had them.
+    """The training scales of the known covariates and of the additional columns.
 
-    Runs of version 0.4 and before did not scale what is known ahead.
+    Runs of version 0.4 and earlier did not scale the known covariates.
     """
     channels = about.get("channels") or {"mean": [], "std": []}
     known = about.get("covariates") or {"mean": 0.0, "std": 1.0}

@@ -1,4 +1,4 @@
-"""What is written, sent and drawn of forecasts."""
+"""Forecasts as text, JSON and figures."""
 
 import csv
 import io
@@ -20,9 +20,9 @@ class Forecasts(Answer):
 
     Args:
         found: the forecast of each series.
-        zone: of their times, such as +00:00.
-        quantiles: whether the text has quantiles.
-        plain: whether the JSON is the bare numbers, for a series that was given as numbers.
+        zone: UTC offset of their times, such as +00:00.
+        quantiles: whether the text contains quantiles.
+        plain: whether the JSON is a list of numbers, for a series that was given as numbers.
     """
 
     def __init__(
@@ -34,14 +34,14 @@ class Forecasts(Answer):
         self._plain = plain
 
     def text(self) -> str:
-        """Rows of a CSV: name, time, value and perhaps quantiles."""
+        """CSV rows: name, time, value and, if wanted, quantiles."""
         return "\n".join(_line(cells) for one in self.found for cells in self._rows(one, self._quantiles))
 
     def json(self) -> Json:
-        """The numbers; of a table a record for each row, with quantiles where the model has them.
+        """The numbers; for a table, a record for each row, with quantiles if the model has them.
 
         Raises:
-            DataError: a forecast is infinite or not a number, which JSON cannot say.
+            DataError: a forecast is infinite or NaN, which JSON cannot represent.
         """
         if self._plain:
             return [float(value) for value in self.found[0].best]
@@ -73,12 +73,12 @@ class Forecasts(Answer):
 
 
 def header(levels: Sequence[float]) -> str:
-    """The first line of the CSV, with quantiles of these levels."""
+    """The header of the CSV, with a column for the quantile of each level."""
     return _line(["unique_id", "ds", "y", *(f"q{level:g}" for level in levels)])
 
 
 def file_name(series: str) -> str:
-    """The name of a series as that of a file: letters, digits, points and dashes.
+    """The name of a series as a file name: letters, digits, dots and dashes.
 
     Example:
         >>> file_name("shop 7/Zagreb")
@@ -94,7 +94,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _shown_times(times: Sequence[Any], zone: str) -> list[str]:
-    """Times as a table has them, all in one format: dates if none has a time of day."""
+    """Times in one format: as dates if none has a time of day."""
     texts = [str(time).replace("T", " ") for time in times]
     days = all(text.endswith(" 00:00:00") for text in texts)
     return [text.removesuffix(" 00:00:00") if days and not zone else text + zone for text in texts]

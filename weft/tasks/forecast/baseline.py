@@ -1,7 +1,7 @@
-"""A forecaster in closed form for a network to begin with: ridge regression, the last season, the last value.
+"""A closed-form forecaster as a network's starting point: ridge regression, the last season, the last value.
 
-All of them are products of a window with a matrix, so mixtures are too, and their errors on the validation
-part follow from its second moments alone. Read next: model.py, which learns what they leave.
+Each is a product of a window and a matrix, and so is a mixture of them. Their errors on the validation part
+follow from its second moments alone. Read next: model.py, which learns the residuals.
 """
 
 from typing import NamedTuple
@@ -11,23 +11,23 @@ import numpy as np
 from weft.data.windows import Windows
 
 PENALTIES = tuple(10.0**power for power in range(-1, 8))
-SHARES = (0.75, 0.5, 0.25)  # of ridge regression, beside what only repeats
+SHARES = (0.75, 0.5, 0.25)  # of ridge regression, mixed with a repeated value or season
 MARGIN = 0.05
-"""Ridge regression is taken unless something is better on the validation part by this share."""
+"""Ridge regression is used unless another one is better on the validation part by this share."""
 
-ROWS = 2048  # windows at once
+ROWS = 2048  # windows per step
 
 
 class Baseline(NamedTuple):
     """y = W (x - last; 1) + last, in the scale of the series."""
 
     name: str
-    weight: np.ndarray  # [L + 1, H], the constant last
-    spread: np.ndarray  # [H] the root of its mean squared error at each step ahead
+    weight: np.ndarray  # [L + 1, H], the constant in the last row
+    spread: np.ndarray  # [H] root mean squared error at each step ahead
 
 
 class Moments(NamedTuple):
-    """Sums over windows whose future has no hole; x is a window without its last value, with a one behind."""
+    """Sums over windows whose future has no gap; x is a window minus its last value, with a one appended."""
 
     inner: np.ndarray  # [L + 1, L + 1] x x'
     outer: np.ndarray  # [L + 1, H] x y'
@@ -44,11 +44,11 @@ def fit(windows: Windows, season: int) -> Baseline:
     """The closed form with the smallest error on the validation part, fitted on the training part.
 
     Args:
-        windows: with both parts.
-        season: rows of a season.
+        windows: of both parts.
+        season: rows per season.
     """
     train, valid = moments(windows, 0), moments(windows, 1)
-    if not valid.windows:  # every window has a hole
+    if not valid.windows:  # every window has a gap
         valid = train
     lookback, horizon = windows.lookback, windows.horizon
     still = {"last value": np.zeros((lookback + 1, horizon))}
@@ -79,7 +79,7 @@ def fit(windows: Windows, season: int) -> Baseline:
 
 
 def moments(windows: Windows, part: int) -> Moments:
-    """Of the windows of a part: 0 training, 1 validation."""
+    """The moments of the windows of a part: 0 training, 1 validation."""
     size, horizon = windows.lookback + 1, windows.horizon
     inner, outer = np.zeros((size, size)), np.zeros((size, horizon))
     square, count = np.zeros(horizon), 0
@@ -96,7 +96,7 @@ def moments(windows: Windows, part: int) -> Moments:
 
 
 def _season(lookback: int, horizon: int, season: int) -> np.ndarray:
-    """Repeats the last season: what is added to the last value is the difference to it."""
+    """The matrix that repeats the last season, as differences from the last value."""
     weight = np.zeros((lookback + 1, horizon))
     steps = np.arange(horizon)
     weight[lookback - season + steps % season, steps] = 1.0

@@ -1,4 +1,4 @@
-"""Quantiles made right on the validation part: conformal prediction, for point forecasters too.
+"""Quantiles calibrated on the validation part: conformal prediction, for point forecasters too.
 
 Read next: model.py, whose quantiles are corrected.
 """
@@ -17,17 +17,17 @@ from weft.tasks.forecast.tensors import ROWS, tensors
 
 
 class Calibrated(nn.Module):
-    """A forecaster whose quantiles hold on the validation part.
+    """A forecaster whose quantiles are calibrated on the validation part.
 
-    Each quantile is moved, at each step ahead, so that its share of the validation values lies below it; the
-    only forecast of a point forecaster is moved for every level. The shares hold as far as the future is like
-    the validation part.
+    At each step ahead, each quantile is shifted so that its share of the validation values lies below it. For
+    a point forecaster, the forecast is shifted for each level. The shares are right as far as the future
+    resembles the validation part.
 
     Args:
         model: in evaluation mode; one, or several together.
-        windows: of the series that it was trained on, with a validation part.
+        windows: of the training series, with a validation part.
 
-    Source: Romano, Patterson and Candès 2019, "Conformalized quantile regression", each level by itself.
+    Source: Romano, Patterson and Candès 2019, "Conformalized quantile regression", here for each level alone.
     """
 
     has_quantiles = True
@@ -39,11 +39,11 @@ class Calibrated(nn.Module):
         self._known: dict[tuple[float, ...], Tensor] = {}
 
     def best(self, past: Past) -> Tensor:
-        """The forecast [B, H], as it is."""
+        """The forecast [B, H], unchanged."""
         return self.model.best(past)
 
     def quantiles(self, past: Past, levels: Tensor) -> Tensor:
-        """Corrected quantiles [B, H, Q], rising with the levels."""
+        """Corrected quantiles [B, H, Q], increasing with the levels."""
         wanted = tuple(levels.tolist())
         if wanted not in self._known:
             self._known[wanted] = self._offsets(levels)
@@ -55,7 +55,7 @@ class Calibrated(nn.Module):
         return self.model.best(past)[..., None].expand(-1, -1, len(levels))
 
     def _offsets(self, levels: Tensor) -> Tensor:
-        """[H, Q] what each quantile was short of on the validation part."""
+        """[H, Q] the shift that each quantile needs on the validation part."""
         chosen, errors = self.windows.of(1), []
         for at in range(0, len(chosen), ROWS):
             past, future = tensors(self.windows, chosen[at : at + ROWS], levels.device)
@@ -66,14 +66,14 @@ class Calibrated(nn.Module):
 
 
 def conformal(errors: np.ndarray, levels: Sequence[float]) -> np.ndarray:
-    """[H, Q] the offsets under which the share of each level lies, with the correction for a finite number.
+    """[H, Q] the errors' quantile for each level, with the finite-sample correction.
 
     Args:
-        errors: [N, H, Q] values minus their quantiles, NaN where nothing was measured.
+        errors: [N, H, Q] values minus their quantiles, NaN where values are missing.
         levels: [Q].
 
     Example:
-        >>> conformal(np.arange(9.0).reshape(9, 1, 1), [0.8])  # of 9 values and one more, 8 lie below
+        >>> conformal(np.arange(9.0).reshape(9, 1, 1), [0.8])  # 8 of 9 + 1 values lie below
         array([[7.]])
     """
     found = np.zeros(errors.shape[1:])

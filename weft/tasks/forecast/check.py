@@ -1,4 +1,4 @@
-"""Everything that is wrong with files of series, at once."""
+"""Reports every problem in files of series at once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ WORDS = COMMON | {
 
 
 def check(files: Sequence[Path]) -> Report:
-    """Files that cannot be read, and in those that can: holes, constant columns, irregular times."""
+    """Find unreadable files and, in the others, missing values, constant columns and irregular times."""
     findings: list[Finding] = []
     lines: dict[str, int] = {}
     notes: list[str] = []
@@ -45,7 +45,7 @@ def check(files: Sequence[Path]) -> Report:
                 if holes == len(values):
                     findings.append(Finding(str(file), 0, "empty", f"column {name} of {called} is empty"))
                 elif holes:
-                    what = f"column {name}: {holes:,} of {len(values):,} values are missing; no loss is there"
+                    what = f"column {name}: {holes:,} of {len(values):,} values are missing; they add no loss"
                     findings.append(Finding(str(file), 0, "empty", what))
                 elif constant[column]:
                     findings.append(Finding(str(file), 0, "same", f"column {name} never changes"))

@@ -1,4 +1,4 @@
-"""Which columns of a table of series are what: as a user names them, the rest by what is in them."""
+"""The role of each column in a table of series: named by the user or guessed from its values."""
 
 from pathlib import Path
 
@@ -8,17 +8,17 @@ from weft.errors import ConfigError
 
 
 def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns, str]:
-    """The columns with what nobody named, by what is in them, and a sentence that says so.
+    """Columns that the user did not name are guessed from their values; a sentence says which.
 
-    A table of unique_id, ds and y needs no guess.
+    A table with unique_id, ds and y needs no guess.
 
     Args:
-        path: of the table.
-        which: what the user says.
-        check: read every column of numbers of a table that names its series; else one must be named.
+        path: the table.
+        which: the columns that the user names.
+        check: read every numeric column of a table that names its series; otherwise one must be named.
 
     Raises:
-        DataError: it cannot be read.
+        DataError: the table cannot be read.
     """
     header = [name.lower() for name in read_rows(path)[0]]
     if path.suffix == ".parquet" or (all(name in header for name in LONG) and not which.targets):
@@ -34,7 +34,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
         targets = targets[:1]
     if name and len(targets) != 1:
         raise ConfigError(
-            f"{path}: expected one column of values beside the series' names ({name}), got "
+            f"{path}: expected one column of values next to the series' names ({name}), got "
             f"{', '.join(targets)[:200]}; name it with --target, and the others with --known or --past"
         )
     kept = which._replace(time=time, id=name, targets=tuple(targets))
@@ -46,7 +46,7 @@ def guessed(path: Path, which: Columns, *, check: bool = False) -> tuple[Columns
 
 
 def parts(file: Path, names: str) -> list[str]:
-    """The columns of a list with commas; one name where a column is called so."""
+    """Column names from a comma-separated list, or a single name if a column is called that."""
     if names in read_rows(file)[0]:
         return [names]
     return [one.strip() for one in names.split(",") if one.strip()]

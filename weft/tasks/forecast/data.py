@@ -1,4 +1,4 @@
-"""A recipe's section `data` for time series: which file, which columns, which windows."""
+"""A recipe's section `data` for time series: file, columns and windows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,29 +18,32 @@ GENERATED = ("waves",)
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesData:
-    """Where series come from, and what is forecast from what.
+    """The source of the series, the columns to forecast and the inputs.
 
     Args:
-        file: .csv or .parquet: wide (a column a series) or long (unique_id, ds, y, or as id and targets say).
+        file: .csv or .parquet: wide (a column per series) or long (unique_id, ds, y, or other names
+            in `id` and `targets`).
         generated: made-up series instead of a file: waves (two seasons, a trend and noise).
-        folder: where the file is; the current one by default.
-        time: the column of the times; found by its name where null.
+        folder: folder of the file; by default the current one.
+        time: the column of times; null finds it by name.
         id: the column that names the series of a row, in a long table with one column of values.
-        dates: whether dates begin with the day or the month (31.12.2024, 12/31/2024); null asks the dates.
-        targets: columns to forecast; all in a wide table where empty.
-        inputs: own forecasts a column from its own past; all from the pasts of all columns of a wide table.
-        known: columns of covariates that are known ahead, such as holidays; a forecast must be given them.
-        past: columns of covariates whose future is not known, such as the weather; only their past is read.
-        frequency: how often rows come, as pandas writes it (h, 15min, D, B, W-SUN, MS, ME, QE); by the
-            times where null.
-        resample: mean, sum, first, last, min or max gathers rows into periods of `frequency`; null expects
+        dates: whether dates begin with the day or the month (31.12.2024, 12/31/2024); null infers
+            it from the dates.
+        targets: columns to forecast; if empty, all of a wide table.
+        inputs: `own` forecasts a column from its own past; `all` from the pasts of all columns of a wide
+            table.
+        known: covariates that are known in advance, such as holidays; forecasts need their values.
+        past: covariates with an unknown future, such as the weather; only their past is read.
+        frequency: time between rows, as a pandas alias (h, 15min, D, B, W-SUN, MS, ME, QE); null infers
+            it from the times.
+        resample: mean, sum, first, last, min or max aggregates rows into periods of `frequency`; null expects
             regular rows.
-        calendar: hour, weekday, day and month as covariates.
+        calendar: add hour, weekday, day and month as covariates.
         split: three shares or three numbers of rows, one after the other: training, validation, test.
-        lookback, horizon: rows that are read, and rows that are forecast.
-        season: rows of a season, for the seasonal baseline; by the frequency where null.
-        batch_rows: windows a batch.
-        windows_an_epoch: windows drawn for an epoch; 0 for all.
+        lookback, horizon: number of rows to read, and number of rows to forecast.
+        season: rows per season, for the seasonal baseline; null infers it from the frequency.
+        batch_rows: windows per batch.
+        windows_an_epoch: windows drawn per epoch; 0 for all.
         seed: of generated series.
     """
 
@@ -77,12 +80,12 @@ class SeriesData:
             raise ConfigError(f"split: expected three parts, got {list(self.split)}")
         if self.resample is not None and self.frequency is None:
             raise ConfigError(
-                f"resample: {self.resample} needs the periods to gather into, such as frequency: D"
+                f"resample: {self.resample} requires the length of a period, such as frequency: D"
             )
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name of the data, for titles and messages."""
         return self.generated or Path(str(self.file)).name
 
     def table(self, file: Path | None = None) -> Table:
@@ -100,26 +103,26 @@ class SeriesData:
         return table
 
     def future(self, file: Path, table: Table) -> Table:
-        """A table whose series know the covariates of another file, for the periods after their last."""
+        """The table with covariates from another file for the periods after the last one of each series."""
         return with_future(table, read_future(file, self.columns, table.long), str(file))
 
     @property
     def columns(self) -> Columns:
-        """Which columns of a table are what."""
+        """The roles of a table's columns."""
         targets = self.targets if self.inputs == "own" else ()
         return Columns(
             self.time, targets, self.known, self.past, self.frequency, self.resample, self.id, self.dates
         )
 
     def windows(self, table: Table, scales: tuple[Scale, Scale] | None = None) -> Windows:
-        """Of a table.
+        """The windows of a table.
 
         Args:
             table: read by this section.
-            scales: of known covariates and of columns beside, where a run has them.
+            scales: of known covariates and of additional columns, from a run.
 
         Raises:
-            ConfigError: inputs of all columns, and there is but one.
+            ConfigError: `inputs` is `all`, but there is only one column.
         """
         channels = self.inputs == "all"
         if channels and (table.long or len(table.columns) < 2):
@@ -138,7 +141,7 @@ class SeriesData:
         )
 
     def season_of(self, table: Table) -> int:
-        """Rows of a season: given, or by the frequency of the first series that has one; else 1."""
+        """Rows per season: as set, or from the frequency of the first series that has one, or 1."""
         if self.season is not None:
             return self.season
         names = [series.frequency for series in table.series if series.frequency]
@@ -166,15 +169,15 @@ def waves(seed: int, rows: int = 2400, count: int = 3) -> Table:
 
 
 def received(text: bytes, data: SeriesData, name: str = "standard input") -> Table:
-    """A table that is no file: the text of a CSV.
+    """The table in the text of a CSV.
 
     Args:
         text: in UTF-8.
-        data: which columns are what.
-        name: what errors call it.
+        data: roles of the columns.
+        name: of the text, in errors.
 
     Raises:
-        DataError: names the line of what cannot be read.
+        DataError: a line cannot be read; names the line.
     """
     with held(text, name, ".csv") as path:
         return data.table(path)

@@ -1,4 +1,4 @@
-"""Several trained forecasters as one: what they say, averaged.
+"""Several trained forecasters as one: their forecasts are averaged.
 
 Read next: model.py; task.py, which opens the runs.
 """
@@ -16,11 +16,11 @@ from weft.tasks.forecast.model import Forecast
 
 
 class Together(nn.Module):
-    """The mean of several forecasts, and of each of their quantiles (which are not those of a mixture).
+    """The mean of several forecasts, and the mean of each quantile (unlike the quantiles of a mixture).
 
     Args:
         members: in evaluation mode, of the same series and horizon.
-        lookbacks: rows that each reads; the first one's windows are read, so none may read more.
+        lookbacks: rows that each member reads; no member may read more than the first one.
 
     Source: Lichtendahl, Grushka-Cockayne and Winkler 2013 (averaging quantiles).
     """
@@ -28,12 +28,12 @@ class Together(nn.Module):
     def __init__(self, members: Sequence[Forecast], lookbacks: Sequence[int]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
-        self._members = tuple(members)  # the same, for what is no nn.Module's
+        self._members = tuple(members)  # the same objects with their own type
         self.lookbacks = tuple(lookbacks)
 
     @property
     def has_quantiles(self) -> bool:
-        """Whether all of them say how sure they are."""
+        """Whether all members have quantiles."""
         return all(member.has_quantiles for member in self._members)
 
     def best(self, past: Past) -> Tensor:
@@ -44,12 +44,12 @@ class Together(nn.Module):
         """The mean of each quantile, [B, H, Q].
 
         Raises:
-            ConfigError: a member has none.
+            ConfigError: a member has no quantiles.
         """
         return torch.stack([member.quantiles(read, levels) for member, read in self._read(past)]).mean(0)
 
     def _read(self, past: Past) -> list[tuple[Forecast, Past]]:
-        """Each member with the part of the past that it reads."""
+        """Each member and the part of the past that it reads."""
         first = [self.lookbacks[0] - lookback for lookback in self.lookbacks]
         return [
             (member, Past(past.values[:, at:], past.known[:, at:], past.which, past.seen[:, at:]))
@@ -60,15 +60,15 @@ class Together(nn.Module):
 def see_that_it_joins(
     about: Mapping[str, Any], data: SeriesData, other: Mapping[str, Any], other_data: SeriesData
 ) -> None:
-    """See that two runs can forecast together.
+    """Check that two runs can forecast together.
 
     Args:
-        about, data: names and scales of the series of the one, and its windows.
-        other, other_data: of the run that joins it.
+        about, data: names and scales of the first run's series, and its section `data`.
+        other, other_data: the same for the run that joins it.
 
     Raises:
-        ConfigError: it forecasts another number of steps, reads more rows or other columns, or learnt from
-            other rows, whose scale is not the same.
+        ConfigError: the other run forecasts a different number of steps, reads more rows or other columns, or
+            was trained on other rows and so has another scale.
     """
     if other_data.horizon != data.horizon:
         raise ConfigError(

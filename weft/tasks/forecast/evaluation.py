@@ -1,4 +1,4 @@
-"""How good forecasts are, beside forecasts that need no model, and where they are wrong."""
+"""Scores of forecasts next to forecasts without a model, and the error at each step ahead."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -30,17 +30,17 @@ LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 @dataclass(frozen=True)
 class ForecastEvaluation(Evaluation):
-    """The errors of a model and of the baselines over the same windows."""
+    """The errors of a model and of the baselines on the same windows."""
 
     title: str
-    outputs: list[str]  # step ahead and its squared error
+    outputs: list[str]  # step ahead and squared error
     scores: list[Scored]  # MSE, MAE; with quantiles also the pinball loss over LEVELS
     model: Errors
     baselines: dict[str, Errors]
     windows: int
     coverage: float | None  # share of values between the first and the last of LEVELS
     units: InUnits
-    example: Forecasted  # a window of the middle, and what was measured
+    example: Forecasted  # a window from the middle, with the true values
     shows: ClassVar[str] = "errors by steps ahead, and one window"
 
     def details(self) -> list[str]:
@@ -48,7 +48,7 @@ class ForecastEvaluation(Evaluation):
         return list(self.units.lines())
 
     def facts(self) -> dict[str, Any]:
-        """Errors by step, and those of the baselines."""
+        """Errors by step, for the model and the baselines."""
 
         def plain(errors: Errors) -> dict[str, object]:
             return {"mse": errors.squared, "mae": errors.absolute, "by_step": errors.by_step.tolist()}
@@ -62,14 +62,14 @@ class ForecastEvaluation(Evaluation):
         }
 
     def figure(self, name: str) -> "Figure":
-        """Errors by steps ahead beside the baselines, and one window."""
+        """Errors by steps ahead next to the baselines, and one window."""
         from weft.tasks.forecast.evaluation_figure import figure
 
         return figure(self, name)
 
 
 def mean_squared(model: Scorable, windows: Windows, chosen: np.ndarray) -> Errors:
-    """Errors of a model over some windows."""
+    """Errors of a model on some windows."""
     device = next(model.parameters()).device
     sums = Sums(windows.horizon)
     for at in range(0, len(chosen), ROWS):
@@ -84,19 +84,19 @@ def evaluate(
 ) -> ForecastEvaluation:
     """Score a model and the baselines on all windows of a part, from every origin.
 
-    Neighbouring windows share most of their values, so intervals are drawn over blocks of as many origins as
-    the horizon has steps, whole blocks at a time.
+    Neighbouring windows share most of their values. The bootstrap for intervals therefore draws whole blocks,
+    each with as many origins as the horizon has steps.
 
     Args:
         model: in evaluation mode.
         windows: of the series.
         part: 1 validation, 2 test.
-        title: which data.
-        season: rows of a season.
-        series: of the window that is drawn; the one in the middle where None.
+        title: names the data.
+        season: rows per season.
+        series: the series of the window in the figure; None takes the one in the middle.
 
     Raises:
-        ConfigError: there is no such series.
+        ConfigError: the data has no such series.
 
     Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
         from a stationary sequence" (blocks that do not overlap).
@@ -125,11 +125,11 @@ def evaluate(
 
 
 class _Measured(NamedTuple):
-    """The errors of a model over some windows."""
+    """The errors of a model on some windows."""
 
     errors: Errors
-    each: np.ndarray  # [N, 5] of each window: squared, absolute, pinball, values inside, values
-    truth: np.ndarray  # [N] sums of the true values, which tell windows apart
+    each: np.ndarray  # [N, 5] for each window: squared, absolute, pinball, values inside, values
+    truth: np.ndarray  # [N] sums of the true values, which identify windows
 
 
 def _measured(model: Scorable, windows: Windows, chosen: np.ndarray) -> _Measured:
@@ -167,7 +167,7 @@ def _scores(
 
 
 def _each(best: np.ndarray, quantiles: np.ndarray | None, future: np.ndarray) -> np.ndarray:
-    """[B, 5] of each window: squared and absolute errors, pinball loss, values inside, values; all summed."""
+    """[B, 5] sums for each window: squared and absolute errors, pinball loss, values inside, values."""
     error = np.nan_to_num(best - future)
     counts = np.isfinite(future).sum(1)
     loss, inside = np.zeros(len(future)), np.zeros(len(future))
@@ -189,7 +189,7 @@ def without_model(windows: Windows, season: int) -> Baselines:
 
 
 def baselines(windows: Windows, chosen: np.ndarray, named: Baselines) -> dict[str, Errors]:
-    """The errors of forecasts that need no model."""
+    """The errors of forecasts without a model."""
     sums = {name: Sums(windows.horizon) for name in named}
     for past, future in _parts(windows, chosen)():
         for name, forecast in named.items():

@@ -1,4 +1,4 @@
-"""The error of a forecaster at each step ahead, beside the baselines, and one window of the data."""
+"""The error of a forecaster at each step ahead, next to the baselines, and one window of the data."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,7 +9,7 @@ from weft.tasks.forecast.evaluation import LEVELS, ForecastEvaluation
 
 
 def figure(evaluation: ForecastEvaluation, name: str) -> Figure:
-    """Two panels."""
+    """Errors by steps ahead above, one window below."""
     figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")
     above, below = figure.subplots(2, 1)
     steps = np.arange(1, len(evaluation.model.by_step) + 1)
@@ -29,7 +29,7 @@ def figure(evaluation: ForecastEvaluation, name: str) -> Figure:
     above.set_title(evaluation.title, color=INK, fontsize=10, parse_math=False)
     one = evaluation.example
     below.plot(one.past_times, one.past, color=INK, linewidth=1, label="past")
-    # from the last value of the past, so that no line has a gap
+    # starts at the last value of the past, so that the line has no gap
     ahead = np.concatenate([one.past_times[-1:], one.times])
     actual, said = (np.concatenate([one.past[-1:], each]) for each in (one.actual, one.best))
     below.plot(ahead, actual, color=INK, linewidth=1, linestyle=":", label="actual")
@@ -44,6 +44,6 @@ def figure(evaluation: ForecastEvaluation, name: str) -> Figure:
         axes.grid(color=GRID, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(colors=FAINT, labelsize=8)
-        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # where it hides no curve
+        beside = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # outside the axes, where it hides no curve
         axes.legend(**beside, framealpha=0.9, edgecolor="none", fontsize=8, labelcolor=INK)
     return figure

@@ -1,4 +1,4 @@
-"""The forecast of one series: its newest rows, scaled as in training, through the model and back.
+"""The forecast of one series: scales its newest rows as in training, runs the model and scales back.
 
 Read next: predictor.py, tables of series; data/windows.py, the same windows in training.
 """
@@ -23,7 +23,7 @@ from weft.tasks.forecast.ensemble import Together
 from weft.tasks.forecast.model import Forecast
 
 LARGEST = 1e30
-"""Values of a series are smaller; float32 cannot hold their squares' sums above it."""
+"""Upper limit for absolute values; float32 cannot hold sums of larger values' squares."""
 
 
 class Chosen(NamedTuple):
@@ -39,9 +39,9 @@ class Forecaster:
 
     Args:
         model: in evaluation mode; one, or several together.
-        data: lookback, horizon, columns.
-        about: names and scales of the series that it was trained on.
-        levels: of the quantiles.
+        data: the recipe's section `data`, for lookback, horizon and columns.
+        about: names and scales of the training series.
+        levels: of the quantiles, between 0 and 1.
     """
 
     def __init__(
@@ -63,11 +63,10 @@ class Forecaster:
         known: Mapping[str, Sequence[float]],
         past: Mapping[str, Sequence[float]],
     ) -> Chosen:
-        """A series without dates; see ForecastPredictor.predict."""
+        """A table with one series without dates; see ForecastPredictor.predict."""
         if self.data.calendar or (self.about.get("channels") and self.data.inputs == "all"):
             raise ConfigError(
-                "this model reads the calendar or other columns beside the numbers; give it a table: a CSV "
-                "file or its text"
+                "this model also reads the calendar or other columns; give it a table: a CSV file or its text"
             )
         array = np.asarray(values, dtype=np.float64)
         rows = len(array)
@@ -77,15 +76,15 @@ class Forecaster:
         return Chosen(series, 0, name or self.about["names"][0])
 
     def chosen(self, table: Table, only: Sequence[str] = ()) -> list[Chosen]:
-        """The series of a table that are to be forecast.
+        """The series of a table to forecast.
 
         Args:
             table: with the columns that the model was trained on.
-            only: names of series; all where empty.
+            only: names of series; if empty, all.
 
         Raises:
-            ConfigError: a series that is not in the table.
-            DataError: other columns.
+            ConfigError: a series is not in the table.
+            DataError: the table has other columns.
         """
         check_columns(table, self.about)
         found = [
@@ -101,7 +100,7 @@ class Forecaster:
         return [one for one in found if not only or one.name in only]
 
     def why_not(self, one: Chosen) -> str:
-        """Why a series cannot be forecast; empty where it can."""
+        """Why a series cannot be forecast; empty if it can."""
         try:
             self._check(one)
             self._ahead(one)
@@ -110,14 +109,14 @@ class Forecaster:
         return ""
 
     def forecast(self, one: Chosen, *, quantiles: bool) -> Forecasted:
-        """What follows a series, in the units of the data.
+        """The forecast of a series, in the units of the data.
 
         Args:
             one: a series.
-            quantiles: whether they are computed too.
+            quantiles: whether to compute quantiles.
 
         Raises:
-            DataError: the past is too short; covariates of the future are missing.
+            DataError: the past is too short, or covariates of the future are missing.
         """
         series, name, lookback = one.series, one.name, self.data.lookback
         self._check(one)
@@ -144,10 +143,10 @@ class Forecaster:
         return Forecasted(name, times[:lookback], raw[-lookback:], ahead, best, found, self.levels)
 
     def last_rows(self, one: Chosen) -> Forecasted:
-        """A forecast of the last `horizon` rows of a series from those before, beside what was measured.
+        """A forecast of the last `horizon` rows of a series from the rows before, with the true values.
 
         Raises:
-            DataError: it has fewer than `lookback` + `horizon` rows.
+            DataError: the series has fewer than `lookback` + `horizon` rows.
         """
         series, cut = one.series, len(one.series.times) - self.data.horizon
         if cut < self.data.lookback:
@@ -163,7 +162,7 @@ class Forecaster:
         return found._replace(actual=series.values[cut:, one.column])
 
     def _scale(self, name: str, raw: np.ndarray) -> tuple[int, float, float]:
-        """Number, mean and deviation of a series; one that training did not have is scaled by itself."""
+        """Number, mean and deviation of a series; a series that is new since training has its own scale."""
         if name in self.about["names"]:
             number = self.about["names"].index(name)
             return number, self.about["mean"][number], self.about["std"][number]
@@ -183,10 +182,10 @@ class Forecaster:
         return f"{wanted}, got {max(0, rows)}; give a longer past"
 
     def _ahead(self, one: Chosen) -> np.ndarray:
-        """[H, G] what is known of the future.
+        """[H, G] the known covariates of the future.
 
         Raises:
-            DataError: something is missing; says for which times.
+            DataError: values are missing; names their times.
         """
         series, names = one.series, self.data.known
         times = coming(series, self.data.horizon)
@@ -207,16 +206,16 @@ class Forecaster:
         )
 
     def _seen(self, series: Series, scale: Scale) -> np.ndarray:
-        """[L, C] the columns that are read beside, scaled as in training."""
+        """[L, C] the additional columns, scaled as in training."""
         beside = seen_beside(series, self.data.inputs == "all")
         return all_filled(scale.of(beside))[-self.data.lookback :]
 
 
 def check_columns(table: Table, about: Mapping[str, Any]) -> None:
-    """Check that a table has the columns that a model of several columns reads, in their order.
+    """Check that a table has the columns that a model with several inputs reads, in the same order.
 
     Raises:
-        DataError: it has other columns.
+        DataError: the table has other columns.
     """
     beside = (about.get("channels") or {}).get("names", [])
     names = beside[: len(beside) - len(table.past)] or list(table.columns)
@@ -231,10 +230,10 @@ def _called(one: Chosen) -> str:
 
 
 def _given(kind: str, names: Sequence[str], given: Mapping[str, Sequence[float]], rows: int) -> np.ndarray:
-    """Covariates by name as columns [rows, K].
+    """Covariates as columns [rows, K], in the order of `names`.
 
     Raises:
-        DataError: other names, or another number of values.
+        DataError: the names or the number of values differ.
     """
     if set(given) != set(names):
         raise DataError(

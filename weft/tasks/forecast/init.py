@@ -16,11 +16,11 @@ from weft.tasks.shared.planned import planned
 FEW, MANY = 2_000, 20_000  # training windows
 
 YEARS = 3
-"""Years of training from which the calendar is an input; in fewer, each month occurs too rarely."""
+"""Minimum training length, in years, for the calendar as an input; below it, each month is too rare."""
 
 
 class Forecast(Init):
-    """A table of series, and which of its columns are what."""
+    """A recipe for a table of series; columns are named or guessed."""
 
     about: ClassVar[str] = "A forecaster for series in CSV or Parquet."
     examples: ClassVar = (
@@ -57,9 +57,9 @@ class Forecast(Init):
     )
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
-        """A recipe for the forecaster; says which columns it guessed."""
+        """A recipe for the forecaster; reports the guessed columns."""
         if given["resample"] and not given["frequency"]:
-            raise ConfigError("--resample: expected --frequency beside it, got none; add one, such as D")
+            raise ConfigError("--resample: expected --frequency with it, got none; add one, such as D")
         file: Path = given["file"]
         lists: Mapping[str, Sequence[str]] = {
             "targets": given["target"],
@@ -77,23 +77,23 @@ class Forecast(Init):
 
 
 def years(times: np.ndarray) -> float:
-    """How long a series is; 0 where it has no dates."""
+    """Length of a series in years; 0 without dates."""
     if times.dtype.kind != "M":
         return 0.0
     return float((times[-1] - times[0]) / np.timedelta64(365 * 86400, "s"))
 
 
 class _Measured(NamedTuple):
-    """What the recipe says of a table."""
+    """What the recipe states about a table."""
 
     series: int
-    rows: str  # of a series, for people
+    rows: str  # number of rows per series, as text
     season: int
     frequency: str
     lookback: int
     segment: int
     windows: int  # of the training part
-    years: float  # of the shortest series' training part
+    years: float  # training part of the shortest series
 
 
 def recipe(file: Path, horizon: int, which: Columns) -> str:
@@ -153,13 +153,13 @@ def _measured(table: Table, file: Path, horizon: int) -> _Measured:
 
 
 def _columns(which: Columns) -> list[str]:
-    """The lines of section data that say what the columns are."""
+    """The lines of section `data` about columns."""
     lines = []
     for key, value in (("time", which.time), ("id", which.id), ("dates", which.dates)):
         lines += [f"  {key}: {_quoted(value)}"] if value else []
     lines += [f"  targets: {_quoted(list(which.targets))}"] if which.targets else []
     for key, names, what in (
-        ("known", which.known, "covariates known ahead: weft predict needs them for the future"),
+        ("known", which.known, "covariates known in advance; weft predict requires their future values"),
         ("past", which.past, "covariates with an unknown future; only their past is read"),
     ):
         lines += [f"  {key}: {_quoted(list(names))}   # {what}"] if names else []
@@ -169,28 +169,28 @@ def _columns(which: Columns) -> list[str]:
 
 
 def _settings(found: _Measured, horizon: int) -> list[str]:
-    """The rest of section data, and the other sections."""
+    """The rest of section `data`, and the other sections."""
     batch = 256 if found.windows > MANY else 64 if found.windows > FEW else 16
     plan = planned(found.windows / batch, epochs=30, warmup=0)
     calendar = "true" if found.years >= YEARS else "false"
     return [
-        f"  lookback: {found.lookback}                # rows that are read",
-        f"  horizon: {horizon}                 # rows that are forecast",
-        f"  season: {found.season}                  # of the baseline 'last season repeated'",
+        f"  lookback: {found.lookback}                # rows to read",
+        f"  horizon: {horizon}                 # rows to forecast",
+        f"  season: {found.season}                  # rows per season, for a baseline",
         "  split: [0.7, 0.1, 0.2]       # training, validation, test, in this order",
         f"  calendar: {calendar}               # hour, weekday, day and month as inputs",
         f"  batch_rows: {batch}               # windows per batch",
         "model:",
         f"  forecaster: {{use: segments, segment: {found.segment}, hidden: 128, dropout: 0.2}}",
         "  head: {use: quantile, best: mean}   # bands and a mean; or point, normal, student",
-        "  normalise: last              # each window without its last value",
-        "  base: linear                 # begin as ridge regression and learn its errors",
+        "  normalise: last              # subtract each window's last value",
+        "  base: linear                 # start as ridge regression and learn its residuals",
         "training:",
         f"  optimiser: {{use: adam, lr: {0.001 if found.windows > MANY else 0.002}}}",
         "  schedule: {use: cosine}",
         f"  max_epochs: {plan.epochs}",
-        f"  patience: {max(5, plan.epochs // 4)}                 # epochs without a better validation",
-        "  validate_start: true         # keep the start if training finds nothing better",
+        f"  patience: {max(5, plan.epochs // 4)}                 # stop after so many epochs without gain",
+        "  validate_start: true         # keep the initial model if training does not improve it",
         "  metric: mse",
     ]
 

@@ -1,4 +1,4 @@
-"""The newest rows of a series and what comes after them."""
+"""The newest rows of a series and their forecast."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,13 +23,15 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    The text is a file of series; without one the recipe's own series are taken.
+    The text is the name of a file of series; without one, the recipe's own series are used.
 
-    The rows after the last one are forecast. Where that needs covariates that the table does not have, its
-    last rows are forecast instead, beside what was measured.
+    The rows after the last one are forecast. If the table lacks the covariates for that, its last rows are
+    forecast instead and shown next to the true values.
     """
     if text is not None and not text.strip():
-        raise DataError("the text is empty; a forecaster is given a file of series, or nothing")
+        raise DataError(
+            "the text is empty; give a file of series, or leave it out to use the recipe's series"
+        )
     if text is not None and (len(text) > 1000 or not Path(text).is_file()):
         raise DataError(f"{text[:60]}: no such file; give a file of series")
     data = ready.data
@@ -56,7 +58,7 @@ def inspected(
 
 
 def _forecast(forecaster: Forecaster, table: "Table", name: str) -> Forecasted:
-    """What follows a series of a table, or its last rows where that cannot be forecast."""
+    """The forecast of a series of a table, or of its last rows if the rows after them cannot be forecast."""
     one = forecaster.chosen(table, [name])[0]
     why = forecaster.why_not(one)
     if why and forecaster.data.known:
@@ -67,10 +69,10 @@ def _forecast(forecaster: Forecaster, table: "Table", name: str) -> Forecasted:
 
 
 def _number(names: Sequence[str], wanted: str | None) -> int:
-    """Which series is looked at.
+    """The number of the series to inspect.
 
     Raises:
-        ConfigError: there is none of the name.
+        ConfigError: no series has that name.
     """
     if wanted is not None and wanted not in names:
         raise ConfigError(f"--series: {wanted!r} is not in the table; it has {', '.join(names)[:300]}")

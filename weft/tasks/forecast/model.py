@@ -1,4 +1,4 @@
-"""A recipe's section `model` for forecasts, and the model it makes."""
+"""A recipe's section `model` for forecasts, and the model that it builds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ Base = Literal["none", "linear"]
 
 
 class SeriesBatch(NamedTuple):
-    """Windows of series, scaled."""
+    """Scaled windows of series."""
 
     past: Past
     future: Tensor  # [B, H], 0 where missing
-    mask: Tensor  # [B, H] bool, where a value was measured
+    mask: Tensor  # [B, H] bool, True where a value was measured
     target_tokens: int
 
     def to(self, device: torch.device) -> "SeriesBatch":
@@ -32,20 +32,21 @@ class SeriesBatch(NamedTuple):
         return SeriesBatch(past, self.future.to(device), self.mask.to(device), self.target_tokens)
 
     def rows(self, chosen: slice) -> "SeriesBatch":
-        """Some windows, as they are in the batch."""
+        """Some windows of the batch."""
         mask = self.mask[chosen]
         past = Past(*(part[chosen] for part in self.past))
         return SeriesBatch(past, self.future[chosen], mask, int(mask.sum()))
 
 
 class Forecast(nn.Module):
-    """A forecaster and what its features mean, with each window brought to a common level first.
+    """A forecaster and a head, on windows that are normalised first.
 
     Args:
-        forecaster: the past to features of the future.
-        head: features to numbers.
-        normalise: what is taken off a window and put back: its last value, its mean, mean and scale, nothing.
-        base: [L, H] of a forecaster in closed form whose errors are learnt; None to learn the values.
+        forecaster: maps the past to features of the future.
+        head: maps features to numbers.
+        normalise: what is subtracted from a window and added back: its last value, its mean, its mean after
+            which it is divided by its scale, or nothing.
+        base: [L, H] of a closed-form forecaster whose residuals are learnt; None to learn the values.
     """
 
     base_weight: Tensor | None
@@ -70,11 +71,11 @@ class Forecast(nn.Module):
             head.begin_standard()
 
     def begin_with(self, weight: Tensor, spread: Tensor) -> None:
-        """Begin as a forecaster in closed form (baseline.py).
+        """Start as a closed-form forecaster (baseline.py).
 
         Args:
-            weight: [L + 1, H] for windows without their last value, the constant last.
-            spread: [H] how far off it is at each step ahead.
+            weight: [L + 1, H] for windows minus their last value, the constant in the last row.
+            spread: [H] its root mean squared error at each step ahead.
         """
         assert self.base_weight is not None
         with torch.no_grad():
@@ -83,15 +84,15 @@ class Forecast(nn.Module):
 
     @property
     def has_quantiles(self) -> bool:
-        """Whether it says how sure it is."""
+        """Whether the model has quantiles."""
         return self.head.has_quantiles
 
     def level(self, past: Past) -> tuple[Tensor, Tensor]:
-        """What is taken off, and what is divided by, each [B, 1]."""
+        """What is subtracted and what is divided by, each [B, 1]."""
         return self._level(past.values)
 
     def _level(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Of values [B, L, ..] over time, each [B, 1, ..]."""
+        """The same for values [B, L, ..], over time, each [B, 1, ..]."""
         one = torch.ones_like(values[:, :1])
         if self.normalise == "last":
             return values[:, -1:], one
@@ -105,10 +106,10 @@ class Forecast(nn.Module):
     def features(
         self, past: Past, future: Tensor | None = None, true: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """h [B, H, D], and what is added to the head's numbers and multiplied, [B or 1, 1 or H] each."""
+        """h [B, H, D], and the offset and the scale of the head's numbers, [B or 1, 1 or H] each."""
         level, scale = self.level(past)
         leveled = past._replace(values=(past.values - level) / scale)
-        if past.seen.shape[2]:  # each channel is brought to its own level
+        if past.seen.shape[2]:  # each channel is normalised by its own level
             middle, spread = self._level(past.seen)
             leveled = leveled._replace(seen=(past.seen - middle) / spread)
         if self.base_weight is not None:
@@ -117,19 +118,19 @@ class Forecast(nn.Module):
         return self.forecaster(leveled, self._say, fed, true), level, scale
 
     def _base(self, values: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """The forecast in closed form [B, H], and how far off it is [1, H]."""
+        """The closed-form forecast [B, H] and its root mean squared error [1, H]."""
         last = values[:, -1:]
         with torch.autocast(values.device.type, enabled=False):
             forecast = (values - last).float() @ weight[:-1] + weight[-1] + last
         return forecast, self.base_spread[None]
 
     def loss(self, batch: SeriesBatch, *, feeding: float = 1.0, per_sequence: bool = False) -> Loss:
-        """The head's loss of the measured values, in the levels of their windows.
+        """The head's loss on the measured values, after normalising.
 
         Args:
             batch: windows.
-            feeding: D2, the probability that a true value is fed to a forecaster that writes step by step.
-            per_sequence: draw once a window.
+            feeding: D2, the probability of feeding a true value to an autoregressive forecaster.
+            per_sequence: draw once per window.
         """
         true = None
         if feeding < 1:
@@ -148,7 +149,7 @@ class Forecast(nn.Module):
         return self.head.best(h, torch.ones_like(h[..., 0], dtype=torch.bool)) * scale + level
 
     def quantiles(self, past: Past, levels: Tensor) -> Tensor:
-        """Quantiles [B, H, Q] of the forecast; a forecaster that writes step by step feeds its means."""
+        """Quantiles [B, H, Q] of the forecast; an autoregressive forecaster is fed its means."""
         h, level, scale = self.features(past)
         return self.head.quantiles(h, levels) * scale[..., None] + level[..., None]
 
@@ -158,14 +159,14 @@ class Forecast(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class ForecastModel:
-    """Which forecaster, which head.
+    """The choice of forecaster and head.
 
     Args:
         forecaster: a part of nn/forecasters.
         head: a head for numbers: point, normal, student or quantile.
-        normalise: what is taken off each window: last (its last value), mean, mean_std, none.
-        base: linear begins with the best of ridge regression, last season, last value and their mixtures, in
-            closed form, and learns what it leaves; none learns the values themselves.
+        normalise: what is subtracted from each window: last (its last value), mean, mean_std, none.
+        base: `linear` starts from the best closed-form forecaster (ridge regression, last season, last value
+            or a mixture) and learns its residuals; `none` learns the values.
     """
 
     forecaster: Callable[..., Forecaster] = SegmentForecaster
@@ -179,7 +180,7 @@ class ForecastModel:
         """A new model.
 
         Raises:
-            ConfigError: parts that do not fit; a head that is not for numbers.
+            ConfigError: the parts do not fit together, or the head is not for numbers.
         """
         forecaster = self.forecaster(lookback, horizon, known_size, num_series, seen_size)
         head = self.head(forecaster.size)

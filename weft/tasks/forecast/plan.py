@@ -1,16 +1,16 @@
-"""The order of training windows: a permutation an epoch, from seed and epoch alone."""
+"""The order of training windows: a permutation per epoch, from seed and epoch alone."""
 
 import numpy as np
 
 
 class WindowPlan:
-    """Batches of equal size, the last one smaller and never dropped.
+    """Batches of equal size; the last one may be smaller and is never dropped.
 
     Args:
-        count: windows there are.
-        rows: a batch.
-        most: windows an epoch; 0 for all.
-        seed: of the order.
+        count: number of windows.
+        rows: windows per batch.
+        most: maximum number of windows per epoch; 0 for all.
+        seed: of the permutations.
     """
 
     def __init__(self, count: int, *, rows: int, most: int, seed: int) -> None:

@@ -1,6 +1,6 @@
-"""A trained forecaster: tables of series, or plain numbers, to their next rows.
+"""A trained forecaster: forecasts the next rows of tables of series, or of plain numbers.
 
-Read next: forecaster.py, one series; answer.py, what is written.
+Read next: forecaster.py, one series; answer.py, the output.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,12 +22,12 @@ from weft.tasks.predictor import Answer, Given, Place, Raw, Reads, name_of
 
 @dataclass(frozen=True, kw_only=True)
 class Horizon:
-    """What `weft predict` writes: a recipe's section `decoding`.
+    """A recipe's section `decoding`: what `weft predict` writes.
 
     Args:
         levels: of the quantiles that --scores adds.
-        conformal: calibrate the quantiles on the validation part of the training data, which must be there
-            (calibration.py); a point forecaster has quantiles then.
+        conformal: calibrate the quantiles on the validation part of the training data, which must exist
+            (calibration.py); this gives a point forecaster quantiles too.
     """
 
     levels: tuple[float, ...] = (0.1, 0.5, 0.9)
@@ -42,22 +42,22 @@ class Asked(NamedTuple):
     """Series to forecast."""
 
     series: Sequence[Chosen]
-    zone: str = ""  # of their times, such as +00:00
+    zone: str = ""  # UTC offset of their times, such as +00:00
     plain: bool = False  # whether they were given as numbers without times
 
 
 class ForecastPredictor(predictor.Predictor[Asked]):
-    """Forecasts what follows series.
+    """Forecasts the next rows of series.
 
     Args:
         model: in evaluation mode; one, or several together.
-        data: lookback, horizon, columns.
-        about: names and scales of the series that it was trained on.
+        data: the recipe's section `data`, for lookback, horizon and columns.
+        about: names and scales of the training series.
         decoding: which quantiles.
-        scores: whether quantiles are written.
-        bands: whether quantiles are drawn, where the model has them.
-        only: names of the series of a table to forecast; all where empty.
-        future: a table with covariates that are known ahead.
+        scores: whether to write quantiles.
+        bands: whether to draw quantiles if the model has them.
+        only: names of the series of a table to forecast; if empty, all.
+        future: a table with the covariates that are known in advance.
     """
 
     reads: ClassVar[Reads] = "numbers"
@@ -124,7 +124,7 @@ class ForecastPredictor(predictor.Predictor[Asked]):
             yield Forecasts(found, asked.zone, quantiles=self._scores, plain=asked.plain)
 
     def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
-        """The header of the table before the first forecast; a series without a forecast has no rows."""
+        """The first forecast with the table's header before it; a series without a forecast has no rows."""
         above = header(self.forecaster.levels if self._scores else ()) + "\n"
         for answer in answers:
             if answer.wrong:
@@ -154,13 +154,13 @@ class ForecastPredictor(predictor.Predictor[Asked]):
 
         Args:
             raw: at least `lookback` values, oldest first.
-            name: of the series, as in training; the first one's scale is used where None.
-            known: covariates that are known ahead by their name, `horizon` values more than `raw`.
-            past: covariates whose future is not known, as many values as `raw`.
+            name: of the series, as in training; None uses the scale of the first series.
+            known: covariates that are known in advance, by name, with `horizon` values more than `raw`.
+            past: covariates whose future is unknown, with as many values as `raw`.
 
         Raises:
-            DataError: too few values; covariates that are missing, too few or too many.
-            ConfigError: the model needs dates or other series; give it a table.
+            DataError: too few values, or covariates that are missing, too few or too many.
+            ConfigError: the model requires dates or other series; give it a table.
         """
         found = self.forecaster.forecast(self.forecaster.of_values(raw, name, known, past), quantiles=False)
         return [float(value) for value in found.best]

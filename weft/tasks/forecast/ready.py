@@ -35,11 +35,11 @@ PARTS: dict[str, int] = {"train": 0, "valid": 1, "test": 2}
 
 
 class ForecastTraining(ready.Training):
-    """The windows of a training.
+    """The training windows.
 
     Args:
         task: the recipe.
-        windows: of its series.
+        windows: of the recipe's series.
     """
 
     def __init__(self, task: "ForecastTask", windows: Windows) -> None:
@@ -48,7 +48,7 @@ class ForecastTraining(ready.Training):
         self._train = windows.of(PARTS["train"])  # [N, 2]
 
     def plan(self, seed: int) -> WindowPlan:
-        """All windows in a new order each epoch, or as many as the recipe wants per epoch."""
+        """All windows in a new order each epoch, or as many as the recipe's `windows_an_epoch`."""
         rows, most = self._data.batch_rows, self._data.windows_an_epoch
         return WindowPlan(len(self._train), rows=rows, most=most, seed=seed)
 
@@ -66,7 +66,7 @@ class ForecastTraining(ready.Training):
         return Validation({"mse": errors.squared, "mae": errors.absolute}, self._samples(model, chosen))
 
     def _samples(self, model: Forecast, chosen: np.ndarray) -> list[Sample]:
-        """In the units of the data."""
+        """Validation samples in the units of the data."""
         shown = chosen[samples_of(len(chosen))]
         past, future = tensors(self._windows, shown, next(model.parameters()).device)
         best = model.best(past).double().cpu().numpy()
@@ -91,8 +91,8 @@ class ForecastReady(ready.Ready):
     Args:
         task: the recipe.
         about: names and scales (about.py).
-        base: the closed form that a new model begins with; None for none.
-        training: the windows; None when opened for use.
+        base: the closed-form forecaster that a new model starts from, or None.
+        training: the windows; None unless prepared for training.
 
     Attributes:
         data: the recipe's section; other tables must have the frequency of the training.
@@ -125,15 +125,15 @@ class ForecastReady(ready.Ready):
         return model
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ForecastPredictor:
-        """The trained model: `predict(values)` gives the next ones.
+        """The trained model; `predict(values)` returns the next values.
 
         Raises:
-            ConfigError: a member of the ensemble is another kind of run, or does not forecast the same; no
-                quantiles to write; a future that is not read.
+            ConfigError: a member of the ensemble belongs to another task or forecasts something else; a point
+                forecaster is asked for quantiles; a future is given that the model does not read.
         """
         members, scores = options.get("ensemble", ()), bool(options.get("scores"))
         if options.get("future") is not None and not self.data.known:
-            raise ConfigError("--future: this model reads no covariates that are known ahead; leave it out")
+            raise ConfigError("--future: this model reads no covariates of the future; leave it out")
         for member in members if scores else ():
             if not self.task.decoding.conformal and not member.model.has_quantiles:
                 raise ConfigError(
@@ -158,14 +158,14 @@ class ForecastReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> ForecastEvaluation:
-        """Errors over all windows of a split, beside repeat, seasonal and ridge; see Ready.evaluate."""
+        """Errors on all windows of a split, next to repeat, seasonal and ridge; see Ready.evaluate."""
         members, own = options.get("ensemble", ()), self.data
         together = self._at_work(model, members)
         for member in members if data is None else ():
             if member.task.data.split != own.split:
                 raise ConfigError(
-                    f"--ensemble {member.path}: its parts are {list(member.task.data.split)}, here "
-                    f"{list(own.split)}, so it may have learnt from rows tested here; name a run with "
+                    f"--ensemble {member.path}: its data.split is {list(member.task.data.split)}, here "
+                    f"{list(own.split)}, so it may have been trained on rows tested here; name a run with "
                     "the same data.split"
                 )
         table = own.table(data)
@@ -178,7 +178,7 @@ class ForecastReady(ready.Ready):
         return evaluate(together, windows, PARTS[split], title=title, season=season, series=series)
 
     def _at_work(self, model: nn.Module, members: Sequence[Any]) -> Forecast | Together | Calibrated:
-        """With the members of an ensemble, calibrated if the recipe says so."""
+        """The model with the members of an ensemble, calibrated if the recipe says so."""
         together = self._together(model, members)
         if not self.task.decoding.conformal:
             return together
@@ -197,7 +197,7 @@ class ForecastReady(ready.Ready):
         for member in members:
             with within(f"--ensemble {member.path}"):
                 if not isinstance(member.ready, ForecastReady):
-                    raise ConfigError("is no run of the task forecast; leave it out")
+                    raise ConfigError("it is not a run of the task forecast; leave it out")
                 see_that_it_joins(self.about, self.data, member.ready.about, member.ready.data)
         if not members:
             return model

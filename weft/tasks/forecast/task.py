@@ -1,4 +1,4 @@
-"""M10, forecasting: the past of a series becomes its future, as numbers or as distributions.
+"""M10, forecasting: predicts the future of a series from its past, as numbers or as distributions.
 
 Read next: data.py, model.py; ../nn/forecasters, the models; ../metrics/series.py, baselines.
 """
@@ -34,9 +34,9 @@ class ForecastTask(Task):
     """Series to forecasts.
 
     Args:
-        data: which series, which windows.
-        model: which forecaster, which head.
-        decoding: which quantiles are written.
+        data: series and windows.
+        model: forecaster and head.
+        decoding: the quantiles to write.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": SeriesData, "model": ForecastModel, "decoding": Horizon}
@@ -59,7 +59,7 @@ class ForecastTask(Task):
 
     @property
     def loss_unit(self) -> str:
-        """Of the head; values are scaled."""
+        """The head's unit, for scaled values."""
         head = self.parts.head(1)
         if isinstance(head, Point):
             return f"{head.error} error"
@@ -88,7 +88,7 @@ class ForecastTask(Task):
         )
 
     def check_ready(self) -> None:
-        """See that the file is there and the parts fit."""
+        """Check that the file exists and that the parts fit together."""
         try:
             self.built(1, 0, 0)
         except (ConfigError, ShapeError) as error:
@@ -97,7 +97,7 @@ class ForecastTask(Task):
             raise DataError("no such file; check data.file", path=self.data.folder / self.data.file)
 
     def prepare(self, run: Path, progress: Progress) -> ForecastReady:
-        """Read the series; their names and scales are kept in the run."""
+        """Read the series and save their names and scales in the run."""
         progress("reading the series", 0, None)
         table = self.data.table()
         windows = self.data.windows(table)
@@ -116,7 +116,7 @@ class ForecastTask(Task):
         base = None
         if self.parts.base == "linear":
             base = fit(windows, self.data.season_of(table))
-            progress(f"it begins with {base.name}", 0, 0)
+            progress(f"the model starts as {base.name}", 0, 0)
         return ForecastReady(self, found, base=base, training=ForecastTraining(self, windows))
 
     def open(self, run: Path) -> ForecastReady:
@@ -128,12 +128,12 @@ class ForecastTask(Task):
 
         Args:
             series: number of series.
-            known: features of the covariates that are known ahead.
-            seen: columns that are read beside.
+            known: number of features of the covariates that are known in advance.
+            seen: number of additional columns.
         """
         return self.parts.build(self.data.lookback, self.data.horizon, known, series, seen)
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Everything that is wrong with CSV files of series."""
+        """Report every problem in files of series."""
         return check(files)

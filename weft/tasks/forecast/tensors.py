@@ -1,4 +1,4 @@
-"""Windows of series as what a model reads."""
+"""Windows of series as tensors for a model."""
 
 import numpy as np
 import torch
@@ -6,11 +6,11 @@ import torch
 from weft.data.windows import Windows
 from weft.nn.forecasters.forecaster import Past
 
-ROWS = 512  # windows at once
+ROWS = 512  # windows per step
 
 
 def tensors(windows: Windows, chosen: np.ndarray, device: torch.device) -> tuple[Past, np.ndarray]:
-    """What a model reads of some windows, and their futures [B, H] with NaN where missing."""
+    """The model's inputs for some windows, and their futures [B, H], NaN where missing."""
     past, future, known = windows.take(chosen)
     which = torch.from_numpy(chosen[:, 0].copy())
     seen = torch.from_numpy(windows.seen(chosen)).float()

@@ -1,4 +1,4 @@
-"""How far off forecasts are in the units of the data: over all series, for each, and for the baselines."""
+"""Errors of forecasts in the units of the data: over all series, for each series, and for the baselines."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -23,14 +23,14 @@ class InUnits(NamedTuple):
 
     Fields:
         scored: over all series, with intervals and baselines.
-        series: of each series by name, the value of each score.
+        series: the value of each score, for each series by name.
     """
 
     scored: list[Scored]
     series: Mapping[str, Mapping[str, float]]
 
     def lines(self) -> list[str]:
-        """A line for each of several series, for a reader."""
+        """A line for each of the first series."""
         if len(self.series) < 2:
             return []
         found = [
@@ -56,11 +56,11 @@ def in_units(
     Args:
         model: in evaluation mode.
         windows: of the series.
-        chosen: [N, 2] which.
-        blocks: of these windows, for intervals.
-        season: rows of a season, for MASE.
-        baselines: pasts to forecasts, in the scale of the training part.
-        levels: of the quantiles, where the model has any.
+        chosen: [N, 2] the windows to score.
+        blocks: the block of each window, for intervals.
+        season: rows per season, for MASE.
+        baselines: functions from pasts to forecasts, in the scale of the training part.
+        levels: of the quantiles, if the model has any.
     """
     device = next(model.parameters()).device
     levels = levels if model.has_quantiles else ()

@@ -18,7 +18,7 @@ from weft.tasks.shared.labels.splits import check_classes, parts
 from weft.tasks.shared.pictures.data import SIDE
 
 FRAMES = 6
-"""Of a generated clip unless the recipe says otherwise."""
+"""Default number of frames of a generated clip."""
 
 
 class Classed(NamedTuple):
@@ -31,22 +31,23 @@ class Classed(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassData:
-    """Pictures or clips, a folder for each class. All of a split are held in memory.
+    """Pictures or clips in a folder for each class. All of a split are held in memory.
 
     Args:
-        generated: instead of files "shapes" (which of four shapes a picture shows) or "moving" (clips of
-            two moving shapes: where does the one go that has the colour of a third that stands still?).
+        generated: made-up data instead of files: "shapes" (which of four shapes does a picture show?) or
+            "moving" (clips with two moving shapes and a still one: where does the one with the still one's
+            colour go?).
         train, valid, test: folders with a folder for each class: pictures, or clips as .gif or .npy
             ([time, height, width] or [time, height, width, 3], 0 to 255 or 0 to 1).
-        folder: where they are; the current one by default.
-        hold_out: without `valid`, 10 keeps a tenth of the training pictures out to choose the checkpoint.
+        folder: parent of these folders; by default the current one.
+        hold_out: without `valid`, 10 holds out a tenth of the training pictures to choose the checkpoint.
         split_seed: shuffles before hold_out splits, every class in proportion. null, as in older recipes,
             takes every k-th picture in the order of the folders.
-        size: pixels of a side that pictures and frames are scaled to; null where all have one size.
-        frames: of a clip, evenly spaced; null where all have as many.
-        examples, valid_examples, test_examples: how many are generated.
-        batch_rows: pictures a batch.
-        seed: of what is generated.
+        size: side in pixels that pictures and frames are scaled to; null if all have the same size.
+        frames: number of frames per clip, evenly spaced; null if all clips have the same number.
+        examples, valid_examples, test_examples: number of generated examples.
+        batch_rows: pictures per batch.
+        seed: of the generated data.
     """
 
     generated: Literal["shapes", "moving"] | None = None
@@ -84,15 +85,15 @@ class ClassData:
             )
 
     def has(self, split: Split) -> bool:
-        """Whether there is such a split."""
+        """Whether the recipe has the split."""
         return self.generated is not None or split == "valid" or getattr(self, split) is not None
 
     def find(self, split: Split) -> list[Labelled]:
-        """The files of a split; none where it is generated.
+        """The files of a split; empty if it is generated.
 
         Raises:
-            ConfigError: there is no such split.
-            DataError: names a folder without pictures.
+            ConfigError: the recipe does not have the split.
+            DataError: a folder has no pictures.
         """
         if self.generated is not None:
             return []
@@ -101,7 +102,7 @@ class ClassData:
             return read_folders(self.folder / path)
         if split == "test":
             raise ConfigError(
-                "data.test: the recipe names no such folder; give one with --data FOLDER, or score the "
+                "data.test: the recipe names no test folder; give one with --data FOLDER, or score the "
                 "validation pictures: --split valid"
             )
         assert self.train is not None
@@ -113,10 +114,10 @@ class ClassData:
         return [one for one, part in zip(whole, split_of, strict=True) if part == split]
 
     def check_classes(self, split: Split, labels: Sequence[str]) -> None:
-        """See that a split has more than one class.
+        """Check that a split has more than one class.
 
         Raises:
-            DataError: it has not.
+            DataError: it has only one.
         """
         cut = self.generated is None and self.valid is None
         check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
@@ -140,16 +141,16 @@ class ClassData:
     def read(self, found: Sequence[Labelled]) -> Classed:
         """The pictures or clips of these files."""
         paths = [one.path for one in found]
-        remedy = "scale them: data.size: 32, say, and of clips data.frames"
+        remedy = "scale them, for example with data.size: 32, and set data.frames for clips"
         pixels = stack(paths, [self.one(path) for path in paths], remedy)
         return Classed(pixels, [one.label for one in found], [path.name for path in paths])
 
     def one(self, path: Path) -> np.ndarray:
-        """A picture, or a clip where the ending says so."""
+        """A picture, or a clip, by the file's extension."""
         return read_clip(path, self.size, self.frames) if is_clip(path) else read_picture(path, self.size)
 
     def likely(self) -> tuple[int, ...]:
-        """The shape of what is read, as far as the recipe says."""
+        """The shape of pictures or clips, as far as the recipe determines it."""
         side = self.size or SIDE
         clips = self.generated == "moving" or self.frames is not None
         if self.generated is None and self.train is not None and not clips:
@@ -160,7 +161,7 @@ class ClassData:
         return (self.frames or FRAMES, side, side, 3) if clips else (side, side, 3)
 
     def describe(self, split: Split) -> str:
-        """For a title."""
+        """The data of a split, for a title."""
         if self.generated is not None:
             return f"generated {self.generated}, {split}, {self.size or SIDE} pixels, seed {self.seed}"
         if getattr(self, split) is None:

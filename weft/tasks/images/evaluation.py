@@ -1,4 +1,4 @@
-"""How good a classifier of pictures or clips is, beside the most frequent class."""
+"""Scores of a classifier of pictures or clips, next to the most frequent class."""
 
 import time
 from collections import Counter
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImageEvaluation(Evaluation):
-    """The classes that a model gave, and their scores."""
+    """The classes that a model predicted, and their scores."""
 
     title: str
     outputs: list[str]
     scores: list[Scored]  # accuracy, macro F1
     rows: list[ClassRow]
     labels: list[str]
-    matrix: np.ndarray  # [C, C] reference by answer
+    matrix: np.ndarray  # [C, C] counts, true class by predicted class
     seconds: float
     shows: ClassVar[str] = "confusion matrix"
 
@@ -53,7 +53,7 @@ class ImageEvaluation(Evaluation):
         }
 
     def figure(self, name: str) -> "Figure":
-        """Which class is taken for which, as a heat map with counts."""
+        """The confusion matrix as a heat map with counts."""
         from weft.figures.confusion import confusion_map
 
         title = f"{name}\n{self.title}, accuracy {self.accuracy.value:.4f}"
@@ -68,8 +68,8 @@ def evaluate(
     Args:
         classifier: with the trained model.
         found: pictures and classes.
-        title: which data.
-        usual: the most frequent class of the training data; of these where that is gone.
+        title: names the data.
+        usual: the most frequent class of the training data; None takes that of `found`.
     """
     begun = time.perf_counter()
     outputs = [classifier.names[n] for n in classifier.probs(found.pixels).argmax(1)]

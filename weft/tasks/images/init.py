@@ -13,11 +13,11 @@ from weft.tasks.shared.pictures.init import rounded
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
 
 LARGEST = 64
-"""Pixels of a side up to which a small convolution net is quick on a processor."""
+"""Largest side in pixels at which a small convolutional net is fast on a CPU."""
 
 
 class Images(Init):
-    """A folder for each class."""
+    """A recipe for pictures or clips in a folder for each class."""
 
     about: ClassVar[str] = "A classifier for pictures or clips."
     examples: ClassVar = ("--train photos/train",)
@@ -53,36 +53,36 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     shapes = [(read_clip if clips else lambda path: read(path, None))(one.path).shape for one in found[:20]]
     side = rounded(median(max(shape[-3:-1]) for shape in shapes), LARGEST)
     frames = (
-        f"  frames: {min(shape[0] for shape in shapes)}                         # of a clip, evenly apart\n"
+        f"  frames: {min(shape[0] for shape in shapes)}                         # per clip, evenly spaced\n"
     )
     shown = ", ".join(f"{name} {count:,}" for name, count in counts.most_common(6))
     chosen = (
         f"  valid: {quoted(valid)}"
         if valid
-        else "  hold_out: 10                      # a tenth of the pictures chooses the checkpoint\n"
+        else "  hold_out: 10                      # hold out a tenth to choose the checkpoint\n"
         "  split_seed: 1                     # shuffled first, every class in proportion"
     )
     tested = f"  test: {quoted(test)}" if test else "  # test: path/test                 for `weft evaluate`"
     return f"""# {len(counts)} classes, {len(found):,} {"clips" if clips else "pictures"}: {shown}.
-# Written by `weft init`; every line may be changed.
+# Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: images
 data:
   train: {quoted(train)}
 {chosen}
 {tested}
-  size: {side}                          # pixels of a side; every picture is scaled to it
+  size: {side}                          # side in pixels that every picture is scaled to
 {frames if clips else ""}  batch_rows: 32
 model:
-  # also patches with encoder: {{use: transformer, ...}}; non_local: [2] puts a block after the second stage
+  # or patches with encoder: {{use: transformer, ...}}; non_local: [2] adds a block after the second stage
   front: {{use: convolution, sizes: [32, 64, 128], non_local: [2]}}
-  encoder: bag                      # the places as they are
+  encoder: bag                      # the features of each place, unchanged
   pool: mean
 training:
   optimiser: {{use: adamw, lr: 0.001, weight_decay: 0.01}}
   schedule: {{use: cosine, warmup: 50}}
   max_epochs: {max(4, min(60, 40_000 // len(found)))}
-  metric: accuracy                  # what chooses the best checkpoint; also loss, f1
+  metric: accuracy                  # chooses the best checkpoint; or loss, f1
   patience: 8
   seed: 1
 """

@@ -1,4 +1,4 @@
-"""A picture or a clip and its class: what else it could have been, and which places decided it."""
+"""A picture or a clip and its class: the probability of each class, and the places that decided it."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    The text is a file of a picture or clip; without one, one that the run was validated on.
+    The text is the name of a picture or clip; without one, a validation picture is shown.
     """
     classifier: Any = ready.predictor(model)
     picture, name = asked(ready.task.data, classifier.read, text)
@@ -46,10 +46,10 @@ def inspected(
 
 
 def weighed(classifier: PictureClassifier, picture: np.ndarray, number: int) -> Pictured:
-    """How much each pixel, and each place of a pool that looks, weighed for a class.
+    """The weight of each pixel for a class, and that of each place if the pool attends.
 
-    Of pixels the share |dL/dx . x| summed over colours, L being the class's log-probability; pixels run from
-    -1 to 1. Of a pool with learned queries also its attention, the mean of the queries.
+    A pixel's weight is its share of |dL/dx . x|, summed over colours, where L is the class's log-probability
+    and pixels run from -1 to 1. A pool with learned queries also shows its attention, averaged over them.
     """
     front = classifier.model.embed
     x, mask = source(picture[None], front.places)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A trained classifier of pictures or clips: files in, classes out."""
+"""A trained classifier of pictures or clips: predicts the classes of files."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ class Classified(Answer):
     Args:
         names: of the classes.
         probs: [C] of each class.
-        scores: whether the text has all classes with their probabilities.
+        scores: whether the text contains the probabilities of all classes.
     """
 
     def __init__(self, names: Sequence[str], probs: np.ndarray, *, scores: bool = False) -> None:
@@ -39,7 +39,7 @@ class Classified(Answer):
         return next(iter(self._probs))
 
     def text(self) -> str:
-        """The class; with scores also CLASS=PROBABILITY for each class, likeliest first, between tabs."""
+        """The class; with scores also CLASS=PROBABILITY for each class, likeliest first, tab-separated."""
         shown = [f"{name}={prob:.4f}" for name, prob in self._probs.items()] if self._scores else []
         return "\t".join([self.label, *shown])
 
@@ -55,8 +55,8 @@ class PictureClassifier(predictor.Predictor[np.ndarray]):
         model: in evaluation mode, on its device.
         names: of the classes.
         shape: of a picture or clip.
-        read: a file to an array.
-        scores: whether answers have the probabilities of all classes.
+        read: reads a file into an array.
+        scores: whether the text contains the probabilities of all classes.
     """
 
     reads: ClassVar[Reads] = "picture"
@@ -77,7 +77,7 @@ class PictureClassifier(predictor.Predictor[np.ndarray]):
         self._scores = scores
 
     def parse(self, raw: Raw, place: Place) -> np.ndarray:
-        """The content of a picture's or clip's file, in the shape that the model was trained on."""
+        """The pixels in a file's content, in the shape that the model was trained on."""
         if not isinstance(raw, bytes):
             raise place.refuse("expected the bytes of a picture")
         with held(raw, str(place)) as path:
@@ -107,7 +107,7 @@ class PictureClassifier(predictor.Predictor[np.ndarray]):
         return found
 
     def probs(self, pixels: np.ndarray) -> np.ndarray:
-        """[N, ..] pictures to [N, C] probabilities."""
+        """Probabilities [N, C] of the classes of pictures [N, ..]."""
         device = next(self.model.parameters()).device
         assert isinstance(self.model.embed, Front)
         found = []

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ImagesTraining(ready.Training):
-    """The pictures of a training.
+    """The training pictures.
 
     Args:
         task: the recipe.
@@ -83,7 +83,7 @@ class ImagesReady(ready.Ready):
         task: the recipe.
         shape: of a picture or clip.
         names: of the classes.
-        training: the pictures; None when opened for use.
+        training: the pictures; None unless prepared for training.
     """
 
     task: "Images"
@@ -104,7 +104,7 @@ class ImagesReady(ready.Ready):
         return self.task.parts.build(self.shape, len(self.names))
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> PictureClassifier:
-        """The trained model: `predict(file or array)` gives a class."""
+        """The trained model; `predict(file or array)` returns a class."""
         assert isinstance(model, Predictor)
         scores = bool(options.get("scores"))
         return PictureClassifier(model, self.names, self.shape, self.task.data.one, scores=scores)
@@ -117,7 +117,7 @@ class ImagesReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> ImageEvaluation:
-        """Accuracy, F1 of each class and confusion; `data` is a folder with a folder for each class."""
+        """Accuracy, F1 of each class and confusion matrix; `data` has a folder for each class."""
         own = self.task.data
         found = own.load(split) if data is None else own.read(read_folders(data))
         if found.pixels.shape[1:] != self.shape:

@@ -1,4 +1,4 @@
-"""M12, images and video: a picture or a clip has one of several classes.
+"""M12, images and video: predicts the class of a picture or a clip.
 
 Read next: data.py, ../shared/pictures/model.py, predictor.py; ../nn/pictures/convolution.py.
 """
@@ -26,11 +26,11 @@ from weft.tasks.task import Progress, Task
 
 
 class Images(Task):
-    """Pictures or clips to a classifier.
+    """Trains a classifier of pictures or clips.
 
     Args:
-        data: where they come from.
-        model: what looks at them.
+        data: the pictures or clips.
+        model: the classifier.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ClassData, "model": ImageModel}
@@ -38,7 +38,7 @@ class Images(Task):
     keeps: ClassVar[Sequence[str]] = ("pictures.json",)
     note: ClassVar[str] = (
         "accuracy is the share of pictures with the right class, f1 the mean F1 of the classes, loss is nats "
-        "a picture."
+        "per picture."
     )
     evaluation: ClassVar = ImageEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
@@ -60,7 +60,7 @@ class Images(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the parts fit together and the folders are there."""
+        """Check that the parts fit together and that the folders exist."""
         with within("model"):
             self.parts.build(self.data.likely(), 3)
         for split in SPLITS:
@@ -75,7 +75,7 @@ class Images(Task):
         return model.loss(LabelBatch(x, mask, torch.tensor([2, 0]), 2))
 
     def prepare(self, run: Path, progress: Progress) -> ImagesReady:
-        """Read all pictures; learn which classes there are."""
+        """Read all pictures and collect their classes."""
         progress("reading pictures", 0, None)
         train, valid = self.data.load("train"), self.data.load("valid")
         shape, other = train.pixels.shape[1:], valid.pixels.shape[1:]
@@ -92,10 +92,10 @@ class Images(Task):
         return ImagesReady(self, shape, names, ImagesTraining(self, names, train, valid))
 
     def open(self, run: Path) -> ImagesReady:
-        """Read shape and classes of the run."""
+        """Read the shape and the classes of the run."""
         return ImagesReady(self, *read_shape(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Folders of pictures or clips: see pictures/check.py."""
+        """Check folders of pictures or clips; see shared/pictures/check.py."""
         return check_classes(files)
