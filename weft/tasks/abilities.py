@@ -1,4 +1,4 @@
-"""Abilities that only some tasks have. Callers test for them with isinstance and name no task.
+"""Abilities that only some tasks have. Callers test for them with isinstance, never by a task's name.
 
 Read next: ready.py and predictor.py, what every task has.
 """
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Rewrites(Protocol):
-    """A Ready whose model writes a text for a text, by a search that can be traced."""
+    """A Ready whose model writes a text for a source text, by a search that can be traced."""
 
-    source: "Vocabulary"  # of what is read
-    decoding: "Decoding"  # how the recipe searches
+    source: "Vocabulary"  # of the source
+    decoding: "Decoding"  # the recipe's search settings
 
     def directions(self) -> Sequence[tuple[str, str]]:
-        """(source, target) languages of each direction; empty where no language is translated."""
+        """(source, target) languages of each direction; empty if the task does not translate languages."""
 
     def translator(self, model: "Generator", decoding: "Decoding", target: str = "") -> "Translator":
-        """The model at work.
+        """The trained model, ready to search.
 
         Args:
             model: trained, in evaluation mode.
-            decoding: how to search.
-            target: a language of `directions`; ignored where there is only one, or none.
+            decoding: search settings.
+            target: a language of `directions`; ignored if there is at most one.
         """
 
     def directed(self, text: str, target: str) -> str:
-        """A text as `inspected` reads it, so that it is translated into this language."""
+        """A text in the form that makes `inspected` translate it into this language."""
 
     def typed(self, sample: str) -> str:
-        """The source of a validation sample as a user types it, without its direction."""
+        """The source of a validation sample as a user would type it, without its direction."""
 
 
 class Continuer(Protocol):
@@ -48,34 +48,34 @@ class Continuer(Protocol):
 
     @property
     def vocabulary(self) -> "Vocabulary":
-        """Of all tokens."""
+        """The vocabulary of all tokens."""
 
     @property
     def reader(self) -> "Reader":
-        """What a search sees of the model."""
+        """The model as the search sees it."""
 
     @property
     def decoding(self) -> "Continued":
-        """How the recipe continues a text."""
+        """The recipe's settings for continuing a text."""
 
     def tokens(self, text: str) -> list[int]:
-        """The tokens of a text; a line end in it is </s>."""
+        """The tokens of a text; a line end becomes </s>."""
 
     def room(self, read: int) -> int | None:
-        """How many tokens can be written after so many; None for any number."""
+        """How many tokens can be written after `read` tokens; None for any number."""
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
-        """What the tokens `added` add to a text of the tokens `given`."""
+        """The text that the tokens `added` append to a text with the tokens `given`."""
 
     def score(self, text: str) -> tuple[list[str], list[float]]:
-        """The pieces of a text and its end, and the log-probability of each, in nats."""
+        """The pieces of a text and its end symbol, and the log-probability of each, in nats."""
 
 
 class Reader(Protocol):
-    """A model as a search sees it: a state after a text, and one step from it."""
+    """A model as a search sees it: the state after a text, and one step from a state."""
 
     def start(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Tensor]:
-        """The state after texts of equally many tokens without their last one, and that one [B]."""
+        """The state after texts of equal length without their last token, and that token [B]."""
 
     def step(self, token: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Log-probabilities [B, V] of the next token, and the next state."""
@@ -86,11 +86,11 @@ class Continued(Protocol):
 
     @property
     def seed(self) -> int:
-        """Of sampling."""
+        """The seed of sampling."""
 
     @property
     def max_lines(self) -> int:
-        """Line ends after which writing stops."""
+        """Number of line ends after which writing stops."""
 
 
 @runtime_checkable
@@ -98,7 +98,7 @@ class Continues(Protocol):
     """A Ready whose model continues a text."""
 
     def writer(self, model: nn.Module) -> Continuer:
-        """The model at work, in evaluation mode."""
+        """The trained model, in evaluation mode, ready to continue texts."""
 
 
 class Decided(Protocol):
@@ -110,11 +110,11 @@ class Decided(Protocol):
 
     @property
     def probs(self) -> np.ndarray:
-        """[C] in the order of the classes."""
+        """[C] probabilities, in the order of the classes."""
 
 
 class Weighed(Protocol):
-    """A decision on a text, and how much each word weighed in it."""
+    """A decision on a text, and the weight of each word in it."""
 
     @property
     def decided(self) -> Decided:
@@ -126,23 +126,23 @@ class Weighed(Protocol):
 
     @property
     def weights(self) -> np.ndarray:
-        """[W] of the words; they sum to 1."""
+        """[W] the weights of the words; they sum to 1."""
 
     @property
     def shown(self) -> str:
-        """Which weights these are."""
+        """What the weights are, for a caption."""
 
 
 @runtime_checkable
 class Weighs(Protocol):
-    """A predictor that says how much each word of a text weighed in its decision."""
+    """A predictor that reports the weight of each word of a text in its decision."""
 
     @property
     def classes(self) -> Sequence[str]:
         """All classes, in the order of the probabilities."""
 
     def look(self, text: str) -> Weighed:
-        """Decide on a text."""
+        """Decide on a text and weigh its words."""
 
 
 @runtime_checkable
@@ -156,4 +156,4 @@ class HasVectors(Protocol):
         """[V] the words, in the order of the rows."""
 
     def save(self, path: str | Path) -> None:
-        """Write the vectors, in the format that the ending names."""
+        """Write the vectors, in the format named by the extension."""

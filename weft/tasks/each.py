@@ -1,6 +1,6 @@
-"""Inputs that are answered together, and one that cannot be answered kept apart from the others.
+"""Answers many inputs together; an input that cannot be answered does not affect the others.
 
-Read next: task.py, what an answer is; ../commands/predict.py, which tells of those that have none.
+Read next: predictor.py, the contract of an answer; ../commands/predict.py, which reports failed inputs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,15 +13,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Failure = DataError | ShapeError
-"""Why an input has no answer: what it says, or its length. A setting that does not fit ends everything."""
+"""Errors caused by one input: its content or its length. Errors of settings end the whole command."""
 
 
 def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> Iterator[R | Failure]:
-    """An answer for each item, in order; in the place of one that cannot be answered, why.
+    """An answer for each item, in order, or the error if it cannot be answered.
 
     Args:
-        items: what is asked.
-        answer: answers many at once. If it fails, each half is tried by itself, down to a single item.
+        items: the inputs.
+        answer: answers many at once. If it fails, each half is tried alone, down to single items.
 
     Example:
         >>> def halves(numbers):
@@ -45,5 +45,5 @@ def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> It
 
 
 def place(source: Path | BinaryIO, number: int) -> str:
-    """Where an input stands, such as in.txt:3."""
+    """The place of an input, such as in.txt:3."""
     return f"{source if isinstance(source, Path) else 'standard input'}:{number}"

@@ -1,7 +1,7 @@
-"""The contract of an evaluation: the scores of a model on a split, each beside what it must beat.
+"""The contract of an evaluation: the scores of a model on a split, each next to its baselines.
 
-`weft evaluate`, `weft compare` and `weft inspect --evaluate` use this and nothing else of a task's scores.
-Read next: shared/writing/evaluation.py, that of translations; ../metrics/scored.py, a score.
+`weft evaluate`, `weft compare` and `weft inspect --evaluate` use only this contract for scores.
+Read next: shared/writing/evaluation.py, for translations; ../metrics/scored.py, a score.
 """
 
 import json
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
 
 
 class Items(NamedTuple):
-    """What a paired test between two runs needs of the main score."""
+    """The main score by item, for a paired test between two runs."""
 
-    metric: Metric  # computes the score from sums of statistics
+    metric: Metric  # computes the score from summed statistics
     statistics: np.ndarray  # [N, K] of each test item
-    fingerprint: str  # of the items; empty where they are unknown. Runs are tested on the same items only
+    fingerprint: str  # of the items; empty if unknown. Only runs with equal ones are compared
 
 
 class Evaluation(ABC):
     """The scores of a model on a split. Leaves are frozen dataclasses.
 
     Attributes:
-        title: which data, how many, and which search.
-        outputs: the model's answers, a line each.
+        title: the data, the number of examples and the search.
+        outputs: the model's answers, a line for each.
         scores: each with signature, interval and baselines, the most important one first.
-        lengths: the main score for short and long inputs; empty where it is not measured.
-        shows: what `figure` draws; empty where it draws nothing.
-        length: what `lengths` counts, such as words said; empty where there are none.
+        lengths: the main score by length of the input; empty if it is not measured.
+        shows: what `figure` draws; empty if there is no figure.
+        length: what `lengths` counts, such as words said; empty if `lengths` is.
         compares: whether outputs are compared with reference texts, so that any metric can score them.
-        compared: the outputs and references that more metrics score; None where there are none.
+        compared: the outputs and references for further metrics, or None.
     """
 
     title: str
@@ -55,25 +55,25 @@ class Evaluation(ABC):
 
     @property
     def items(self) -> Items | None:
-        """The main score item by item; None where it is not made of items."""
+        """The main score item by item, or None if it is not computed from items."""
         main = self.scores[0]
         if main.metric is None or main.statistics is None:
             return None
         return Items(main.metric, main.statistics, main.items)
 
     def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
-        """With the scores of more metrics after its own.
+        """This evaluation with the scores of further metrics after its own.
 
         Args:
-            metrics: by the name that tells a score from one of the same name, such as "chrf:word_order=2".
+            metrics: by a unique name, such as "chrf:word_order=2".
 
         Raises:
-            ConfigError: this evaluation compares no texts.
+            ConfigError: this evaluation does not compare texts.
         """
         if not metrics:
             return self
         if self.compared is None:
-            raise ConfigError(f"--metric: expected outputs beside references, got {self.title}; leave it out")
+            raise ConfigError(f"--metric: expected outputs with references, got {self.title}; leave it out")
         scores = list(self.scores)
         for called, metric in metrics.items():
             found = self.compared.scored(metric)
@@ -82,26 +82,30 @@ class Evaluation(ABC):
         return replace(self, scores=scores)  # type: ignore[type-var]
 
     def text(self) -> str:
-        """For a reader: title, scores, details."""
+        """The report as text: title, scores, details."""
         return "\n".join([self.title, *report(self.scores), *self.details()])
 
     def json(self) -> str:
-        """For a program: title, scores, facts."""
+        """The report as JSON: title, scores, facts."""
         whole = {"title": self.title, "scores": as_json(self.scores), **self.facts()}
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def details(self) -> Sequence[str]:
-        """Lines below the scores that only this task has."""
+        """Further lines of this task, below the scores."""
         return ()
 
     def facts(self) -> dict[str, Any]:
-        """What only this task has, for `json`."""
+        """Further values of this task, for `json`."""
         return {}
 
     def figure(self, name: str) -> "Figure":
-        """The picture that `weft evaluate --plot` draws of a run of this name.
+        """The figure of `weft evaluate --plot`.
+
+        Args:
+            name: of the run.
+
 
         Raises:
-            ConfigError: there is none; `shows` is empty.
+            ConfigError: there is no figure; `shows` is empty.
         """
         raise ConfigError(f"--plot: expected an evaluation with a picture, got {self.title}; leave it out")

@@ -1,7 +1,7 @@
-"""The contract of `weft init <task>`: the options it has, and the recipe it writes from them.
+"""The contract of `weft init <task>`: its options, and the recipe that it writes from them.
 
-A task that has it keeps it in the file init.py of its folder, one class; weft/commands/init.py finds it there
-and builds the command. Heavy imports belong into `write`: the class is also loaded for a list of commands.
+A task that supports it has one such class in the file init.py of its folder; weft/commands/init.py finds it
+and builds the command. Heavy imports belong in `write`, as listing the commands also loads the class.
 Read next: tag/init.py, a short one.
 """
 
@@ -16,7 +16,7 @@ from weft import rooms
 class Option(NamedTuple):
     """An option of the command line, as plain data."""
 
-    name: str  # as it is typed, without the dashes: hold-out; `given` has it as hold_out
+    name: str  # as typed, without the dashes: hold-out; its key in `given` is hold_out
     help: str
     type: type = str  # str, int or Path; bool is a flag
     required: bool = False
@@ -32,21 +32,21 @@ TEST = Option("test", "Test file. Default: the one next to the training file, if
 
 
 class Written(NamedTuple):
-    """What a user's files became."""
+    """The result of `weft init`."""
 
     recipe: str
-    steps: Sequence[Sequence[str]] = ()  # commands of weft to type before `weft train`, as words
+    steps: Sequence[Sequence[str]] = ()  # weft commands to run before `weft train`, as words
 
 
 class Init(ABC):
-    """What `weft init` asks for one task, and what it makes of the answers.
+    """The options of `weft init` for one task, and the recipe made from them.
 
     Attributes:
-        about: one phrase, for the list of commands: "A tagger for words in sentences."
-        details: further sentences of the command's help.
-        examples: arguments that show how it is used, each without `weft init <task>`.
-        options: those that the command has, besides --output.
-        output: name of the recipe where the user gives none; <task>.yaml if empty.
+        about: a phrase for the list of commands: "A tagger for words in sentences."
+        details: further sentences for the command's help.
+        examples: example arguments, without `weft init <task>`.
+        options: options of the command, besides --output.
+        output: default name of the recipe; if empty, <task>.yaml.
     """
 
     about: ClassVar[str]
@@ -62,7 +62,7 @@ class Init(ABC):
 
     @property
     def task(self) -> str:
-        """The task, as recipes call it: the name of its folder; in a plugin, the path of its class."""
+        """The task as recipes name it: the name of its folder or, in a plugin, the path of its class."""
         if type(self).__module__.startswith("weft.tasks."):
             return self.folder
         from weft.tasks.task import Task
@@ -71,7 +71,7 @@ class Init(ABC):
         return f"{kind.__module__}.{kind.__qualname__}" if kind else self.folder
 
     def file_name(self, given: Mapping[str, Any]) -> str:
-        """The name of the recipe where the user gives none.
+        """The default name of the recipe.
 
         Raises:
             ConfigError: the options do not fit together.
@@ -83,8 +83,8 @@ class Init(ABC):
         """Read the user's files and write a commented recipe for them.
 
         Args:
-            given: value of every option by its name; None for one that was not given.
-            say: tells the user what was guessed.
+            given: value of each option by name; None for an option that was not given.
+            say: prints what was guessed.
 
         Raises:
             ConfigError: the options do not fit together.
@@ -92,10 +92,10 @@ class Init(ABC):
         """
 
     def check(self, *words: object) -> tuple[str, ...]:
-        """The next step: check these files, with these options, as files of this task."""
+        """The command that checks these files, with these options, as files of this task."""
         return ("data", "check", *map(str, words), "--task", self.task, *self.plugin())
 
     def plugin(self) -> tuple[str, ...]:
-        """What names the package of a plugin's task on the command line; nothing for a task of Weft."""
+        """The arguments that name a plugin's package; empty for a task of Weft."""
         package = type(self).__module__.partition(".")[0]
         return () if package == "weft" else ("--plugin", package)

@@ -1,6 +1,6 @@
-"""The contracts of answering: a Predictor reads and answers inputs, an Answer is text, JSON or a picture.
+"""The contracts of prediction: a Predictor reads and answers inputs; an Answer has text, JSON and figures.
 
-`weft predict`, the server, the inspector and `weft.load` use these and nothing else of a task.
+`weft predict`, the server, the inspector and `weft.load` use only these contracts of a task.
 Read next: each.py; tag/predictor.py, a short one.
 """
 
@@ -22,68 +22,68 @@ Reads = Literal["text", "numbers", "picture", "sound"]
 In = TypeVar("In")
 
 WINDOW = 1024
-"""Inputs of a file that are answered together."""
+"""Number of inputs of a file that are answered together."""
 
 
 class Place(NamedTuple):
-    """Where an input stands, such as in.txt:3."""
+    """The place of an input, such as in.txt:3."""
 
-    name: str  # of the file, or what stands for it
-    line: int = 0  # from 1; 0 where there are no lines
+    name: str  # of the file, or of the source
+    line: int = 0  # from 1; 0 if the source has no lines
 
     def __str__(self) -> str:
         return f"{self.name}:{self.line}" if self.line else self.name
 
     def why(self, error: Failure) -> str:
-        """The sentence of an error, with this place unless it has one."""
+        """The message of an error, after this place unless the error has its own."""
         known = isinstance(error, DataError) and error.path == self.name and error.line == (self.line or None)
         return str(error) if known else f"{self}: {error}"
 
     def refuse(self, why: str) -> DataError:
-        """The error that says what is wrong with this input."""
+        """An error about the input at this place."""
         return DataError(why, path=self.name, line=self.line or None)
 
 
 class Answer(ABC):
-    """The answer to one input; nothing of it is made before it is asked for."""
+    """The answer to one input; text, JSON and figures are computed on demand."""
 
     wrong: str = ""
-    """Why there is no answer, with the place of the input; empty where there is one."""
+    """Why there is no answer, with the place of the input; empty if there is one."""
 
     @abstractmethod
     def text(self) -> str:
-        """What `weft predict` writes, one or more lines without the last line end."""
+        """What `weft predict` writes: one or more lines, without a final line end."""
 
     @abstractmethod
     def json(self) -> Json:
-        """What the server sends."""
+        """The server's response."""
 
     def figure(self) -> "Figure | None":
-        """The picture of `weft predict --plot`; None where there is nothing to draw."""
+        """The figure of `weft predict --plot`, or None if there is nothing to draw."""
         return None
 
     def pictures(self) -> Mapping[str, bytes]:
-        """The files of `weft predict --plot`, by their endings: the figure as PNG and SVG."""
+        """The files of `weft predict --plot`, by extension: the figure as PNG and SVG."""
         from weft.figures.picture import png, svg
 
         figure = self.figure()
         return {} if figure is None else {".png": png(figure), ".svg": svg(figure).encode()}
 
     def figure_name(self) -> str:
-        """The name of the picture's file without its ending; "" for the number of the answer."""
+        """The name of the figure's file without its extension; "" uses the number of the answer."""
         return ""
 
     def alignment(self) -> str:
-        """Which source word each word of the answer came from, as Pharaoh pairs: 0-0 1-2."""
+        """The source word aligned with each word of the answer, as Pharaoh pairs: 0-0 1-2."""
         return ""
 
 
 class Unanswered(Answer):
-    """Empty lines in the place of an answer.
+    """Empty lines instead of an answer.
 
     Args:
-        wrong: why, with the place of the input.
-        lines: that an answer has.
+        wrong: the reason, with the place of the input.
+        lines: number of lines of an answer.
     """
 
     def __init__(self, wrong: str, lines: int = 1) -> None:
@@ -98,7 +98,7 @@ class Unanswered(Answer):
 
 
 class Given(NamedTuple, Generic[In]):
-    """An input of a source: what was read, or why it cannot be."""
+    """An input of a source: its value, or the error if it cannot be read."""
 
     place: Place
     value: In | Failure
@@ -108,11 +108,11 @@ class Predictor(ABC, Generic[In]):
     """A trained model, ready to answer.
 
     Attributes:
-        reads: what an input is.
-        linewise: whether each line of a text file is one input and has one answer, whatever stands beside it.
-        lines: that an answer has as text; an input without an answer gets as many empty ones.
-        window: inputs of a file that are answered together.
-        piped: inputs of a pipe that are answered together; 1 answers each as soon as it is read.
+        reads: the kind of input.
+        linewise: whether each line of a text file is an input with one answer that no other line affects.
+        lines: number of lines of an answer's text; a failed input gets as many empty lines.
+        window: number of inputs of a file that are answered together.
+        piped: number of inputs of a pipe that are answered together; 1 answers each as soon as it is read.
     """
 
     reads: ClassVar[Reads] = "text"
@@ -123,10 +123,10 @@ class Predictor(ABC, Generic[In]):
 
     @abstractmethod
     def parse(self, raw: Raw, place: Place) -> In:
-        """One input, checked. All refusals of an input are here.
+        """One input, checked. All checks of an input are here.
 
         Args:
-            raw: text; the bytes of a file; or numbers, as `reads` says.
+            raw: text, the bytes of a file, or numbers, depending on `reads`.
             place: of the input, for the error.
 
         Raises:
@@ -142,11 +142,11 @@ class Predictor(ABC, Generic[In]):
         """
 
     def attempts(self, inputs: Sequence[In]) -> Iterable[Answer | Failure]:
-        """As `answers`; an input that cannot be answered has the reason in the place of its answer."""
+        """Like `answers`, but with an error instead of an answer for an input that cannot be answered."""
         return each(inputs, self.answers)
 
     def inputs(self, source: Path | BinaryIO) -> Iterator[Given[In]]:
-        """The inputs of a file of the user, or of standard input: one a line.
+        """The inputs in a user's file or on standard input: one per line.
 
         Raises:
             DataError: the source cannot be read.
@@ -158,30 +158,30 @@ class Predictor(ABC, Generic[In]):
             yield self.given(line, Place(name, number))
 
     def given(self, raw: Raw, place: Place) -> Given[In]:
-        """One input, or why it cannot be read."""
+        """One input, or the error if it cannot be read."""
         try:
             return Given(place, self.parse(raw, place))
         except DataError as error:
             return Given(place, error)
 
     def unanswered(self, given: Given[In], why: Failure) -> Answer:
-        """What is written for an input that has no answer."""
+        """The output for an input that cannot be answered."""
         return Unanswered(given.place.why(why), self.lines)
 
     def count(self, value: In) -> int:
-        """How many items of a request an input is, such as the series of a table."""
+        """How many items an input counts in a request, such as the series of a table."""
         return 1
 
     def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
-        """Each answer with what `weft predict` writes for it; None where nothing is written."""
+        """Each answer with its output in `weft predict`; None writes nothing."""
         return ((answer, answer.text()) for answer in answers)
 
     def file(self, texts: Sequence[str], output: Path) -> bytes:
-        """What `weft predict --output` writes; a line each unless the ending asks for more.
+        """The content of `weft predict --output`: a line for each text unless the extension names a format.
 
         Args:
             texts: of all answers.
-            output: its ending names the format.
+            output: its extension names the format.
 
         Raises:
             ConfigError: the format needs a library that is not installed.
@@ -189,19 +189,19 @@ class Predictor(ABC, Generic[In]):
         return "".join(f"{text}\n" for text in texts).encode("utf-8", "replace")
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Refuse pictures, or alignments of words, that this model cannot give, before anything is written.
+        """Check, before anything is written, that the model has figures, or alignments of words.
 
         Raises:
             ConfigError: it has none.
         """
         raise ConfigError(
-            "--alignments: this task aligns no words; leave it out"
+            "--alignments: this task does not align words; leave it out"
             if alignments
             else "--plot: this task has no picture of an answer; leave it out"
         )
 
     def overview(self, answers: Sequence[Answer]) -> "Figure | None":
-        """One picture of all answers that were drawn, beside theirs; None where there is none."""
+        """One figure of all drawn answers, in addition to theirs, or None."""
         return None
 
     def predict(self, raw: Any) -> Any:
@@ -210,12 +210,12 @@ class Predictor(ABC, Generic[In]):
 
 
 def answered(predictor: Predictor[In], given: Iterable[Given[In]], window: int = 0) -> Iterator[Answer]:
-    """An answer for each input, in order; one that has none says why and ends nothing.
+    """An answer for each input, in order; a failed input gives its reason and does not stop the others.
 
     Args:
-        predictor: answers.
+        predictor: the trained model.
         given: the inputs.
-        window: inputs that are answered together; the predictor's by default.
+        window: number of inputs answered together; by default the predictor's.
     """
     rest = iter(given)
     while part := list(islice(rest, window or predictor.window)):
@@ -227,5 +227,5 @@ def answered(predictor: Predictor[In], given: Iterable[Given[In]], window: int =
 
 
 def name_of(source: Path | BinaryIO) -> str:
-    """What a source is called in an error."""
+    """The name of a source in an error."""
     return str(source) if isinstance(source, Path) else "standard input"

@@ -1,6 +1,6 @@
-"""A task made ready: what it has learnt from the data is there, and so is the data while it is trained.
+"""A task made ready: it has what it learnt from the data and, during training, the data.
 
-`Task.prepare` and `Task.open` give a Ready. Nothing in it is filled in later.
+`Task.prepare` and `Task.open` return a complete Ready; nothing is added to it later.
 Read next: predictor.py; tag/ready.py, a short one.
 """
 
@@ -32,28 +32,28 @@ class Contextual(NamedTuple):
     """Words in context, for models of other tasks."""
 
     read: Callable[[Sequence[Sequence[str]]], Any]  # sentences [B] of one or more words
-    model: Context  # gives the layers [B, S, D] of what was read
+    model: Context  # the layers [B, S, D] of the sentences
 
 
 class Training(ABC):
-    """The data of a training: its order, its batches and its validation.
+    """The training data: its order, its batches and its validation.
 
     Attributes:
-        streams: as the task's: whether a batch goes on with the state after the one before.
+        streams: as in Task: whether a batch continues from the state after the previous one.
     """
 
     streams: bool = False
 
     @abstractmethod
     def plan(self, seed: int) -> Any:
-        """The order of the training batches: `.epoch(number)` gives lists of example numbers."""
+        """The order of the training batches: `.epoch(number)` returns lists of example numbers."""
 
     @abstractmethod
     def collate(self, numbers: np.ndarray) -> Any:
-        """The training examples of these numbers as a batch with `to(device)` and `target_tokens`.
+        """A batch of the training examples with these numbers, with `to(device)` and `target_tokens`.
 
-        A batch may also have `rows(slice)`, which gives some of its rows with the same padding (None where
-        it cannot). A batch that does not fit into memory is then computed in parts with the same dropout.
+        A batch may also have `rows(slice)`, which returns some of its rows with the same padding, or None if
+        it cannot. A batch that does not fit into memory is then computed in parts with the same dropout.
         """
 
     @abstractmethod
@@ -65,8 +65,8 @@ class Ready(ABC):
     """Vocabularies, scales and whatever else a model of the task needs.
 
     Attributes:
-        task: the recipe it was made from.
-        training: the data of a training; None when the run was opened for use.
+        task: the recipe.
+        training: the training data; None unless prepared for training.
     """
 
     task: "Task"
@@ -82,10 +82,10 @@ class Ready(ABC):
 
         Args:
             model: trained, in evaluation mode.
-            options: those of `task.options["predict"]` that the user gave.
+            options: the user's values for `task.options["predict"]`.
 
         Raises:
-            ConfigError: options that do not fit together.
+            ConfigError: the options do not fit together.
         """
 
     @abstractmethod
@@ -97,21 +97,21 @@ class Ready(ABC):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> Evaluation:
-        """Scores on a split of the recipe's data, or on other files, beside the baselines.
+        """Scores on a split of the recipe's data, or on other files, next to the baselines.
 
         Args:
             model: trained, in evaluation mode.
-            split: which one.
-            data: files of the user instead.
-            options: those of `task.options["evaluate"]` that the user gave.
+            split: the split to score.
+            data: the user's files, to score instead.
+            options: the user's values for `task.options["evaluate"]`.
         """
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: "Examples", options: Mapping[str, Any] = {}
     ) -> "Inspected":
-        """What `weft inspect` shows of one input: by `inspected` of the folder's inspected.py.
+        """What `weft inspect` shows of one input, by `inspected` in the folder's inspected.py.
 
-        `text` is None for an example of the run's own, one of `examples` that it was validated on.
+        If `text` is None, the input is one of `examples`, from the run's validation data.
         """
         from weft.tasks.shared.inspected.inspected import Inspected, checked
 
@@ -122,26 +122,26 @@ class Ready(ABC):
         return found
 
     def writes(self) -> Vocabulary | None:
-        """The vocabulary of what the model writes for a source; None where it writes no text for one."""
+        """The vocabulary of the text that the model writes for a source; None if it writes no text."""
         return None
 
     def common(self) -> Mapping[str, Any]:
-        """What runs that search together must share, by its usual name (shared/writing/members.py)."""
+        """What the members of an ensemble must share, by name (shared/writing/members.py)."""
         return {}
 
     def contextual(self, model: nn.Module) -> Contextual:
-        """Words in context by a model of this task.
+        """A model of this task as a source of words in context.
 
         Raises:
-            ConfigError: it has none.
+            ConfigError: the task has none.
         """
         raise ConfigError(
-            f"model: embedding.contextual: expected a run that gives words in context, got "
+            f"model: embedding.contextual: expected a run with words in context, got "
             f"{self.task.about()}; name a run of a task that is trained on running text, such as elmo"
         )
 
 
 def training_of(ready: Ready) -> Training:
-    """The data of a training that has begun."""
+    """The training data of a task that was prepared for training."""
     assert ready.training is not None, "opened for use, not prepared for training"
     return ready.training

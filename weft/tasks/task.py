@@ -1,8 +1,8 @@
-"""The contract of a task: all that training, scoring and use know of data, model and answers.
+"""The contract of a task: all that training, scoring and prediction know about data, model and answers.
 
-A task is a folder here: task.py holds its class, the other files are named by what they hold (model, data,
+Each task is a folder: task.py has its class, and the other files are named by their content (model, data,
 predictor, evaluation, check, init, inspected, figure). shared/ holds what several tasks use.
-Read next: translate/task.py, the main job.
+Read next: translate/task.py, the main task.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from weft.tasks.evaluation import Evaluation
 from weft.tasks.ready import Ready, Split
 
 Progress = Callable[[str, float, float | None], None]
-"""Told what is being done, how far it is, and of how much (None where that is unknown)."""
+"""Called with the current step of the work, how much of it is done, and the total (None if unknown)."""
 
 
 class Other(Protocol):
@@ -27,35 +27,36 @@ class Other(Protocol):
 
     @property
     def ready(self) -> "Ready":
-        """What it has learnt from its data."""
+        """The run's Ready: what it learnt from its data."""
 
     @property
     def model(self) -> nn.Module:
-        """Its model, in evaluation mode."""
+        """The run's model, in evaluation mode."""
 
 
 class Task(ABC):
-    """What is learnt, from which data.
+    """What to learn, from which data.
 
     Attributes:
         sections: the sections of a recipe that this task reads, and the class that checks each; the
-            constructor takes the objects under the same names. A section `decoding` holds what may be
-            changed when a run is used: `weft predict RUN --set KEY=VALUE`.
-        better: for each score of a validation, whether a higher or a lower one is better.
-        evaluation: the class of what `evaluate` gives; says before it is computed what it can show.
-        options: for the commands `predict`, `evaluate`, `inspect` and (data) `check`, names of their options
-            that this task understands; they arrive as a mapping with what the user gave.
-        note: how the validation scores are computed, a sentence for the model card.
-        streams: whether the state after a training batch is the state before the next one; the model then has
-            `carry_on(batch, state) -> (Loss, State)`, and a batch says with `continues` whether it goes on.
-        trained: gives another run, which this one stands on; weft/run sets it.
-        untrained: the same from its recipe and vocabularies alone, with a model newly made.
-        keeps: patterns of the files that `prepare` leaves in a run; another run that begins with its weights
-            (`training.start`) takes them over; a recipe changed before the first checkpoint makes them anew.
-        suffixes: endings of files that belong to this task alone, such as .conllu; `weft data check`
-            knows the task by them. "*" takes the files that no other task claims.
-        samples_readable: whether the source of a validation sample is a text that `inspected` takes.
-        columns: names in the first line of a table, .csv or .tsv, that it knows this task by.
+            constructor takes the objects under the same names. A section `decoding` holds settings that may
+            be changed when a run is used: `weft predict RUN --set KEY=VALUE`.
+        better: for each validation score, whether higher or lower is better.
+        evaluation: the class of the result of `evaluate`; callers ask it in advance what it can show.
+        options: for the commands `predict`, `evaluate`, `inspect` and (data) `check`, the names of options
+            that this task supports; it receives the user's values as a mapping.
+        note: how the validation scores are computed; a sentence for the model card.
+        streams: whether the state after a training batch is the state before the next one. The model then has
+            `carry_on(batch, state) -> (Loss, State)`, and a batch's `continues` tells whether it continues.
+        trained: opens another run, which this one depends on; weft/run sets it.
+        untrained: the same, but from that run's recipe and vocabularies, with a new model.
+        keeps: patterns of the files that `prepare` writes into a run. A run that starts from its weights
+            (`training.start`) copies them; if the recipe changes before the first checkpoint, they are made
+            again.
+        suffixes: extensions of files that belong to this task alone, such as .conllu; `weft data check`
+            finds the task by them. "*" takes the files that no other task claims.
+        samples_readable: whether `inspected` can read the source of a validation sample.
+        columns: column names in the first line of a .csv or .tsv table that identify this task.
     """
 
     sections: ClassVar[Mapping[str, type]]
@@ -73,17 +74,17 @@ class Task(ABC):
 
     @classmethod
     def knows(cls, table: Path) -> bool:
-        """Whether a .csv or .tsv looks like one of this task's by what is in its columns."""
+        """Whether the content of a .csv or .tsv looks like data of this task."""
         return False
 
     @property
     def loss_unit(self) -> str:
-        """What the training loss is a mean of, for pictures."""
+        """The unit of the training loss, for figures."""
         return "nats"
 
     @abstractmethod
     def about(self) -> str:
-        """What is learnt from what, for people: "en to es, on libreoffice-help"."""
+        """The task and its data, for titles: "en to es, on libreoffice-help"."""
 
     @abstractmethod
     def has(self, split: Split) -> bool:
@@ -91,37 +92,35 @@ class Task(ABC):
 
     @abstractmethod
     def check_ready(self) -> None:
-        """See that data and model can be had, before a run directory is made; no data is read.
+        """Check that data and model are available, before a run directory is made; reads no data.
 
         Raises:
-            ConfigError: its sentence begins with the section that is at fault, if one alone is.
+            ConfigError: the message starts with the faulty section, if there is only one.
             DataError: files are missing.
         """
 
     @abstractmethod
     def rehearse(self) -> Loss:
-        """The loss of a small made-up batch under a model of these parts, so that they fit together."""
+        """The loss of a small made-up batch, as a check that the parts of the model fit together."""
 
     @abstractmethod
     def prepare(self, run: Path, progress: Progress) -> Ready:
-        """Read the data for training; learn, and keep in the run, what it lacks, such as vocabularies.
+        """Read the training data; learn what the run lacks, such as vocabularies, and save it there.
 
         Args:
             run: the run directory.
-            progress: told what is being done.
+            progress: called with the current step.
         """
 
     @abstractmethod
     def open(self, run: Path) -> Ready:
-        """What `prepare` left in a run, for use without the training data."""
+        """Read what `prepare` saved in a run, for use without the training data."""
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Everything that is wrong with data files of this task, each with its place.
+        """Report every problem in data files of this task, with its place.
 
         Raises:
             ConfigError: this task has no checks.
         """
-        raise ConfigError(
-            f"{files[0]}: there are no checks for files of this task yet; weft train reads them"
-        )
+        raise ConfigError(f"{files[0]}: this task has no data checks yet; weft train reads its files")

@@ -1,4 +1,4 @@
-"""What a validation gives: scores, and a few samples for the eye."""
+"""The result of a validation: scores and a few samples."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -13,7 +13,7 @@ from weft.nn.heads.head import Loss
 
 
 class Sample(NamedTuple):
-    """An example of the validation data and what the model makes of it, as text."""
+    """A validation example and the model's output, as text."""
 
     source: str
     reference: str
@@ -21,13 +21,13 @@ class Sample(NamedTuple):
 
 
 class Validation(NamedTuple):
-    """How good the model is now.
+    """The current scores of the model.
 
     Fields:
         scores: by name.
         samples: examples with the model's outputs.
-        compared: outputs and references, of each language pair where there are several; empty where the
-            task compares no texts.
+        compared: outputs and references, for each language pair if there are several; empty if the task
+            does not compare texts.
     """
 
     scores: dict[str, float]
@@ -35,7 +35,7 @@ class Validation(NamedTuple):
     compared: Sequence[Compared] = ()
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":
-        """With the scores of more metrics, the mean over `compared`."""
+        """This validation with the scores of further metrics, averaged over `compared`."""
         more = {one.key: float(np.mean([each.value(one) for each in self.compared])) for one in metrics}
         return self._replace(scores={**self.scores, **more})
 
@@ -46,7 +46,7 @@ class _Batch(Protocol):
 
 
 def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
-    """The model's loss on all batches together, in nats an item.
+    """The model's loss on all batches together, in nats per item.
 
     Args:
         model: in evaluation mode; its `loss` takes a batch.
@@ -62,14 +62,14 @@ def mean_loss(model: nn.Module, batches: Iterable[_Batch]) -> float:
 
 
 def samples_of(count: int, shown: int = 3) -> list[int]:
-    """Which of `count` validation examples are shown as samples: other ones at each validation.
+    """The numbers of the validation examples to show as samples; each validation shows others.
 
-    Training seeds torch's generator before each validation, so one that is done again shows the same. No
-    random number of that generator is used up.
+    Training seeds torch's generator before each validation, so a repeated validation shows the same samples.
+    The state of that generator is unchanged.
 
     Args:
-        count: examples to choose from.
-        shown: samples wanted.
+        count: number of examples to choose from.
+        shown: number of samples wanted.
 
     Returns:
         At most `shown` different numbers below `count`, in ascending order.

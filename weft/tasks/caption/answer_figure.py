@@ -1,4 +1,4 @@
-"""Where a captioner looked: its attention laid over the picture, once for each word."""
+"""The attention of a captioner, drawn over the picture once for each word."""
 
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 COLUMNS = 6
 DARKEST = 0.75
-"""Shade of places without attention; below 1, so that the picture stays visible everywhere."""
+"""Opacity of the shade over places without attention; below 1 to keep the picture visible."""
 
 
 def draw(captioner: "Captioner", picture: np.ndarray, caption: "Caption") -> Figure:
-    """The picture, and beside it the picture as each word saw it: light where the attention was."""
+    """The picture, followed by one copy per word that is light where the word attended."""
     weights = captioner.look(picture, caption.tokens) if caption.tokens else np.zeros((0, 1, 1))
     words = captioner.vocabulary.pieces(caption.tokens)
-    if picture.dtype != np.uint8:  # given features: the attention alone is shown
+    if picture.dtype != np.uint8:  # features: only the attention is shown
         picture = np.full(
             (*weights.shape[1:3], 3) if weights.ndim > 2 else (1, *weights.shape[1:], 3), 255, np.uint8
         )

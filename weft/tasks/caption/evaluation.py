@@ -1,4 +1,4 @@
-"""How good captions are: exact ones, BLEU-1 to 4, ROUGE-L, CIDEr-D, beside the most frequent caption."""
+"""Scores of captions: exact matches, BLEU-1 to 4, ROUGE-L, CIDEr-D, next to the most frequent caption."""
 
 import time
 from collections import Counter
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CaptionEvaluation(Evaluation):
-    """Captions of a set of pictures and all that is known of them."""
+    """Captions of a set of pictures, and their scores."""
 
     title: str
     outputs: list[str]
     scores: list[Scored]
-    results: list[dict[str, Any]]  # COCO's form: image_id and caption
+    results: list[dict[str, Any]]  # COCO's format: image_id and caption
     seconds: float
     compared: Compared | None
     shows: ClassVar[str] = "scores, intervals and baselines"
@@ -41,18 +41,18 @@ class CaptionEvaluation(Evaluation):
         return [f"  {len(self.outputs) / max(self.seconds, 1e-9):,.0f} pictures/s, {self.seconds:.1f} s"]
 
     def facts(self) -> dict[str, Any]:
-        """`results` is what COCO's evaluation server reads."""
+        """The speed, and `results` as COCO's evaluation server reads them."""
         return {"results": self.results, "seconds": self.seconds}
 
     def figure(self, name: str) -> "Figure":
-        """By how much each score is better than the baselines, a row each."""
+        """The gain of each score over the baselines, a row for each."""
         from weft.figures.intervals import intervals
 
         return intervals(self.scores, title=f"{name}: {self.title}")
 
 
 def exact(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Scored:
-    """Share of captions that are one of the references, word by word.
+    """Share of captions that match one of the references word for word.
 
     Example:
         >>> exact(["A dog."], [["a cat", "a dog"]]).value
@@ -85,8 +85,8 @@ def evaluate(
     Args:
         captioner: with the trained model.
         found: pictures and references.
-        title: which data.
-        train: captions of the training pictures, for the baseline; of these where they are gone.
+        title: names the data.
+        train: captions of the training pictures, for the baseline; None takes the references in `found`.
     """
     begun = time.perf_counter()
     outputs = [best[0].text for best in captioner.captions(found.pixels)]

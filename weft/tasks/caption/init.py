@@ -6,21 +6,19 @@ from weft.tasks.shared.pictures.init import CaptionsInit
 
 
 class Caption(CaptionsInit):
-    """Pictures with captions, to learn to write the captions."""
+    """A recipe that learns to caption pictures."""
 
     about: ClassVar[str] = "Captions for pictures."
-    largest: ClassVar[int] = 64  # up to which a small convolution net is quick on a processor
-    metric: ClassVar[str] = (
-        "cider                     # what chooses the best checkpoint; also loss, bleu4, exact"
-    )
+    largest: ClassVar[int] = 64  # largest side at which a small convolutional net is fast on a CPU
+    metric: ClassVar[str] = "cider                     # chooses the best checkpoint; or loss, bleu4, exact"
     decoding: ClassVar[str] = "{beam: 3}"
 
     def model(self, side: int | None) -> str:
-        """A front for pictures, and a decoder that looks at their places."""
+        """A front end for pictures, and a decoder that attends to their places."""
         front = "{use: regions, size: 128}" if side is None else "{use: convolution, sizes: [32, 64, 128]}"
         return f"""model:
-  front: {front}   # also patches
-  encoder: bag                      # the places as they are; also non_local, transformer
+  front: {front}   # or patches
+  encoder: bag                      # the features of each place, unchanged; or non_local, transformer
   decoder: {{use: recurrent, cell: gru, sizes: [256], score: additive, enters: both, dropout: 0.3}}
   width: 128
   smoothing: 0.1

@@ -1,4 +1,4 @@
-"""A picture and its caption: every hypothesis, and the picture as each word saw it."""
+"""A picture and its caption: every hypothesis, and the places that each word attended to."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    The text is a file of a picture; without one a picture that the run was validated on is taken.
+    The text is the name of a picture; without one, a validation picture is used.
     """
     plain = ready.predictor(model)
     how = plain_beam(plain.decoding)
@@ -32,10 +32,10 @@ def inspected(
 
 
 def of(captioner: Captioner, picture: np.ndarray, name: str) -> Inspected:
-    """What a captioner said of a picture.
+    """The captions of a picture and their search.
 
     Args:
-        captioner: whose search is a plain beam.
+        captioner: searches with a plain beam.
         picture: of the model's shape.
         name: of the picture.
     """

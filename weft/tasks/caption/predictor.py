@@ -1,6 +1,6 @@
-"""A trained captioner: pictures in, captions out, and where it looked for each word.
+"""A trained captioner: writes captions of pictures, and shows where it attended for each word.
 
-Read next: answer_figure.py, which lays the attention over the picture.
+Read next: answer_figure.py, which draws the attention over the picture.
 """
 
 import json
@@ -45,10 +45,10 @@ class Caption(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture to be captioned."""
+    """A picture to caption."""
 
     pixels: np.ndarray  # [height, width, 3] uint8, or features
-    number: int | str = ""  # COCO's image_id, or the name of the file
+    number: int | str = ""  # COCO's image_id, or the file name
 
 
 class Unread(DataError):
@@ -63,8 +63,8 @@ class Captioned(Best):
     """The captions of a picture.
 
     Args:
-        captioner: wrote them.
-        picture: that was read.
+        captioner: the model that wrote them.
+        picture: the input.
         found: best first.
     """
 
@@ -75,14 +75,14 @@ class Captioned(Best):
         self.record = coco(picture.number, found[0].text)
 
     def figure(self) -> "Figure":
-        """The picture as each word saw it."""
+        """The picture, once for each word, light where the word attended."""
         from weft.tasks.caption.answer_figure import draw
 
         return draw(self._captioner, self._picture.pixels, self.found[0])
 
 
 class Uncaptioned(Unanswered):
-    """A picture without a caption."""
+    """The empty answer to a picture that cannot be captioned."""
 
     def __init__(self, wrong: str, lines: int, number: int | str) -> None:
         super().__init__(wrong, lines)
@@ -95,12 +95,12 @@ class Captioner(predictor.Predictor[Picture]):
     Args:
         model: in evaluation mode, on its device.
         vocabulary: of the captions.
-        decoding: how captions are searched; their length is limited by data.max_length alone.
+        decoding: search settings; only data.max_length limits the length of captions.
         shape: of a picture.
-        data: the recipe's section: how files are read.
-        others: models that search together with the first, as an ensemble.
+        data: the recipe's section `data`, which reads files.
+        others: further members of an ensemble.
         scores: whether `weft predict` writes the score of each caption.
-        coco: whether it writes COCO's results.
+        coco: whether `weft predict` writes COCO's results.
     """
 
     reads: ClassVar[Reads] = "picture"
@@ -129,7 +129,7 @@ class Captioner(predictor.Predictor[Picture]):
         self.search = Searching([model, *others], vocabulary, self.decoding, (PAD, UNK, SOS))
 
     def parse(self, raw: Raw, place: Place) -> Picture:
-        """The content of a picture's file, in the shape that the model was trained on."""
+        """The pixels in a file's content, in the shape that the model was trained on."""
         if not isinstance(raw, bytes):
             raise place.refuse("expected the bytes of a picture")
         with held(raw, str(place)) as path:
@@ -138,7 +138,7 @@ class Captioner(predictor.Predictor[Picture]):
     def inputs(self, source: Path | BinaryIO) -> Iterator[Given[Picture]]:
         """A picture, a folder or .zip of them, or a list with the name of one per line.
 
-        A file of captions (.tsv, .jsonl, .json) has its pictures captioned anew.
+        Of a file of captions (.tsv, .jsonl, .json) only the pictures are read.
         """
         for path, number, place in self._files(source):
             try:
@@ -173,7 +173,7 @@ class Captioner(predictor.Predictor[Picture]):
             yield before, line + "]"
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Refuse a model without attention."""
+        """Raise an error if the model has no attention."""
         if alignments:
             super().check_figures(alignments=True)
         self.look(np.zeros(self.shape, np.float32), [1])
@@ -184,18 +184,18 @@ class Captioner(predictor.Predictor[Picture]):
         return next(self.captions(pixels[None]))[0].text
 
     def read(self, path: Path) -> np.ndarray:
-        """A picture's file, of the model's shape.
+        """The pixels of a picture's file, in the model's shape.
 
         Raises:
-            DataError: it is damaged or has another shape.
+            DataError: the file is damaged or has another shape.
         """
-        # A model of generated pictures knows one size; other pictures are scaled to it.
+        # A model of generated pictures accepts one size; other pictures are scaled to it.
         found = read(path, self.shape[0] if self.data.generated else self.data.size)
         check_shape(found.shape, self.shape, path)
         return found
 
     def captions(self, pixels: np.ndarray) -> Iterator[list[Caption]]:
-        """For each of [N, ..] pictures its n best captions."""
+        """The n best captions for each of the pictures [N, ..]."""
         device = next(self.model.parameters()).device
         chance = torch.Generator(device).manual_seed(self.decoding.seed)
         for part in parts(len(pixels), self.decoding.batch_rows):
@@ -213,7 +213,7 @@ class Captioner(predictor.Predictor[Picture]):
                 ]
 
     def look(self, picture: np.ndarray, tokens: list[int]) -> np.ndarray:
-        """Where the decoder looked for each token of a caption: [T, *grid].
+        """The decoder's attention for each token of a caption, [T, *grid].
 
         Raises:
             ConfigError: the model has no attention.
@@ -247,6 +247,6 @@ def coco(number: int | str, caption: str) -> dict[str, Any]:
 
 
 def captioned(pixels: np.ndarray, tokens: list[list[int]], places: int) -> PairBatch:
-    """Pictures and their captions' tokens as a batch."""
+    """A batch of pictures and the tokens of their captions."""
     x, mask = source(pixels, places)
     return collate_pairs([[1]] * len(tokens), tokens)._replace(source=x, source_mask=mask)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class CaptionTraining(ready.Training):
-    """The pictures of a training with their captions.
+    """The training pictures with their captions.
 
     Args:
         task: the recipe.
@@ -44,7 +44,7 @@ class CaptionTraining(ready.Training):
 
     Attributes:
         count: number of training captions.
-        cut: how many of them are cut at the greatest length.
+        cut: how many of them are cut to data.max_length.
     """
 
     def __init__(self, task: "Caption", vocabulary: Vocabulary, train: Captions, valid: Captions) -> None:
@@ -74,7 +74,7 @@ class CaptionTraining(ready.Training):
         return captioned(pixels, [row for _, row in chosen], self._places)
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss, and how good greedy captions are."""
+        """Loss, and scores of greedy captions."""
         assert isinstance(model, Generator)
         texts, references = self._valid, self._valid.captions
         rows = [self._vocabulary.encode(captions[0]) for captions in references]
@@ -100,7 +100,7 @@ class CaptionReady(ready.Ready):
         task: the recipe.
         vocabulary: of the captions.
         shape: of a picture.
-        training: the pictures; None when opened for use.
+        training: the pictures; None unless prepared for training.
     """
 
     task: "Caption"
@@ -127,7 +127,7 @@ class CaptionReady(ready.Ready):
         return {"vocabulary": pieces(self.vocabulary), "shape of pictures": self.shape}
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Captioner:
-        """The trained model: `predict(file or array)` gives a caption."""
+        """The trained model; `predict(file or array)` returns a caption."""
         assert isinstance(model, Generator)
         return Captioner(
             model,
@@ -150,7 +150,7 @@ class CaptionReady(ready.Ready):
     ) -> CaptionEvaluation | GivenScores:
         """BLEU-1 to 4, ROUGE-L, CIDEr-D and exact captions; see Ready.evaluate. `data` is a captions file.
 
-        With the option `score`, a file, nothing is written: the log-probability of each of its lines.
+        With the option `score`, a file, the result is the log-probability of each of its lines instead.
         """
         assert isinstance(model, Generator)
         own = self.task.data

@@ -1,4 +1,4 @@
-"""M11, captioning: what a picture shows becomes a sentence, each word looking back at the picture.
+"""M11, captioning: describes a picture in a sentence; each word attends to the picture.
 
 Read next: ../shared/pictures/data.py, ../shared/pictures/model.py, predictor.py, evaluation.py.
 """
@@ -30,9 +30,9 @@ class Caption(Task):
     """Pictures to captions.
 
     Args:
-        data: where pictures and captions come from.
-        model: what reads and what writes.
-        decoding: how captions are searched once the model is trained; validation is greedy.
+        data: the source of pictures and captions.
+        model: encoder and decoder.
+        decoding: search settings for the trained model; validation is greedy.
     """
 
     sections: ClassVar[Mapping[str, type]] = {
@@ -46,8 +46,8 @@ class Caption(Task):
     }
     keeps: ClassVar[Sequence[str]] = ("tokenizer.json", "pictures.json")
     note: ClassVar[str] = (
-        "Exact is the share of captions that are one of the references word by word; BLEU-4 and CIDEr-D are "
-        "computed as COCO's evaluation does, on greedy output, words in small letters without signs."
+        "Exact is the share of captions that match a reference word for word; BLEU-4 and CIDEr-D are "
+        "computed as COCO's evaluation does, on greedy output in lower case without punctuation."
     )
     evaluation: ClassVar = CaptionEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
@@ -70,7 +70,7 @@ class Caption(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the parts fit together, and that every picture that a caption names is there."""
+        """Check that the parts fit together, and that every picture named by a caption exists."""
         with within("model"):
             self.parts.build(self._likely(), 5)
         for split in SPLITS:
@@ -78,7 +78,7 @@ class Caption(Task):
                 self.data.find(split)
 
     def rehearse(self) -> Loss:
-        """Two pictures with captions of three words and one."""
+        """Two pictures, with captions of three words and one word."""
         shape = self._likely()
         model = self.parts.build(shape, 11)
         assert isinstance(model.source_embed, Front)
@@ -115,7 +115,7 @@ class Caption(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Captions and the pictures they name: see pictures/check.py."""
+        """Check captions and the pictures they name; see shared/pictures/check.py."""
         return check_captions(files)
 
     def _likely(self) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The picture of an answer: a map of some words and of those nearest to them."""
+"""The picture of an answer: a map of words and their nearest neighbours."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from weft.figures.wordmap import word_map
 
 
 def figure(asked: Sequence[str], near: Sequence[str], vectors: np.ndarray) -> Figure:
-    """A map in which the words that were asked about are marked.
+    """A map in which the words of the input are marked.
 
     Args:
-        asked: N words.
-        near: M words.
+        asked: N words of the input.
+        near: M neighbours.
         vectors: [N + M, D]
     """
     return word_map([*asked, *near], vectors, title=f"what is near {' '.join(asked)}", marked=len(asked))

@@ -34,7 +34,7 @@ class WordList:
     """The words that have vectors, the most frequent one first.
 
     Args:
-        words: numbered from 0.
+        words: in the order of their numbers, from 0.
         counts: of each in the training text.
     """
 
@@ -47,7 +47,7 @@ class WordList:
 
     @classmethod
     def learn(cls, lines: Iterable[list[str]], *, min_count: int) -> "WordList":
-        """Count words; those with equal counts are in alphabetical order.
+        """Count words; words with equal counts are in alphabetical order.
 
         Raises:
             DataError: fewer than two words are left.
@@ -62,7 +62,7 @@ class WordList:
         return cls([word for _, word in kept], [-count for count, _ in kept])
 
     def save(self, path: Path) -> None:
-        """Write it as JSON, atomically."""
+        """Write the list as JSON, atomically."""
         jsonfile.save(path, {"words": self.words, "counts": self.counts})
 
     @classmethod
@@ -70,9 +70,9 @@ class WordList:
         """Read what `save` wrote.
 
         Raises:
-            CheckpointError: it is missing or damaged.
+            CheckpointError: the file is missing or damaged.
         """
-        remedy = "this is no run of word vectors, or training has not begun"
+        remedy = "this is not a run of word vectors, or training has not started"
         saved = jsonfile.load(path, SavedWords, remedy)
         if not 2 <= len(set(saved.words)) == len(saved.words) == len(saved.counts):
             raise CheckpointError(f"{path}: expected 2 or more words, each once with a count; {remedy}")
@@ -83,8 +83,8 @@ class Corpus:
     """A text as one row of numbers; words without a vector are left out.
 
     Args:
-        lines: of words.
-        known: the words.
+        lines: the words of each line.
+        known: the words that have vectors.
 
     Attributes:
         words: [N] int32.
@@ -111,12 +111,12 @@ class Corpus:
 
 
 class Pieces:
-    """The order of the batches: all pieces of a text in each epoch, shuffled; no number is used twice.
+    """The order of the batches: each epoch has all pieces of a text, shuffled; no number is used twice.
 
     Args:
         count: number of pieces.
-        rows: of a batch.
-        seed: of the order.
+        rows: pieces per batch.
+        seed: of the shuffle.
     """
 
     def __init__(self, count: int, rows: int, seed: int) -> None:
@@ -152,7 +152,7 @@ class Windows:
         return -(-len(self.corpus.words) // self.length)
 
     def batch(self, numbers: np.ndarray) -> Neighbourhood:
-        """The pieces of these numbers; a number above their count is a piece in a later epoch."""
+        """The batch of these piece numbers; a number above their count is a piece in a later epoch."""
         chance = np.random.default_rng([self.seed, len(numbers), int(numbers[0])])
         at = (numbers % len(self))[:, None] * self.length + np.arange(self.length)  # [B, L]
         inside = at < len(self.corpus.words)

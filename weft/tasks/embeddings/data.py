@@ -1,6 +1,6 @@
-"""A recipe's section `data` for word vectors: which text, which words, how large the windows.
+"""A recipe's section `data` for word vectors: text, words and windows.
 
-Read next: corpus.py, which makes batches of it.
+Read next: corpus.py, which makes batches of the text.
 """
 
 from collections.abc import Iterator
@@ -17,25 +17,25 @@ from weft.text.pieces import cutter
 
 @dataclass(frozen=True, kw_only=True)
 class WordsData:
-    """Where text comes from, and which words are neighbours.
+    """The source of the text, and which words are neighbours.
 
     Args:
-        folder: where train and test are; the current one by default.
+        folder: folder of train and test; by default the current one.
         train: a text file, also .gz, .xz, .zst.
-        test: pairs of words with a similarity (word TAB word TAB number) or analogies (four words a line).
+        test: pairs of words with a similarity (word TAB word TAB number) or analogies (four words per line).
         corpus: an embedded corpus instead of a file.
         language: of the corpus.
-        tokens: word (cut at punctuation) or space (split at white space, for text that is tokenised already).
+        tokens: word (cut at punctuation) or space (split at white space, for tokenised text).
         form: Unicode normal form.
-        lowercase: turn everything into lower case.
-        min_count: rarer words are left out, as if the text did not have them.
+        lowercase: convert the text to lower case.
+        min_count: rarer words are removed from the text.
         window: number of words to each side; word2vec draws a number from 1 to this for each word.
         subsample: t; a word with share f of the text is kept with probability min(1, √(t/f) + t/f); 0 keeps
             all. GloVe always keeps all.
         length: words of the text per row of a batch.
-        rows: rows per batch; GloVe takes rows x length cells of its table.
+        rows: rows per batch; for GloVe rows x length cells of its table.
 
-    Source: Mikolov et al. 2013; the probability is that of their program.
+    Source: Mikolov et al. 2013; the probability is from their program.
     """
 
     folder: Path = Path()
@@ -99,7 +99,7 @@ class WordsData:
         """The file of word pairs or analogies.
 
         Raises:
-            ConfigError: the recipe names none.
+            ConfigError: the recipe names no such file.
         """
         if split != "test" or self.test is None:
             raise ConfigError(
@@ -108,5 +108,5 @@ class WordsData:
         return self.folder / self.test
 
     def describe(self) -> str:
-        """For titles."""
+        """The name of the text, for titles."""
         return f"{self.corpus} {self.language}" if self.corpus else self.open().name

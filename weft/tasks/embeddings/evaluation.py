@@ -1,4 +1,4 @@
-"""How well word vectors agree with people on pairs of words and analogies, beside baselines."""
+"""How well word vectors agree with people on pairs of words and on analogies, next to baselines."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 CHANCE_SEED = 1
-ROWS = 256  # analogies at a time
+ROWS = 256  # analogies per step
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,17 @@ class WordsEvaluation(Evaluation):
 
     title: str
     outputs: list[str]  # one line per question: the question and the answer
-    scores: list[Scored]  # one: Spearman x 100, or analogies right in percent
+    scores: list[Scored]  # one score: Spearman x 100, or percent of analogies right
     asked: int
     covered: int
-    sections: dict[str, tuple[int, int]]  # of analogies: right, covered
-    similar: np.ndarray  # [covered, 2] of pairs: the gold score and ours; of analogies [0, 2]
+    sections: dict[str, tuple[int, int]]  # for analogies: right, covered
+    similar: np.ndarray  # [covered, 2] for pairs: gold score and cosine; for analogies [0, 2]
     shown: list[str]  # words for a map
     vectors: np.ndarray  # [len(shown), D]
     shows: ClassVar[str] = "map of words"
 
     def text(self) -> str:
-        """For a reader."""
+        """Score and coverage as text."""
         part = f"{self.covered:,} of {self.asked:,} questions have vectors for all their words"
         lines = [
             f"{self.title}: {part} ({100 * self.covered / self.asked:.1f} %)",
@@ -49,7 +49,7 @@ class WordsEvaluation(Evaluation):
         return "\n".join(lines)
 
     def facts(self) -> dict[str, Any]:
-        """How many questions were asked and covered."""
+        """The number of questions, and how many are covered."""
         return {"asked": self.asked, "covered": self.covered, "sections": self.sections}
 
     def figure(self, name: str) -> "Figure":
@@ -62,13 +62,13 @@ class WordsEvaluation(Evaluation):
 
 
 def evaluate(vectors: WordVectors, questions: Questions, *, title: str) -> WordsEvaluation:
-    """Spearman's correlation x 100 for pairs, percent right for analogies; over covered questions.
+    """Spearman's correlation x 100 for pairs, percent right for analogies, over covered questions.
 
-    A question is covered if each of its words has a vector. For pairs it may be made of n-grams, where the
-    model has them; for analogies each must be a word of the list, since the answer is searched there.
+    A question is covered if each of its words has a vector. For pairs, the vector may come from n-grams if
+    the model has them; for analogies, each word must be in the list, since the answer is searched there.
 
     Raises:
-        DataError: no question is covered, or fewer than two pairs.
+        DataError: no analogy is covered, or fewer than two pairs.
     """
     found = _pairs(vectors, questions.pairs) if questions.pairs else _analogies(vectors, questions.analogies)
     kind = type(vectors.model).__name__.lower()
@@ -158,7 +158,7 @@ def _analogies(vectors: WordVectors, asked: list[Analogy]) -> dict[str, Any]:
 
 
 def _best(every: np.ndarray, wanted: np.ndarray, without: np.ndarray) -> np.ndarray:
-    """[N] the word nearest to each vector, without the given ones."""
+    """[N] the number of the word nearest to each vector, excluding the words in `without`."""
     found = []
     for at in range(0, len(wanted), ROWS):
         scores = wanted[at : at + ROWS] @ every.T

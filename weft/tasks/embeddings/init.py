@@ -1,4 +1,4 @@
-"""`weft init embeddings` writes a recipe for a user's text, with reasons as comments."""
+"""What `weft init embeddings` writes: a recipe for a user's text, with the reasons as comments."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from weft.tasks.shared.recipe_text import quoted
 
 
 class Embeddings(Init):
-    """Reads a text, and questions about its words."""
+    """A recipe for a text and, optionally, questions about its words."""
 
     about: ClassVar[str] = "Vectors for the words of a text."
     examples: ClassVar = ("--train text.txt",)
@@ -35,7 +35,7 @@ def recipe(train: Path, test: Path | None) -> str:
         test: word pairs or analogies.
 
     Raises:
-        DataError: files are missing or damaged, or there is no word in the text.
+        DataError: files are missing or damaged, or the text has no words.
     """
     from weft.tasks.embeddings.data import WordsData  # loads torch
 
@@ -53,25 +53,25 @@ def recipe(train: Path, test: Path | None) -> str:
     asked = (
         f"  test: {quoted(test)}"
         if test
-        else "  # test: pairs.tsv                 word TAB word TAB similarity, or four words a line"
+        else "  # test: pairs.tsv                 word TAB word TAB similarity, or four words per line"
     )
     times = f"{least} time{'s' * (least > 1)} or more"
-    return f"""# {total:,} words of text; {kept:,} of {len(counts):,} different ones occur {times}.
-# Written by `weft init`; every line may be changed.
+    return f"""# {total:,} words of text; {kept:,} of {len(counts):,} different words occur {times}.
+# Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: embeddings
 data:
   train: {quoted(train)}
 {asked}
-  tokens: word                      # cut at punctuation; space for text that is tokenised already
+  tokens: word                      # cut at punctuation; use space for tokenised text
   lowercase: true
   min_count: {least}                      # rarer words have no vector
-  window: 5                         # neighbours to each side
-  subsample: 0.001                  # smaller thins out frequent words more
+  window: 5                         # neighbours on each side
+  subsample: 0.001                  # a smaller value drops more of the frequent words
 model:
-  objective: skipgram               # also cbow (faster), glove
+  objective: skipgram               # or cbow (faster), glove
   size: 100
-  subwords: false                   # true: vectors of letter n-grams, for unseen and rare words too
+  subwords: false                   # true adds letter n-grams, for unseen and rare words
 training:
   optimiser: {{use: adagrad, lr: 0.1}}
   schedule: linear

@@ -1,4 +1,4 @@
-"""Words and their neighbours in a table of word vectors."""
+"""Words and their nearest neighbours among the word vectors."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    The text is words with spaces between them; the answer names those without a vector.
+    The text is words separated by spaces; the answer names the words without a vector.
     """
     text = checked(examples.middle() if text is None else text)
     vectors = ready.predictor(model)

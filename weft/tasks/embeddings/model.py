@@ -12,7 +12,7 @@ from weft.nn.embed.subwords import Subwords, WordTable
 
 @dataclass(frozen=True, kw_only=True)
 class WordsModel:
-    """How vectors are learnt.
+    """The training objective and the size of the vectors.
 
     Args:
         objective: skipgram, cbow (both word2vec) or glove.
@@ -20,8 +20,8 @@ class WordsModel:
         negatives: K, random words per neighbour; not for glove.
         subwords: a word's vector is the mean of its own and those of its letter n-grams (fastText), so that
             unseen words have one; not for glove.
-        shortest, longest: letters of an n-gram.
-        buckets: number of rows for n-grams, which a hash assigns.
+        shortest, longest: number of letters in an n-gram.
+        buckets: number of rows for n-grams, assigned by a hash.
         most, alpha: x_max and α of glove's weights.
     """
 

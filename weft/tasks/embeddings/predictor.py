@@ -26,20 +26,20 @@ NEAREST = 10
 
 
 class Near(NamedTuple):
-    """A word and its cosine to the one that was asked for."""
+    """A word and its cosine to the input."""
 
     word: str
     similarity: float
 
 
 class Neighbourhood(Answer):
-    """The words nearest to a word, or to what an analogy asks for.
+    """The words nearest to a word, or to the answer of an analogy.
 
     Args:
         vectors: of all words.
-        words: one; or three, a b c.
+        words: one word, or the three of an analogy, a b c.
         near: the nearest words, the nearest one first.
-        scores: whether `text` says the cosines.
+        scores: whether `text` contains the cosines.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Neighbourhood(Answer):
         self._scores = scores
 
     def text(self) -> str:
-        """The words that were asked about, a tab, and those near them."""
+        """The words of the input, a tab, and the words near them."""
         near = [f"{one.word}:{one.similarity:.4f}" if self._scores else one.word for one in self._near]
         return "\t".join([" ".join(self._words), " ".join(near)])
 
@@ -74,9 +74,9 @@ class WordVectors(predictor.Predictor[list[str]]):
     Args:
         model: trained.
         words: of the vectors.
-        data: how words are spelt.
+        data: the recipe's section `data`, for the spelling of words.
         count: number of near words in an answer.
-        scores: whether the text of an answer says the cosines.
+        scores: whether the text of an answer contains the cosines.
 
     Attributes:
         matrix: [V, D] float32, the most frequent word first.
@@ -137,10 +137,10 @@ class WordVectors(predictor.Predictor[list[str]]):
             super().check_figures(alignments=alignments)
 
     def vector(self, word: str) -> np.ndarray:
-        """[D] of a word; of a word that training never saw, from its letters if the model has n-grams.
+        """[D] the vector of a word; for an unseen word, from its letters if the model has n-grams.
 
         Raises:
-            DataError: the word has none.
+            DataError: the word has no vector.
         """
         spelt = self.data.word(word)
         if spelt in self.list.number:
@@ -150,13 +150,13 @@ class WordVectors(predictor.Predictor[list[str]]):
         if unseen is None or not unseen.any():
             raise DataError(
                 f"{word!r} is none of the {len(self.words):,} words that have a vector; "
-                "train with model.subwords: true for words that the text has not, or lower data.min_count"
+                "train with model.subwords: true for unseen words, or lower data.min_count"
             )
         found: np.ndarray = unseen.float().cpu().numpy()
         return found
 
     def nearest(self, word: str, count: int = NEAREST) -> list[Near]:
-        """The words whose vectors have the largest cosine to that of a word, the word itself left out.
+        """The words with the largest cosine to a word, excluding the word itself.
 
         Raises:
             DataError: the word has no vector.
@@ -164,7 +164,7 @@ class WordVectors(predictor.Predictor[list[str]]):
         return self.near(self.vector(word), count, without=[word])
 
     def analogy(self, a: str, b: str, c: str, count: int = 1) -> list[Near]:
-        """The words d nearest to b - a + c of unit vectors (a is to b as c is to d), the three left out.
+        """The words d nearest to b - a + c of unit vectors (a is to b as c is to d), excluding a, b and c.
 
         Source: Mikolov, Yih & Zweig 2013, eq. 1 (3CosAdd).
         """
@@ -191,11 +191,11 @@ class WordVectors(predictor.Predictor[list[str]]):
         return [(near.word, near.similarity) for near in self.nearest(raw.strip(), count)]
 
     def save(self, path: str | Path) -> None:
-        """Write the vectors: .bin (word2vec binary), .glove (GloVe text), anything else word2vec text."""
+        """Write the vectors: .bin (word2vec binary), .glove (GloVe text), otherwise word2vec text."""
         write_vectors(Path(path), self.words, self.matrix)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """[N, D] with length 1; zero stays zero."""
+    """The vectors [N, D] scaled to length 1; zero vectors stay zero."""
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(length > 0, length, 1)  # type: ignore[no-any-return]

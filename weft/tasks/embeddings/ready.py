@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from weft.tasks.embeddings.task import Embeddings
 
 VALIDATION = 200
-"""Pieces of the training text, always the same ones, whose loss is the validation score; cells: 128 times."""
+"""Number of fixed training pieces whose loss is the validation score; for GloVe 128 times as many cells."""
 
 
 class EmbeddingsTraining(ready.Training):
-    """The text of a training.
+    """The training text.
 
     Args:
-        data: the recipe's section.
-        words: those that have vectors.
-        corpus: the text as their numbers.
-        table: how often words stand together, of GloVe; None for word2vec.
+        data: the recipe's section `data`.
+        words: the words that have vectors.
+        corpus: the text as word numbers.
+        table: GloVe's co-occurrence counts; None for word2vec.
     """
 
     def __init__(self, data: WordsData, words: WordList, corpus: Corpus, table: Table | None) -> None:
@@ -44,10 +44,10 @@ class EmbeddingsTraining(ready.Training):
         self._words = words
         self._corpus = corpus
         self._table = table
-        self._source = self._fixed()  # word2vec's windows have the seed of the plan later
+        self._source = self._fixed()  # `plan` replaces word2vec's windows by ones with its seed
 
     def plan(self, seed: int) -> Pieces:
-        """All of the text, or of the table, in a new order each epoch."""
+        """The whole text, or GloVe's table, in a new order each epoch."""
         rows = self._data.rows
         if self._table is not None:
             return Pieces(len(self._table), rows * self._data.length, seed)
@@ -59,7 +59,7 @@ class EmbeddingsTraining(ready.Training):
         return self._source.batch(numbers)
 
     def validate(self, model: nn.Module) -> Validation:
-        """The loss on a fixed part of the training text, and what is near some words."""
+        """The loss on a fixed part of the training text, and the neighbours of some words."""
         assert isinstance(model, Neighbours | Glove)
         vectors = WordVectors(model, self._words, self._data)
         frequent = min(1000, len(vectors.words))
@@ -97,8 +97,8 @@ class EmbeddingsReady(ready.Ready):
 
     Args:
         task: the recipe.
-        words: those that have vectors.
-        training: the text; None for use alone.
+        words: the words that have vectors.
+        training: the text; None unless prepared for training.
     """
 
     task: "Embeddings"
@@ -122,7 +122,7 @@ class EmbeddingsReady(ready.Ready):
             options: `nbest`, the number of near words, and `scores`.
 
         Raises:
-            ConfigError: less than one word is asked for.
+            ConfigError: `nbest` is less than 1.
         """
         assert isinstance(model, Neighbours | Glove)
         count = options.get("nbest", NEAREST)

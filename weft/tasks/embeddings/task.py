@@ -25,11 +25,11 @@ from weft.tasks.task import Progress, Task
 
 
 class Embeddings(Task):
-    """Word vectors, from running text.
+    """Learns word vectors from running text.
 
     Args:
-        data: where the text comes from.
-        model: how vectors are learnt.
+        data: the text.
+        model: the objective.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": WordsData, "model": WordsModel}
@@ -37,9 +37,9 @@ class Embeddings(Task):
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower"}
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ("nbest", "scores", "plot")}
     note: ClassVar[str] = (
-        "Loss is the training objective (nats a pair, or GloVe's weighted squared error a cell) on a fixed "
-        "part of the training text: word vectors are not judged by held-out text. Judge them with word pairs "
-        "or analogies: weft evaluate RUN --data FILE."
+        "Loss is the training objective (nats per pair, or GloVe's weighted squared error per cell) on a "
+        "fixed part of the training text, since held-out text does not measure word vectors. Score them with "
+        "word pairs or analogies: weft evaluate RUN --data FILE."
     )
 
     def __init__(self, *, data: WordsData, model: WordsModel) -> None:
@@ -48,7 +48,7 @@ class Embeddings(Task):
 
     @property
     def loss_unit(self) -> str:
-        """Of the objective."""
+        """The objective's unit."""
         return "weighted squared error" if self.parts.objective == "glove" else "nats"
 
     def about(self) -> str:
@@ -74,7 +74,7 @@ class Embeddings(Task):
         return model.loss(Neighbourhood(words, lines, torch.full_like(words, 2), torch.tensor([[3], [0]]), 6))
 
     def prepare(self, run: Path, progress: Progress) -> EmbeddingsReady:
-        """Count words, unless the run has them, and read the text."""
+        """Read the text; count its words unless the run has them."""
         progress("reading the text", 0, None)
         lines = list(self.data.lines())
         if not _saved(run).exists():
@@ -83,9 +83,9 @@ class Embeddings(Task):
         corpus, table = Corpus(lines, words), None
         found = f"{corpus.total:,} words of text, {len(words):,} different ones have vectors"
         if self.parts.objective == "glove":
-            progress("counting which words stand together", 0, None)
+            progress("counting co-occurrences", 0, None)
             table = Table(corpus, len(words), window=self.data.window)
-            found += f", {len(table):,} pairs stand together"
+            found += f", {len(table):,} pairs co-occur"
         progress(found, 0, 0)
         return EmbeddingsReady(self, words, training=EmbeddingsTraining(self.data, words, corpus, table))
 

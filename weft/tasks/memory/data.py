@@ -1,4 +1,4 @@
-"""A recipe's section `data` for the memory problems: which one, how long, how many examples."""
+"""A recipe's section `data` for the memory problems: the problem, its length and the number of examples."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -16,12 +16,12 @@ STREAMS = ("train", "valid", "test")
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryData:
-    """Examples that are generated.
+    """Generated examples.
 
     Args:
         problem: adding or copying.
-        length: T, numbers to read in the adding problem, steps of delay in the copying problem.
-        shortest: the length of a training batch is drawn from this one to `length`; 0 for `length` alone.
+        length: T, number of inputs in the adding problem, or steps of delay in the copying problem.
+        shortest: the length of a training batch is drawn from `shortest` to `length`; 0 takes `length`.
             Validation and test always have `length`.
         symbols: n, number of symbols of the copying problem.
         examples: per training epoch; every epoch has new ones.
@@ -60,7 +60,7 @@ class MemoryData:
             )
 
     def batch(self, split: str, numbers: np.ndarray) -> LabelBatch:
-        """The examples of these numbers of a split."""
+        """The examples of a split with these numbers."""
         stream = [self.seed, STREAMS.index(split)]
         length = self.length
         if split == "train" and self.shortest:
@@ -75,22 +75,22 @@ class MemoryData:
 
     @property
     def baseline(self) -> float:
-        """The score without any memory: the error of the answer 1, or the accuracy of a guess."""
+        """The score without memory: the error of always answering 1, or the accuracy of guessing."""
         return 1 / 6 if self.problem == "adding" else 1 / SYMBOLS
 
     def describe(self, split: str) -> str:
-        """For a title."""
+        """The data of a split, for a title."""
         count = self.valid if split == "valid" else self.test if split == "test" else self.examples
         what = "delay" if self.problem == "copying" else "length"
         return f"{self.problem}, {what} {self.length}, {split}, {count:,} examples, seed {self.seed}"
 
 
 class Fresh:
-    """Endless training batches: epoch e has the N examples from e · N on, each once.
+    """Unlimited training batches: epoch e has the N examples from number e · N, each once.
 
     Args:
         examples: N, per epoch.
-        rows: of a batch.
+        rows: examples per batch.
     """
 
     def __init__(self, examples: int, rows: int) -> None:

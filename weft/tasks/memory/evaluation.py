@@ -1,4 +1,4 @@
-"""How well a model remembers, beside the score without any memory."""
+"""How well a model remembers, next to the score without memory."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NEAR = 0.04
-"""A sum is right if its error is smaller (Hochreiter & Schmidhuber 1997, experiment 4)."""
+"""A sum is right if its absolute error is smaller (Hochreiter & Schmidhuber 1997, experiment 4)."""
 
 
 class Measured(NamedTuple):
@@ -24,10 +24,10 @@ class Measured(NamedTuple):
 
     Fields:
         errors: [N] squared error of a sum, or nats per position of a copy.
-        right: [N] 1.0 for a sum within NEAR; the share of right symbols of a copy.
-        certain: [N] 1.0 where the answer 1 is within NEAR of a sum.
-        places: [N, M] steps since the first number of a sum; or the number of the symbol, from 1.
-        values: [N, M] the squared error of the sum; or 1.0 where that symbol is right.
+        right: [N] 1.0 for a sum within NEAR, or the share of right symbols of a copy.
+        certain: [N] 1.0 where the answer 1 is within NEAR of the sum.
+        places: [N, M] steps since the first number of a sum, or the number of the symbol, from 1.
+        values: [N, M] squared error of the sum, or 1.0 where that symbol is right.
     """
 
     outputs: list[str]
@@ -45,17 +45,17 @@ class MemoryEvaluation(Evaluation):
 
     title: str
     outputs: list[str]
-    scores: list[Scored]  # MSE and sums within NEAR; of a copy, accuracy
+    scores: list[Scored]  # MSE and sums within NEAR; for copies, accuracy
     places: np.ndarray  # [N, M] see Measured
     values: np.ndarray  # [N, M]
     shows: ClassVar[str] = "score by how long something is remembered"
 
     def facts(self) -> dict[str, Any]:
-        """How many examples."""
+        """The number of examples."""
         return {"outputs": len(self.outputs)}
 
     def figure(self, name: str) -> "Figure":
-        """The score by how long ago the remembered input was."""
+        """The score by the age of the remembered input."""
         from weft.tasks.memory.evaluation_figure import figure
 
         return figure(self, name)
@@ -93,7 +93,7 @@ def measure(rememberer: Rememberer, split: str, count: int) -> Measured:
 
 
 def evaluate(rememberer: Rememberer, split: str, count: int) -> MemoryEvaluation:
-    """MSE and share of right sums, or accuracy of recalled symbols, on examples that training never saw."""
+    """MSE and share of right sums, or accuracy of recalled symbols, on unseen examples."""
     data: MemoryData = rememberer.data
     found = measure(rememberer, split, count)
     what = (

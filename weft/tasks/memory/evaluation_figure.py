@@ -1,4 +1,4 @@
-"""The picture of an evaluation: the score by how long ago the remembered input was."""
+"""The figure of an evaluation: the score by the age of the remembered input."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,9 +8,9 @@ from weft.tasks.memory.evaluation import MemoryEvaluation
 
 
 def figure(evaluation: MemoryEvaluation, name: str) -> Figure:
-    """Sums by the distance of their first number; copies by the place of the symbol."""
+    """The score of sums by the distance of their first number, or of copies by the place of the symbol."""
     adding = evaluation.values.shape[1] == 1 and evaluation.scores[0].score.name == "MSE"
-    x = "steps since the first of the two numbers" if adding else "place of the symbol, from the first on"
+    x = "steps since the first of the two numbers" if adding else "place of the symbol, from 1"
     y = "squared error" if adding else "share right"
     flat = np.ravel(evaluation.places), np.ravel(evaluation.values)
     title = f"{name}: {evaluation.title}"

@@ -1,4 +1,4 @@
-"""A sequence to remember; without a text, the first test example of the run's problem."""
+"""What `weft inspect` shows of a sequence to remember."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from weft.tasks.memory.ready import MemoryReady
 
 MOST = 300
-"""Positions that are shown."""
+"""Maximum number of positions to show."""
 
 
 def inspected(
@@ -22,7 +22,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    Of the adding and the copying problem.
+    The text is a line of the adding or the copying problem; without one, the first test example is used.
     """
     rememberer = ready.predictor(model)
     data, model = rememberer.data, rememberer.model
@@ -57,5 +57,5 @@ def inspected(
         source=source,
         batch=LabelBatch(x, mask, target, int(target.numel())),
         choices=choices,
-        chosen_what="the symbols that were to be recalled",
+        chosen_what="the symbols to recall",
     )

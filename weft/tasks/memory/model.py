@@ -25,9 +25,9 @@ class MemoryModel:
 
     Args:
         encoder: a part of nn/encoders; it reads the sequence.
-        pool: a part of nn/pools; it makes the vector that the sum is computed from. The copying problem
-            needs none.
-        embedding: features of a symbol, or of a number with its mark; 0 leaves number and mark as they are.
+        pool: a part of nn/pools; it makes the vector from which the sum is computed. The copying problem
+            does not use it.
+        embedding: features of a symbol, or of a number with its mark; 0 feeds number and mark unchanged.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder

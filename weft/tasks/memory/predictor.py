@@ -20,7 +20,7 @@ LETTERS = "abcdefgh"
 
 
 class Remembered(Answer):
-    """A sum, or the letters that were recalled."""
+    """A sum, or the recalled letters."""
 
     def __init__(self, written: str) -> None:
         self._written = written
@@ -33,11 +33,11 @@ class Remembered(Answer):
 
 
 class Rememberer(predictor.Predictor[Tensor]):
-    """Answers sequences.
+    """Answers adding and copying problems.
 
     Args:
         model: trained, in evaluation mode.
-        data: which problem, and the delay of the copying problem.
+        data: the problem, and the delay of the copying problem.
     """
 
     def __init__(self, model: Predictor, data: MemoryData) -> None:
@@ -62,7 +62,7 @@ class Rememberer(predictor.Predictor[Tensor]):
         return best[:, 0] if self.data.problem == "adding" else best[:, -self.data.symbols :]
 
     def write(self, answers: Tensor) -> list[str]:
-        """Answers as text; `-` stands for anything that is no letter."""
+        """Answers as text; `-` represents any symbol that is not a letter."""
         if self.data.problem == "adding":
             return [f"{value:.4f}" for value in answers.tolist()]
         return ["".join(LETTERS[n] if n < SYMBOLS else "-" for n in row) for row in answers.tolist()]

@@ -1,4 +1,4 @@
-"""A memory problem, made ready: every example is generated, so nothing is learnt or read.
+"""A memory problem, made ready: all examples are generated, so nothing is read.
 
 Read next: predictor.py; evaluation.py.
 """
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 
 class MemoryTraining(ready.Training):
-    """The examples of a training.
+    """The training examples.
 
     Args:
-        data: the recipe's section.
+        data: the recipe's section `data`.
     """
 
     def __init__(self, data: MemoryData) -> None:
         self._data = data
 
     def plan(self, seed: int) -> Fresh:
-        """New examples in every epoch, whatever the seed of the training: theirs is data.seed."""
+        """New examples in every epoch, from data.seed; `seed` is not used."""
         return Fresh(self._data.examples, self._data.batch_rows)
 
     def collate(self, numbers: np.ndarray) -> LabelBatch:
@@ -56,7 +56,7 @@ class MemoryReady(ready.Ready):
 
     Args:
         task: the recipe.
-        training: the examples; None for use alone.
+        training: the examples; None unless prepared for training.
     """
 
     task: "MemoryTask"
@@ -70,7 +70,7 @@ class MemoryReady(ready.Ready):
         return self.task.parts.build(self.task.data.problem)
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Rememberer:
-        """The trained model: `predict("0.3 0.7* 0.1 0.9*")` gives the sum."""
+        """The trained model; `predict("0.3 0.7* 0.1 0.9*")` returns the sum."""
         assert isinstance(model, Predictor)
         return Rememberer(model, self.task.data)
 
@@ -82,7 +82,7 @@ class MemoryReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> MemoryEvaluation:
-        """The error of sums or the accuracy of copies, beside what is reached without remembering.
+        """The error of sums or the accuracy of copies, next to the score without memory.
 
         Raises:
             ConfigError: files were given.

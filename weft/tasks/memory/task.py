@@ -1,7 +1,7 @@
 """M15, the synthetic memory problems: add two numbers far apart, or copy symbols after a delay.
 
-A network that cannot store something over `length` steps cannot solve them, so they measure memory and
-nothing else. Read next: ../../data/memory.py, which makes the examples; model.py, ready.py, evaluation.py.
+A network that cannot store information over `length` steps cannot solve them, so they measure only memory.
+Read next: ../../data/memory.py, which makes the examples; model.py, ready.py, evaluation.py.
 """
 
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ from weft.tasks.task import Progress, Task
 
 
 class MemoryTask(Task):
-    """Generated sequences, and the parts of them to remember.
+    """Generated sequences, and what to remember from them.
 
     Args:
-        data: which problem, and how long.
-        model: what remembers.
+        data: the problem and its length.
+        model: the model that remembers.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": MemoryData, "model": MemoryModel}
@@ -34,9 +34,9 @@ class MemoryTask(Task):
     samples_readable: ClassVar[bool] = False
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "accuracy": "higher"}
     note: ClassVar[str] = (
-        "Of the adding problem loss is the mean squared error (1/6 without remembering) and accuracy the "
-        "share of sums off by less than 0.04; of the copying problem loss is nats a position and accuracy "
-        "the share of recalled symbols (1/8 without remembering)."
+        "For the adding problem, loss is the mean squared error (1/6 without memory) and accuracy the "
+        "share of sums off by less than 0.04; for the copying problem, loss is nats per position and "
+        "accuracy the share of recalled symbols (1/8 without memory)."
     )
 
     def __init__(self, *, data: MemoryData, model: MemoryModel) -> None:
@@ -45,7 +45,7 @@ class MemoryTask(Task):
 
     @property
     def loss_unit(self) -> str:
-        """Squared error of a sum, nats of a copied symbol."""
+        """Squared error for sums, nats for copied symbols."""
         return "squared error" if self.data.problem == "adding" else "nats"
 
     def about(self) -> str:
@@ -53,7 +53,7 @@ class MemoryTask(Task):
         return f"the {self.data.problem} problem, length {self.data.length}"
 
     def has(self, split: Split) -> bool:
-        """Every split is generated."""
+        """True: every split is generated."""
         return True
 
     def check_ready(self) -> None:
@@ -67,9 +67,9 @@ class MemoryTask(Task):
         return self.parts.build(self.data.problem).loss(small.batch("train", np.arange(2)))
 
     def prepare(self, run: Path, progress: Progress) -> MemoryReady:
-        """Nothing has to be learnt or read."""
+        """Return the ready task; nothing has to be read."""
         return MemoryReady(self, training=MemoryTraining(self.data))
 
     def open(self, run: Path) -> MemoryReady:
-        """Nothing has to be read."""
+        """Return the ready task; nothing has to be read."""
         return MemoryReady(self)

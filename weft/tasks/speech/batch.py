@@ -1,4 +1,4 @@
-"""A batch of recordings and what is said in them."""
+"""A batch of recordings and their transcripts."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from weft.text.vocabulary import EOS, SOS
 
 
 class RecordingBatch(NamedTuple):
-    """Frames and transcripts; what weft.models.Generator learns from."""
+    """Frames and transcripts, as weft.models.Generator reads them."""
 
     source: Tensor  # [B, S, F] float32, padded with zeros
     source_mask: Tensor  # [B, S] bool
     target_in: Tensor  # [B, T] <sos> w_1 .. w_n
     target_out: Tensor  # [B, T] w_1 .. w_n <eos>
     target_mask: Tensor  # [B, T] bool
-    target_tokens: int  # real target positions, <eos> counted
+    target_tokens: int  # real target positions, with <eos>
 
     def to(self, device: torch.device) -> "RecordingBatch":
         """The same batch on a device."""
@@ -27,14 +27,14 @@ class RecordingBatch(NamedTuple):
         return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
 
     def rows(self, chosen: slice) -> "RecordingBatch":
-        """Some rows, padded as they are in the batch."""
+        """Some rows, with the batch's padding."""
         tensors = [part[chosen] for part in self[:5]]
         count = int(tensors[4].sum())
         return RecordingBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)
 
 
 def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
-    """Frames [S_i, F] of each recording to [B, S, F] float32 and their mask [B, S].
+    """Pad the frames [S_i, F] of each recording to [B, S, F] float32, with their mask [B, S].
 
     Example:
         >>> pad_frames([np.ones((2, 1)), np.ones((1, 1))])[1].tolist()
@@ -49,7 +49,7 @@ def pad_frames(rows: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
 
 
 def collate_recordings(rows: Sequence[np.ndarray], targets: Sequence[list[int]]) -> RecordingBatch:
-    """Frames, and transcripts without special symbols, to a batch."""
+    """A batch of frames and of transcripts without special symbols."""
     source, source_mask = pad_frames(rows)
     target_in, _ = pad([[SOS, *target] for target in targets])
     target_out, target_mask = pad([[*target, EOS] for target in targets])

@@ -1,4 +1,4 @@
-"""Everything that is wrong with lists of recordings, at once, each with its place."""
+"""Reports every problem in lists of recordings at once, each with its place."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ from weft.errors import DataError
 WORDS = COMMON | {
     "recording": "recordings that cannot be read",
     "unspoken": "recordings without a transcript",
-    "silent": "recordings of nothing but silence",
-    "nothing": "lists without a recording",
+    "silent": "silent recordings",
+    "nothing": "lists without recordings",
     "duplicate": "duplicate recordings in one list",
     "overlap": "recordings that also occur in an earlier list",
 }
 
 
 def check_recordings(files: Sequence[Path]) -> Report:
-    """Look at lists (FILE TAB TRANSCRIPT) and every recording they name; wav files may stand alone.
+    """Check lists (FILE TAB TRANSCRIPT) and every recording in them, or single wav files.
 
     Args:
-        files: to look at; a recording that an earlier list holds too is named.
+        files: the lists or wav files; recordings that an earlier list also contains are reported.
     """
     findings: list[Finding] = []
     lines: dict[str, int] = {}
@@ -60,7 +60,7 @@ def _row(file: Path, number: int, columns: list[str], seen: dict[Path, str]) -> 
     first = seen.setdefault(path.resolve(), f"{file}:{number}")
     if first != f"{file}:{number}":
         kind = "duplicate" if first.rpartition(":")[0] == str(file) else "overlap"
-        return [*found, Finding(str(file), number, kind, f"{columns[0]} stands at {first} too")]
+        return [*found, Finding(str(file), number, kind, f"{columns[0]} is also at {first}")]
     return found + _sound(path, str(file), number)
 
 
@@ -70,5 +70,5 @@ def _sound(path: Path, file: str, line: int) -> list[Finding]:
     except DataError as error:
         return [Finding(file, line, "recording", str(error) if line else error.why)]
     if not sound.samples.any():
-        return [Finding(file, line, "silent", f"{path} holds nothing but silence; is it the right file?")]
+        return [Finding(file, line, "silent", f"{path} is silent; is it the right file?")]
     return []

@@ -1,4 +1,4 @@
-"""A recipe's section `data` for speech: which recordings, which frames, which vocabulary, which batches.
+"""A recipe's section `data` for speech: recordings, frames, vocabulary and batches.
 
 Read next: ../../data/audio.py, which reads them; ../../nn/embed/audio.py, which makes frames.
 """
@@ -21,13 +21,13 @@ from weft.tasks.task import Progress, Split
 
 @dataclass(frozen=True, kw_only=True)
 class FrameSettings:
-    """How a sound becomes frames.
+    """How a sound is converted to frames.
 
     Args:
-        rate: samples a second; recordings of other rates are resampled.
-        bins: bands of a frame.
-        window, hop: seconds of a frame, and from one to the next.
-        normalise: every band of a recording gets mean 0 and deviation 1.
+        rate: samples per second; recordings with other rates are resampled.
+        bins: frequency bands per frame.
+        window, hop: length of a frame, and step from one frame to the next, in seconds.
+        normalise: scale every band of a recording to mean 0 and deviation 1.
     """
 
     rate: int = 16000
@@ -45,7 +45,7 @@ class FrameSettings:
         mel_filters(self.rate, 2 ** math.ceil(math.log2(self.window * self.rate)), self.bins)
 
     def of(self, sound: Sound, speed: float = 1.0) -> np.ndarray:
-        """Frames [S, F] of a sound, played faster or slower (its pitch changes too)."""
+        """Frames [S, F] of a sound, at `speed` times its speed (which also changes its pitch)."""
         samples = resample(sound.samples, sound.rate, self.rate)
         samples = resample(samples, round(100 * speed), 100)
         frames = log_mel(
@@ -55,7 +55,7 @@ class FrameSettings:
 
 
 class Recording(NamedTuple):
-    """Frames of a recording and what is said in it."""
+    """Frames and transcript of a recording."""
 
     frames: np.ndarray  # [S, F] float16
     text: str
@@ -68,19 +68,19 @@ def _characters() -> WordSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechData:
-    """Where recordings come from: lists with lines FILE TAB TRANSCRIPT, files looked for beside the list.
+    """Lists of recordings, with lines FILE TAB TRANSCRIPT; files are relative to the list.
 
-    All frames of the training set are kept in memory, 2 bytes each: 29 MB an hour of sound with 40 bands.
+    All frames of the training set are kept in memory, 2 bytes each: 29 MB per hour of sound with 40 bands.
 
     Args:
-        folder: where the lists are; the current one by default.
+        folder: folder of the lists; by default the current one.
         train, valid, test: the lists.
         sound: see FrameSettings.
         vocabulary: characters by default; see WordSettings.
-        speeds: every training recording is heard at each of these (Ko et al. 2015).
-        max_seconds: longer recordings are left out of training, counted and reported.
-        batch_frames: frames a batch, padding not counted.
-        batch_rows: recordings a batch at most; 0 for no limit.
+        speeds: every training recording is used at each of these speeds (Ko et al. 2015).
+        max_seconds: longer recordings are left out of training, and their number is reported.
+        batch_frames: frames per batch, without padding.
+        batch_rows: maximum recordings per batch; 0 for no limit.
         validate_rows: validation recordings that are transcribed for the error rate; 0 for all.
     """
 
@@ -108,21 +108,21 @@ class SpeechData:
             )
 
     def has(self, split: Split) -> bool:
-        """Whether there is such a split."""
+        """Whether the recipe has the split."""
         return getattr(self, split) is not None
 
     def path(self, split: Split) -> Path:
         """The list of a split.
 
         Raises:
-            ConfigError: there is no such split.
+            ConfigError: the recipe does not have the split.
             DataError: the list is missing.
         """
         name = getattr(self, split)
         if name is None:
             raise ConfigError(
-                f"data.{split}: the recipe names no such list; give one with --data LIST.tsv, or score the "
-                "validation list: --split valid"
+                f"data.{split}: the recipe names no {split} list; give one with --data LIST.tsv, or score "
+                "the validation list: --split valid"
             )
         path = self.folder / name
         if not path.is_file():
@@ -132,10 +132,10 @@ class SpeechData:
     def recordings(
         self, path: Path, progress: Progress | None = None, speeds: Sequence[float] = (1.0,)
     ) -> Iterator[Recording]:
-        """Everything in a list, at each speed.
+        """All recordings of a list, at each speed.
 
         Raises:
-            DataError: naming list, line and file of what cannot be read.
+            DataError: a recording cannot be read; names list, line and file.
         """
         for number, one in enumerate(read_spoken(path)):
             if progress is not None and number % 50 == 0:
@@ -145,7 +145,7 @@ class SpeechData:
                 yield Recording(self.sound.of(sound, speed).astype(np.float16), one.text, one.file)
 
     def shorter(self, recording: Recording) -> bool:
-        """Whether a training takes it."""
+        """Whether a recording is short enough for training."""
         return len(recording.frames) * self.sound.hop <= self.max_seconds
 
 
@@ -153,7 +153,7 @@ def heard(spoken: Spoken) -> Sound:
     """The sound of a line.
 
     Raises:
-        DataError: naming list, line and file.
+        DataError: the file cannot be read; names list, line and file.
     """
     try:
         return read_wav(spoken.file)

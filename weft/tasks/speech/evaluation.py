@@ -1,4 +1,4 @@
-"""How good transcripts are: error rates with counts and intervals, beside the baseline."""
+"""Scores of transcripts: error rates with counts and intervals, next to the baseline."""
 
 import time
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from weft.tasks.validation import mean_loss
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EDGES = (2, 4, 8, 16)  # words said
-ROWS = 32  # recordings at once while a loss is computed
+EDGES = (2, 4, 8, 16)  # words per recording
+ROWS = 32  # recordings per step while a loss is computed
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechEvaluation(Evaluation):
-    """Transcripts and their scores."""
+    """Transcripts, and their scores."""
 
     title: str
     outputs: list[str]
@@ -45,7 +45,7 @@ class SpeechEvaluation(Evaluation):
     length: ClassVar[str] = "words said"
 
     def details(self) -> list[str]:
-        """Kinds of errors, and the speed."""
+        """Errors by kind, and the speed."""
         changed, out, put, words = self.counts
         minutes, speed = 60 * self.hours, 3600 * self.hours / max(self.seconds, 1e-9)
         return [
@@ -54,12 +54,12 @@ class SpeechEvaluation(Evaluation):
         ]
 
     def facts(self) -> dict[str, Any]:
-        """Kinds of errors."""
+        """Errors by kind."""
         counts = dict(zip(("substitutions", "deletions", "insertions", "words"), self.counts, strict=True))
         return {"counts": counts, "seconds": self.seconds}
 
     def figure(self, name: str) -> "Figure":
-        """WER by length, bars with intervals; without the longest bins where they are empty."""
+        """WER by length as bars with intervals; empty bins at the long end are left out."""
         from weft.figures.quality import quality_by_length
 
         rows = list(self.lengths)
@@ -75,9 +75,9 @@ def evaluate(
 
     Args:
         transcriber: with the trained model.
-        recordings: with what is said in them.
-        title: which data.
-        answer: the most frequent one of the training list.
+        recordings: with their transcripts.
+        title: names the data.
+        answer: the most frequent transcript of the training list.
     """
     begun = time.perf_counter()
     outputs = [best[0].text for best in transcriber.transcribe(one.frames for one in recordings)]
@@ -101,12 +101,12 @@ def evaluate(
 
 
 def spelled(transcriber: Transcriber, text: str) -> str:
-    """A reference as the vocabulary writes it, in small letters if it does so."""
+    """A reference in the vocabulary's spelling, in lower case if the vocabulary is."""
     return " ".join((text.lower() if transcriber.vocabulary.lowercase else text).split())
 
 
 def loss_of_recordings(model: Generator, frames: Sequence[np.ndarray], targets: Sequence[list[int]]) -> float:
-    """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
+    """Loss in nats per target token, with <eos>, without label smoothing; the model is in evaluation mode."""
     order = sorted(range(len(frames)), key=lambda n: len(frames[n]))
     parts = (order[at : at + ROWS] for at in range(0, len(order), ROWS))
     return mean_loss(

@@ -12,7 +12,7 @@ from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
 
 
 class Speech(Init):
-    """Recordings, named in a list beside their transcripts."""
+    """A recipe for recordings that a list names with their transcripts."""
 
     about: ClassVar[str] = "A transcriber for recordings."
     details: ClassVar[str] = "Recordings are wav files (PCM), listed with their transcripts."
@@ -29,9 +29,9 @@ class _Measured(NamedTuple):
     """The recordings of a list."""
 
     recordings: int
-    seconds: float  # of all
+    seconds: float  # in total
     longest: float  # seconds
-    letters: int  # of all transcripts
+    letters: int  # in total transcripts
     rates: list[int]  # Hz, ascending
 
 
@@ -39,7 +39,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     """A commented recipe.
 
     Args:
-        train, valid, test: lists FILE TAB TRANSCRIPT; the last two are looked for beside the first if None.
+        train, valid, test: lists FILE TAB TRANSCRIPT; if None, the last two are looked for next to the first.
 
     Raises:
         ConfigError: there is no validation list.
@@ -48,7 +48,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
     if valid is None:
         raise ConfigError(
-            f"no validation list stands beside {train} (such as {train.with_name('valid.tsv')}); name it "
+            f"no validation list next to {train} (such as {train.with_name('valid.tsv')}); name it "
             "with --valid, or move some lines into one"
         )
     found = _measured(train)
@@ -63,20 +63,20 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
     counted = f"{found.recordings:,} recordings, {seconds / 60:.1f} minutes"
     return f"""# {counted}, the longest {found.longest:.1f} s,
 # {found.letters / found.recordings:.0f} letters each on average, sampled at {sampled} Hz.
-# Written by `weft init`; every line may be changed.
+# Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: speech
 data:
   train: {quoted(train)}
   valid: {quoted(valid)}
 {tested}
-  sound: {{rate: {min(16000, found.rates[-1])}, bins: 40}}    # recordings of other rates are resampled
-  speeds: {heard_at}            # each training recording is heard at each of these
-  max_seconds: 20.0                 # longer ones are left out and counted
+  sound: {{rate: {min(16000, found.rates[-1])}, bins: 40}}    # other rates are resampled
+  speeds: {heard_at}            # each training recording is used at each speed
+  max_seconds: 20.0                 # longer recordings are left out and counted
   batch_frames: 4000                # a frame is 10 ms; less if memory runs out
 model:
-  front: {{size: 64, masks: 1}}       # stretches of time and bands that are hidden in training
-  # also: strided (convolutions and a Transformer). Any encoder goes with any decoder.
+  front: {{size: 64, masks: 1}}       # training masks stretches of time and bands
+  # or strided (convolutions and a Transformer); any encoder fits any decoder
   encoder: {{use: pyramid, sizes: [{size}, {size}, {size}], factors: [2, 2, 2], dropout: 0.1}}
   decoder: {{use: recurrent, sizes: [{max(128, size)}], score: additive, enters: both, dropout: 0.1}}
   embedding: 32
@@ -84,7 +84,7 @@ training:
   optimiser: {{use: adamw, lr: 0.002}}
   schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
   max_epochs: {plan.epochs}
-  metric: wer                       # what chooses the best checkpoint; also cer, loss
+  metric: wer                       # chooses the best checkpoint; or cer, loss
   patience: 8
   seed: 1
 decoding:

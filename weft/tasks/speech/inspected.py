@@ -1,4 +1,4 @@
-"""A recording and its transcript: every hypothesis, and where each letter listened."""
+"""A recording and its transcript: every hypothesis, and the frames that each letter attended to."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    The text is a wav file; without one a recording that the run was validated on is taken.
+    The text is the name of a wav file; without one, a validation recording is used.
     """
     plain = ready.predictor(model)
     transcriber = Transcriber(plain.model, plain.vocabulary, plain.sound, plain_beam(plain.decoding))
@@ -38,10 +38,10 @@ def inspected(
 
 
 def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
-    """What was heard in a recording.
+    """The transcripts of a recording and their search.
 
     Args:
-        transcriber: whose search is a plain beam.
+        transcriber: searches with a plain beam.
         frames: [S, F].
         name: of the recording.
     """
@@ -59,7 +59,7 @@ def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
     hop = encoder.stride * transcriber.sound.hop
     try:
         heard = transcriber.align(frames, said.tokens)
-    except ConfigError:  # a model without attention: the frames alone are shown
+    except ConfigError:  # a model without attention: only the frames are shown
         nothing = np.zeros((0, width), np.float32)
         heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber.sound.hop)
     return Inspected(

@@ -1,4 +1,4 @@
-"""A recipe's section `model` for speech: which front end, which encoder, which decoder."""
+"""A recipe's section `model` for speech: front end, encoder and decoder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from weft.nn.heads.categorical import Categorical
 
 @dataclass(frozen=True, kw_only=True)
 class FrontSettings:
-    """How frames become vectors; see nn/embed/audio.py.
+    """How frames are mapped to vectors; see nn/embed/audio.py.
 
     Args:
         size: features of a frame's vector.
-        masks: stretches of time and of bands that are masked in training, each so many a row.
-        longest, widest: of such stretches, in frames and in bands.
+        masks: number of masked stretches of time, and of bands, per recording in training.
+        longest, widest: maximum length of these stretches, in frames and in bands.
         dropout: share of features set to zero in training.
     """
 
@@ -43,10 +43,10 @@ class SpeechModel:
 
     Args:
         front: see FrontSettings.
-        encoder: a part of nn/encoders; pyramid and strided shorten what they hear.
+        encoder: a part of nn/encoders; pyramid and strided shorten the sequence of frames.
         decoder: a part of nn/decoders.
         embedding: features of a character's vector.
-        dropout: on these.
+        dropout: on the characters' vectors.
         smoothing: share of each target's probability spread over the vocabulary in training.
     """
 
@@ -63,7 +63,7 @@ class SpeechModel:
                 raise ConfigError(f"{name}: expected a share from 0 to below 1, got {getattr(self, name)}")
 
     def build(self, bins: int, num_tokens: int) -> Generator:
-        """A new model for frames of so many bands and a vocabulary of so many tokens."""
+        """A new model for frames of `bins` bands and a vocabulary of `num_tokens` tokens."""
         front = self.front
         frames = Frames(
             bins,

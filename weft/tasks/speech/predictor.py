@@ -1,4 +1,4 @@
-"""A trained transcriber: recordings in, text out, and where it listened.
+"""A trained transcriber: writes the text of recordings, and shows where it attended.
 
 Read next: ../shared/writing/searching.py.
 """
@@ -32,15 +32,15 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WINDOW = 256  # recordings that are sorted by length together
+WINDOW = 256  # recordings per sort by length
 
 
 @dataclass(frozen=True, kw_only=True)
 class Listening(Decoding):
-    """How a transcript is searched; `Decoding` with a limit that suits frames.
+    """Search settings for transcripts: `Decoding` with a length limit that suits frames.
 
     Args:
-        max_ratio: at most max_ratio * frames + max_extra tokens are written.
+        max_ratio: transcripts have at most max_ratio * frames + max_extra tokens.
     """
 
     max_ratio: float = 0.25
@@ -50,7 +50,7 @@ class Transcribed(Best):
     """The transcripts of a recording.
 
     Args:
-        transcriber: wrote them.
+        transcriber: the model that wrote them.
         frames: [S, F] of the recording.
         found: best first.
     """
@@ -69,14 +69,14 @@ class Transcribed(Best):
 
 
 class Transcriber(predictor.Predictor[np.ndarray]):
-    """Searches transcripts.
+    """Transcribes recordings.
 
     Args:
         model: in evaluation mode, on its device.
-        vocabulary: what is written.
-        sound: how frames are made.
-        decoding: how to search.
-        others: models that search together with the first, as an ensemble.
+        vocabulary: of the transcripts.
+        sound: settings of the frames.
+        decoding: search settings.
+        others: further members of an ensemble.
         scores: whether `weft predict` writes the score of each transcript.
     """
 
@@ -120,13 +120,13 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             yield Transcribed(self, frames, next(self.transcribe([frames])))
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Refuse a model without attention."""
+        """Raise an error if the model has no attention."""
         if alignments:
             super().check_figures(alignments=True)
         self.align(np.zeros((50, self.sound.bins), np.float32), [])
 
     def predict(self, raw: str | Path | Sound) -> str:
-        """What is said in one recording: a wav file, or samples and their rate."""
+        """The transcript of one recording: a wav file, or samples and their rate."""
         frames = self.sound.of(raw) if isinstance(raw, Sound) else self.read(Path(raw))
         return next(self.transcribe([frames]))[0].text
 
@@ -134,12 +134,12 @@ class Transcriber(predictor.Predictor[np.ndarray]):
         """The frames [S, F] of a wav file.
 
         Raises:
-            DataError: it is damaged, or cannot be resampled.
+            DataError: the file is damaged or cannot be resampled.
         """
         return self.sound.of(read_wav(path))
 
     def transcribe(self, recordings: Iterable[np.ndarray]) -> Iterator[list[Translation]]:
-        """For the frames [S, F] of each recording its n best transcripts, in order."""
+        """The n best transcripts of each recording, from its frames [S, F], in order."""
         recordings = iter(recordings)
         chance = torch.Generator(self.device).manual_seed(self.decoding.seed)
         while window := list(islice(recordings, WINDOW)):
@@ -162,10 +162,10 @@ class Transcriber(predictor.Predictor[np.ndarray]):
             yield from results
 
     def align(self, frames: np.ndarray, tokens: Sequence[int]) -> Heard:
-        """Where the model listened while it wrote these tokens.
+        """The model's attention while writing these tokens.
 
         Raises:
-            ConfigError: it has no attention.
+            ConfigError: the model has no attention.
         """
         batch = collate_recordings([frames], [list(tokens)]).to(self.device)
         with torch.no_grad(), probe() as seen:
@@ -192,5 +192,5 @@ class Transcriber(predictor.Predictor[np.ndarray]):
 
     @property
     def device(self) -> torch.device:
-        """The model's."""
+        """The model's device."""
         return next(self.model.parameters()).device

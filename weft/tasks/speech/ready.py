@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class SpeechTraining(ready.Training):
-    """The recordings of a training.
+    """The training recordings.
 
     Args:
-        data: the recipe's section.
-        vocabulary: what is written.
-        train, valid: recordings with what is said in them.
+        data: the recipe's section `data`.
+        vocabulary: of the transcripts.
+        train, valid: recordings with their transcripts.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SpeechTraining(ready.Training):
         )
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss over all validation recordings; error rates of greedy transcripts."""
+        """Loss on all validation recordings; error rates of greedy transcripts."""
         assert isinstance(model, Generator)
         targets = self._vocabulary.encode_batch([one.text for one in self._valid])
         loss = loss_of_recordings(model, [one.frames for one in self._valid], targets)
@@ -84,9 +84,9 @@ class SpeechReady(ready.Ready):
 
     Args:
         task: the recipe.
-        vocabulary: what is written.
-        answer: the most frequent one of the training list, for the baseline.
-        training: the recordings; None when opened for use.
+        vocabulary: of the transcripts.
+        answer: the most frequent transcript of the training list, for the baseline.
+        training: the recordings; None unless prepared for training.
     """
 
     task: "Speech"
@@ -113,7 +113,7 @@ class SpeechReady(ready.Ready):
         return {"vocabulary": pieces(self.vocabulary), "sound": self.task.data.sound}
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Transcriber:
-        """The trained model: `predict("x.wav")` gives text.
+        """The trained model; `predict("x.wav")` returns text.
 
         Raises:
             ConfigError: a member of the ensemble reads or writes something else.
@@ -133,9 +133,9 @@ class SpeechReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> SpeechEvaluation | GivenScores:
-        """Error rates on a split beside the most frequent answer; see Ready.evaluate.
+        """Error rates on a split, next to the most frequent answer; see Ready.evaluate.
 
-        With the option `score`, a file, nothing is searched: the log-probability of each of its lines.
+        With the option `score`, a file, the result is the log-probability of each of its lines instead.
         """
         path = data or self.task.data.path(split)
         recordings = list(self.task.data.recordings(path))

@@ -1,4 +1,4 @@
-"""M13, speech: a recording becomes the text that is said in it.
+"""M13, speech: transcribes recordings.
 
 Read next: data.py, model.py, predictor.py; ../nn/encoders/pyramid.py.
 """
@@ -36,12 +36,12 @@ class SavedSpeech(jsonfile.Form):
 
 
 class Speech(Task):
-    """Recordings to a transcriber.
+    """Trains a transcriber of recordings.
 
     Args:
-        data: which recordings, which frames.
-        model: which front end, encoder and decoder.
-        decoding: how transcripts are searched once the model is trained; validation is greedy.
+        data: recordings and frames.
+        model: front end, encoder and decoder.
+        decoding: search settings for the trained model; validation is greedy.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": SpeechData, "model": SpeechModel, "decoding": Listening}
@@ -56,7 +56,9 @@ class Speech(Task):
         "evaluate": EVALUATED,
     }
     keeps: ClassVar[Sequence[str]] = (VOCABULARY, KEPT)
-    note: ClassVar[str] = "WER and CER are percent of the references' words and characters, of greedy search."
+    note: ClassVar[str] = (
+        "WER and CER are percent of the references' words and characters, with greedy search."
+    )
 
     def __init__(self, *, data: SpeechData, model: SpeechModel, decoding: Listening) -> None:
         self.data = data
@@ -72,7 +74,7 @@ class Speech(Task):
         return self.data.has(split)
 
     def check_ready(self) -> None:
-        """See that the lists are there, and that the parts of the model fit together."""
+        """Check that the lists exist, and that the parts of the model fit together."""
         with within("model"):
             self.parts.build(self.data.sound.bins, 7)
         for split in SPLITS:
@@ -80,13 +82,13 @@ class Speech(Task):
                 self.data.path(split)
 
     def rehearse(self) -> Loss:
-        """Two recordings of half a second under a vocabulary of 19 tokens."""
+        """Two recordings of half a second, with a vocabulary of 19 tokens."""
         frames = torch.randn(2, 50, self.data.sound.bins, generator=torch.Generator().manual_seed(1)).numpy()
         batch = collate_recordings([frames[0], frames[1, :31]], [[5, 6, 7], [8]])
         return self.parts.build(self.data.sound.bins, 19).loss(batch)
 
     def prepare(self, run: Path, progress: Progress) -> SpeechReady:
-        """Read every recording once; the vocabulary and the most frequent answer are kept in the run."""
+        """Read every recording; save the vocabulary and the most frequent answer in the run."""
         data = self.data
         every = list(data.recordings(data.path("train"), progress, data.speeds))
         train = [one for one in every if data.shorter(one)]
@@ -110,16 +112,16 @@ class Speech(Task):
         return SpeechReady(self, vocabulary, answer, SpeechTraining(data, vocabulary, train, valid))
 
     def open(self, run: Path) -> SpeechReady:
-        """Read vocabulary and most frequent answer of the run."""
+        """Read the run's vocabulary and most frequent answer."""
         return SpeechReady(self, *_kept(run))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Lists of recordings, and the recordings."""
+        """Check lists of recordings, and the recordings."""
         return check_recordings(files)
 
 
 def _kept(run: Path) -> tuple[Vocabulary, str]:
     """Vocabulary and most frequent answer of a run."""
-    answer = jsonfile.load(run / KEPT, SavedSpeech, "train the run anew").answer
+    answer = jsonfile.load(run / KEPT, SavedSpeech, "train the run again").answer
     return Vocabulary.load(run / VOCABULARY), answer
