@@ -73,7 +73,7 @@ def test_what_has_no_words_in_context_is_refused(runs: Path, tmp_path: Path) -> 
     assert weft(*train, "data.vocabulary.kind=word").code == 0
     again = ("train", recipe, "--run", tmp_path / "other")
     other = f"model.embedding.contextual={tmp_path / 'run'}"
-    assert "gives words in context" in refused(weft(*again, other, "data.vocabulary.kind=word"))
+    assert "words in context" in refused(weft(*again, other, "data.vocabulary.kind=word"))
     other = f"model.embedding.contextual={runs / 'elmo'}"
     assert "set it to word, or to space" in refused(weft(*again, other, "data.vocabulary.kind=character"))
     assert "leave one out" in refused(weft(*again, other, "model.bag={}"))

@@ -49,7 +49,7 @@ def test_pairs_are_held_out_where_there_are_no_validation_files(tmp_path: Path) 
     write(tmp_path, "train", 60, 1)
     recipe = tmp_path / "my.yaml"
     said = untouched(tmp_path, lambda: weft(*pairs(tmp_path / "train", "--output", recipe)))
-    assert "no validation files stand beside" in said and "--hold-out 3" in said
+    assert "no validation files next to" in said and "--hold-out 3" in said
     answer = weft(*pairs(tmp_path / "train", "--output", recipe, "--hold-out", 6))
     assert answer.code == 0, answer.err
     assert (tmp_path / "train.held.xx").read_text().count("\n") == 6
@@ -68,7 +68,7 @@ def test_the_validation_file_that_it_names_is_one_that_it_would_take(
     for table in ("train.tsv", "mixed.tsv"):
         (tmp_path / table).write_text("xx\tyy\nalpha\tuno\n")
     said = refused(weft(*pairs(tmp_path / name, "--output", tmp_path / "my.yaml")))
-    assert f"stand beside {tmp_path / name}{example}; name them with --valid" in said
+    assert f"next to {tmp_path / name}{example}; name them with --valid" in said
 
 
 @pytest.mark.parametrize("rows", [3, 30, 300])

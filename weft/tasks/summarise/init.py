@@ -48,7 +48,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     valid = valid or beside(train, VALID_NAMES, source, target)
     test = test or beside(train, ("test",), source, target)
     if valid is None:
-        raise ConfigError(f"no validation files stand beside {train}; name them with --valid")
+        raise ConfigError(f"no validation files next to {train}; name them with --valid")
     seen = survey(ParallelText(train, source, target))
     if not seen.pairs:
         raise DataError("expected at least a few thousand pairs, got none", path=train)

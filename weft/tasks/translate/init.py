@@ -97,7 +97,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         example = train.name.replace("train", "valid") + ("" if is_table(train) else f".{source}")
         shown = f" (such as {example})" if "train" in train.name and both(train) is None else ""
         raise ConfigError(
-            f"no validation files stand beside {train}{shown}; name them with --valid, or split some "
+            f"no validation files next to {train}{shown}; name them with --valid, or split some "
             f"off with --hold-out {max(1, min(1000, seen.pairs // 20))}"
         )
     width, dropout = (256, 0.3) if seen.pairs < SMALL else (256, 0.2) if seen.pairs < MIDDLE else (512, 0.1)

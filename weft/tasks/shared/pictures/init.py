@@ -61,7 +61,7 @@ class CaptionsInit(Init):
         valid = valid or beside(train, VALID_NAMES) or _itself(train, "valid")
         test = test or beside(train, ("test",)) or _itself(train, "test")
         if valid is None:
-            raise ConfigError(f"no validation captions stand beside {train}; name them with --valid")
+            raise ConfigError(f"no validation captions next to {train}; name them with --valid")
         found = read_captions(train, images, split="train")
         captions = [caption for one in found for caption in one.captions]
         longest = max(len(caption.split()) for caption in captions)
