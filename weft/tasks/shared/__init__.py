@@ -1,1 +1,1 @@
-"""What several tasks share: writing (a text for a source), labels, pictures, context, inspected."""
+"""Shared by several tasks: writing (a text for a source), labels, pictures, context, inspected."""

@@ -20,11 +20,11 @@ from weft.nn.embed.words import Spelled
 
 PAD, UNKNOWN = 0, 1
 LETTERS = 30
-"""Maximum number of letters of a word; of a longer one the first and the last 15 are read."""
+"""Maximum number of letters of a word; only the first and last 15 letters of a longer word are read."""
 
 
 class SavedLexicon(jsonfile.Form):
-    """A tokenizer.tags.json, or the one of words in context, which has no tags."""
+    """A tokenizer.tags.json, or the lexicon of words in context, which has no tags."""
 
     words: list[str]
     counts: list[jsonfile.Count]
@@ -78,7 +78,7 @@ class Lexicon:
             sentences: with tags.
             lowercase: look words up in lower case.
             min_count: rarer words are left out.
-            more: words that have given vectors.
+            more: words that have pretrained vectors.
         """
         words: Counter[str] = Counter()
         letters: Counter[str] = Counter()
@@ -127,14 +127,14 @@ class Lexicon:
         return Spelled(*tensors), torch.from_numpy(mask)
 
     def read(self, sentences: Sequence[Sequence[str]]) -> tuple[Spelled | Twice, Tensor]:
-        """As `spell`; together with the input of `context`, if there is one."""
+        """Like `spell`, with the input of `context` if there is one."""
         spelled, mask = self.spell(sentences)
         if self.context is None:
             return spelled, mask
         return Twice(spelled, self.context(sentences), mask), mask
 
     def encode(self, tags: Sequence[str]) -> list[int]:
-        """Numbers of tags; -1 for one that training never saw."""
+        """Numbers of tags; -1 for a tag that training never saw."""
         return [self._tag.get(tag, -1) for tag in tags]
 
     def word_counts(self) -> Tensor:
@@ -142,7 +142,7 @@ class Lexicon:
         return torch.tensor([1e9, 1e9, *self.counts])
 
     def save(self, path: Path) -> None:
-        """Write it as JSON, atomically."""
+        """Write the lexicon as JSON, atomically."""
         saved = SavedLexicon(
             words=self.words,
             counts=self.counts,
@@ -157,9 +157,9 @@ class Lexicon:
         """Read what `save` wrote.
 
         Raises:
-            CheckpointError: it is missing or damaged.
+            CheckpointError: the file is missing or damaged.
         """
-        remedy = "this is no run of a tagger, or training has not begun"
+        remedy = "this is not a run of a tagger, or training has not started"
         saved = jsonfile.load(path, SavedLexicon, remedy)
         if len(saved.counts) != len(saved.words):
             raise CheckpointError(

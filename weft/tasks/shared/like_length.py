@@ -1,4 +1,4 @@
-"""Rows of like length in groups, so that little of a batch is padding."""
+"""Groups rows of similar length, so that batches have little padding."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -8,7 +8,7 @@ def groups(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
     Args:
         lengths: of the rows.
-        most: positions of a group, padding counted; a longer row is a group by itself.
+        most: maximum positions per group, with padding; a longer row is a group of its own.
 
     Example:
         >>> list(groups([3, 1, 2, 9], most=4))
@@ -18,7 +18,7 @@ def groups(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
 
 def filled(lengths: Sequence[int], least: int) -> Iterator[list[int]]:
-    """As `groups`, but each group is closed once it has `least` positions.
+    """Like `groups`, but each group ends once it has `least` positions.
 
     Example:
         >>> list(filled([3, 1, 2, 9], least=4))

@@ -1,6 +1,6 @@
-"""Inputs that are files: a source is one file, a folder of them, or a list of their names.
+"""Inputs that are files: a source is one file, a folder of files, or a list of file names.
 
-Read next: pictures/reading.py, which finds pictures; ../predictor.py, what is done with them.
+Read next: pictures/reading.py, which finds pictures; ../predictor.py, which uses them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -16,15 +16,15 @@ In = TypeVar("In")
 def read_each(
     source: Path | BinaryIO, files: Iterable[tuple[Path, Place]], read: Callable[[Path], In]
 ) -> Iterator[Given[In]]:
-    """Read each file of a source; a file that cannot be read has the reason in the place of its content.
+    """Read each file of a source; a file that cannot be read gives an error instead of its content.
 
     Args:
-        source: of the user.
-        files: in it, each with the place that an error names: the file itself, or the line that names it.
-        read: a file.
+        source: given by the user.
+        files: files of the source, each with its place for errors: the file, or the line that names it.
+        read: reads a file.
 
     Raises:
-        DataError: the source is itself the one file, and cannot be read.
+        DataError: the source is a single file and cannot be read.
     """
     for path, place in files:
         try:

@@ -1,10 +1,10 @@
-"""How long a recipe of `weft init` trains: enough updates for a small data set, and a warm-up that fits."""
+"""The training length of a recipe of `weft init`: enough updates for a small data set, and a warm-up."""
 
 import math
 from typing import NamedTuple
 
-UPDATES = 600  # planned at least
-EPOCHS = 60  # at most, to reach them
+UPDATES = 600  # planned minimum
+EPOCHS = 60  # maximum, to reach UPDATES
 
 
 class Planned(NamedTuple):
@@ -15,7 +15,7 @@ class Planned(NamedTuple):
 
 
 def planned(batches: float, *, epochs: int, warmup: int) -> Planned:
-    """More epochs where the usual number gives too few updates, and a warm-up that ends early.
+    """More epochs if the usual number gives too few updates, and a short warm-up.
 
     Args:
         batches: approximate number per epoch.

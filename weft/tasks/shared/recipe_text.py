@@ -1,4 +1,4 @@
-"""Shared by the recipes of `weft init`: files beside the training file, and values as YAML."""
+"""Shared by the recipes of `weft init`: files next to the training file, and values as YAML."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""A recipe's section `data` for running text: which files, which vocabulary, how it is cut into batches.
+"""A recipe's section `data` for running text: files, vocabulary and batches.
 
-Read next: ../../data/plain.py, which reads it; ../language/stream.py, the tokens.
+Read next: ../../data/plain.py, which reads the text; ../language/stream.py, the tokens.
 """
 
 from collections.abc import Iterable
@@ -18,15 +18,15 @@ Batching = Literal["stream", "windows", "lines"]
 
 @dataclass(frozen=True, kw_only=True)
 class ProseVocabulary:
-    """How text becomes tokens; learnt on the training text alone.
+    """How text is tokenised; learnt from the training text alone.
 
     Args:
-        kind: space (words between white space, for text that is tokenised already; <unk> in it is the
+        kind: space (words between white space, for tokenised text; <unk> in it is the
             unknown symbol), word (cut at punctuation too), character, or subwords (bpe, unigram).
-        size: tokens, the four special ones counted; null takes every word or character there is.
+        size: number of tokens, with the four special ones; null takes every word or character.
         min_count: rarer words or characters become unknown.
         form: Unicode normal form.
-        lowercase: all text is lowercased.
+        lowercase: convert the text to lower case.
     """
 
     kind: Literal["space", "word", "character", "bpe", "unigram"] = "word"
@@ -49,20 +49,20 @@ class ProseVocabulary:
 
 @dataclass(frozen=True, kw_only=True)
 class ProseData:
-    """Where text comes from.
+    """The source of running text.
 
     Args:
-        folder: where train, valid and test are; the current one by default.
+        folder: folder of train, valid and test; by default the current one.
         train, valid, test: text files, also .gz, .xz, .zst.
-        valid_share: without `valid`, this last part of the characters of `train` is the validation text.
+        valid_share: without `valid`, this share of characters at the end of `train` is the validation text.
         corpus: an embedded corpus instead of files.
         language: of the corpus.
         vocabulary: see ProseVocabulary.
         batches: "stream" reads the text in `rows` long rows, piece after piece, and carries the state from
             batch to batch (recurrent networks); "windows" draws pieces from anywhere (Transformers); "lines"
-            takes each line by itself.
+            takes each line alone.
         length: tokens of a piece or window; with lines, rows * length tokens make a batch.
-        rows: pieces a batch.
+        rows: pieces per batch.
     """
 
     folder: Path = Path()
@@ -97,7 +97,7 @@ class ProseData:
             )
 
     def has(self, split: Split) -> bool:
-        """Whether there is such a split."""
+        """Whether the recipe has the split."""
         if split == "valid":
             return True
         return self.corpus is not None or getattr(self, split) is not None
@@ -106,7 +106,7 @@ class ProseData:
         """The text of a split.
 
         Raises:
-            ConfigError: there is no such split.
+            ConfigError: the recipe does not have the split.
             DataError: the file is missing, empty or damaged.
         """
         if self.corpus is not None and self.language is not None:
@@ -115,21 +115,21 @@ class ProseData:
         return PlainText(path, begin=begin, end=end)
 
     def describe(self, split: Split) -> str:
-        """For signatures, such as "libreoffice-help en test"; the file need not be there any more."""
+        """For signatures, such as "libreoffice-help en test"; does not need the file."""
         if self.corpus:
             return f"{self.corpus} {self.language} {split}"
         path, begin, end = self._part(split)
         return path.name if (begin, end) == (0, 1) else f"{path.name}[{begin:g}:{end:g}]"
 
     def _part(self, split: Split) -> tuple[Path, float, float]:
-        """The file of a split, and which share of it is meant."""
+        """The file of a split, and the range of it that is used."""
         if self.valid_share and split != "test":
             cut = 1 - self.valid_share
             return (self.folder / str(self.train), *((0.0, cut) if split == "train" else (cut, 1.0)))
         path = getattr(self, split)
         if path is None:
             raise ConfigError(
-                f"data.{split}: the recipe names no such file; give one with --data FILE, "
+                f"data.{split}: the recipe names no {split} file; give one with --data FILE, "
                 "or score the validation text: --split valid"
             )
         return self.folder / path, 0.0, 1.0

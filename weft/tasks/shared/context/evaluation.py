@@ -1,4 +1,4 @@
-"""Perplexities of models that read from both sides, each beside that of word frequencies alone."""
+"""Perplexities of models that read in both directions, each next to that of word frequencies."""
 
 import math
 from collections.abc import Sequence
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class Side(NamedTuple):
-    """Nats of words, and how much context each had."""
+    """The loss of each word, and the length of its context."""
 
     name: str
-    words: np.ndarray  # [N] of context
+    words: np.ndarray  # [N] length of the context in words
     nats: np.ndarray  # [N]
 
 
 @dataclass(frozen=True)
 class ContextEvaluation(Evaluation):
-    """Scores beside their baselines."""
+    """Scores next to their baselines."""
 
     title: str
     outputs: Sequence[str]
     scores: list[Scored]
     sides: list[Side]
     beside: str  # what Side.words counts
-    shows: ClassVar[str] = "nats by how much stands beside a word"
+    shows: ClassVar[str] = "nats by length of the context"
 
     @property
     def lowest(self) -> dict[str, float]:
@@ -39,7 +39,7 @@ class ContextEvaluation(Evaluation):
         return {name: math.log(value) for name, value in self.scores[0].baselines.items()}
 
     def figure(self, name: str) -> "Figure":
-        """How much a model gains from context: a line for each direction."""
+        """The loss by length of the context, with a line for each direction."""
         from weft.figures.by_place import by_place
 
         lines = {side.name: (side.words, side.nats) for side in self.sides}
@@ -48,5 +48,5 @@ class ContextEvaluation(Evaluation):
 
 
 def perplexity(nats: float) -> float:
-    """exp(nats); of more than 700 nats as of 700, since floats end there."""
+    """exp(nats), with nats limited to 700 to avoid overflow."""
     return math.exp(min(nats, 700.0))

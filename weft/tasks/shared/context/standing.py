@@ -1,4 +1,4 @@
-"""A model that uses the words in context of another run, which is read once and kept in the new run.
+"""Words in context from another run, which is read once and saved in the new run.
 
     check_ready(source, task)                   before a run is made
     standing = begin(source, task, run)         in Task.prepare
@@ -6,7 +6,7 @@
     standing.read(sentences), standing.model()
 
 Read next: ../../../nn/embed/contextual.py, `InContext`; ../../elmo/task.py and ../../masked/task.py, which
-give such words.
+provide such words.
 """
 
 import copy
@@ -23,15 +23,15 @@ from weft.tasks.ready import Contextual
 from weft.tasks.task import Task
 
 FOLDER = "contextual"
-"""The folder of a run with the recipe and the vocabularies of the other run, but not its weights."""
+"""The folder in a run with the other run's recipe and vocabularies, but not its weights."""
 
 
 class Standing:
     """The frozen model of another run.
 
     Args:
-        made: reads sentences, and a new model like that of the other run.
-        weights: of the other run, where training begins; later they are read with the run's own.
+        made: a reader of sentences, and a new model like the other run's.
+        weights: of the other run, when training starts; later they are read with the run's own weights.
     """
 
     def __init__(self, made: Contextual, weights: dict[str, Tensor] | None = None) -> None:
@@ -46,19 +46,19 @@ class Standing:
         return model
 
     def read(self, sentences: Sequence[Sequence[str]]) -> Any:
-        """Sentences of words as the model reads them."""
+        """Sentences of words, in the form that the model reads."""
         return self._made.read(sentences)
 
 
 def check_ready(source: Path, task: Task) -> None:
-    """Check that the other run is there, and gives words in context.
+    """Check that the other run exists and provides words in context.
 
     Args:
-        source: the other run; it is needed only when training begins.
+        source: the other run; it is required only when training starts.
         task: the task that uses it.
 
     Raises:
-        CheckpointError: it is no run, or not yet trained.
+        CheckpointError: `source` is not a run, or is not trained yet.
         ConfigError: it is a run of another task.
     """
     if not (source / "recipe.yaml").is_file():
@@ -71,7 +71,7 @@ def check_ready(source: Path, task: Task) -> None:
 
 
 def begin(source: Path, task: Task, run: Path) -> Standing:
-    """Read the weights of the other run; copy into this one what is needed to build its model again."""
+    """Read the weights of the other run, and copy the files that rebuild its model into this one."""
     other = task.trained(source)
     weights = other.ready.contextual(other.model).model.state_dict()
     folder = run / FOLDER
@@ -82,7 +82,7 @@ def begin(source: Path, task: Task, run: Path) -> Standing:
 
 
 def reopen(task: Task, run: Path) -> Standing:
-    """The other model, built from the files that the run has of it."""
+    """The other run's model, built from the files saved in this run."""
     return Standing(_kept(task, run))
 
 
@@ -92,13 +92,13 @@ def _kept(task: Task, run: Path) -> Contextual:
 
 
 def whole_words(kind: str) -> None:
-    """Refuse a vocabulary whose pieces are not words.
+    """Check that the vocabulary consists of words.
 
     Raises:
-        ConfigError: says what to set instead.
+        ConfigError: its pieces are not words.
     """
     if kind not in ("word", "space"):
         raise ConfigError(
             f"model: embedding.contextual gives vectors of words, and data.vocabulary.kind is {kind}; set it "
-            "to word, or to space for text that is tokenised already"
+            "to word, or to space for tokenised text"
         )

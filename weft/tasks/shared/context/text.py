@@ -1,4 +1,4 @@
-"""Text as sentences of words: a line is a sentence, cut where it is longer than `data.length`."""
+"""Text as sentences of words: each line is a sentence; longer ones are cut to pieces of `data.length`."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from weft.text.pieces import cutter
 
 
 def words_of(data: ProseData, line: str) -> list[str]:
-    """The words of a line, as data.vocabulary cuts it."""
+    """The words of a line, split as data.vocabulary sets."""
     settings = data.vocabulary
     plain = normalise(line, form=settings.form, lowercase=settings.lowercase)
     if settings.kind == "space":
@@ -33,7 +33,7 @@ def of(data: ProseData, split: Split) -> list[list[str]]:
 
 
 def learn(some: Iterable[list[str]], *, min_count: int) -> Lexicon:
-    """A lexicon of the words that are frequent enough, and of all letters."""
+    """A lexicon of the words that occur at least `min_count` times, and of all letters."""
     words: Counter[str] = Counter()
     for sentence in some:
         words.update(sentence)
@@ -46,7 +46,7 @@ def check(data: ProseData, *, words: bool) -> None:
     """Check that the settings fit a model that reads whole lines.
 
     Raises:
-        ConfigError: they do not fit.
+        ConfigError: the settings do not fit.
     """
     if data.batches != "lines":
         raise ConfigError(
@@ -54,6 +54,6 @@ def check(data: ProseData, *, words: bool) -> None:
         )
     if words and data.vocabulary.kind not in ("word", "space"):
         raise ConfigError(
-            f"data: vocabulary.kind: expected word, or space for text that is tokenised already, got "
+            f"data: vocabulary.kind: expected word, or space for tokenised text, got "
             f"{data.vocabulary.kind}; this task predicts whole words"
         )

@@ -1,7 +1,7 @@
-"""Words in other sentences: what a word's vector in its sentence can be set beside.
+"""Words in other sentences, to compare a word's vector in its sentence with.
 
-A static vector has neighbours in the table; a vector in context has neighbours among words in their
-sentences, here those of the data that the run was validated on. Read next:
+The neighbours of a static vector are in the table; those of a vector in context are words in their
+sentences, here from the run's validation data. Read next:
 ../../../inspect/views/embedding.py.
 """
 
@@ -15,10 +15,10 @@ import numpy as np
 from weft.errors import WeftError
 
 SENTENCES = 60
-"""Read beside the text that is looked at."""
+"""Maximum number of sentences to read for comparison."""
 
 LONGEST = 300
-"""Characters of such a sentence."""
+"""Maximum number of characters of such a sentence."""
 
 
 Words = tuple[list[str], np.ndarray]
@@ -28,18 +28,18 @@ Words = tuple[list[str], np.ndarray]
 class Around(NamedTuple):
     """Words in their sentences."""
 
-    words: list[str]  # N pieces
-    where: list[int]  # N numbers of their sentences
+    words: list[str]  # [N] pieces
+    where: list[int]  # [N] the number of each one's sentence
     sentences: list[str]
     vectors: np.ndarray  # [N, D]
 
 
 def around(some: Iterable[str], context: Callable[[str], Words | None]) -> Around | None:
-    """The vectors of all words of some sentences; None where there are none.
+    """The vectors of all words of some sentences; None if there are none.
 
     Args:
         some: sentences.
-        context: a sentence to what is in it, or None.
+        context: maps a sentence to its words and their vectors, or None.
 
     Example:
         >>> around(["a b", "c"], lambda line: (line.split(), np.ones((len(line.split()), 2)))).where
@@ -49,7 +49,7 @@ def around(some: Iterable[str], context: Callable[[str], Words | None]) -> Aroun
 
 
 def gathered(read: Iterable[tuple[str, Words | None]]) -> Around | None:
-    """The same of sentences that have been read already, together perhaps."""
+    """The same for sentences that have been read before, for example in a batch."""
     words: list[str] = []
     where: list[int] = []
     said: list[str] = []
@@ -66,11 +66,11 @@ def gathered(read: Iterable[tuple[str, Words | None]]) -> Around | None:
 
 
 def sentences(read: Callable[[], Iterable[str]], count: int = SENTENCES) -> list[str]:
-    """Some sentences of a run's own data, in their order; none where the data is gone.
+    """Some sentences of the run's own data, in order; empty if the data is missing.
 
     Args:
-        read: begins to read them.
-        count: at most.
+        read: opens the data.
+        count: maximum number of sentences.
     """
     found: list[str] = []
     with suppress(WeftError, OSError):

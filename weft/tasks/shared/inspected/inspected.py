@@ -1,6 +1,6 @@
-"""What a task shows of one input: what the model made of it, and everything the views draw.
+"""What a task shows of one input: the model's output, and everything that the views draw.
 
-A task fills `Inspected` in its own file inspected.py; what it does not have stays empty.
+A task fills `Inspected` in its own file inspected.py; fields that do not apply stay empty.
 Read next: tasks/shared/writing/inspected.py; inspect/views/view.py, which draws from it.
 """
 
@@ -21,13 +21,13 @@ from weft.search.trace import Trace
 from weft.tasks.shared.inspected.context import Around
 
 LONGEST = 4000
-"""Characters of an input: a page of more could not be read."""
+"""Maximum number of characters of an input; a page with more would be unreadable."""
 
 ALTERNATIVES = 6
 
 
 class Looks(NamedTuple):
-    """One picture of attention."""
+    """One attention map."""
 
     name: str  # such as "decoder, layer 2, head 3"
     weights: np.ndarray  # [T, S]
@@ -37,28 +37,28 @@ class Hypothesis(NamedTuple):
     """One answer of a search."""
 
     text: str
-    pieces: list[str]  # the end symbol too
+    pieces: list[str]  # with the end symbol
     score: float
     logp: float
-    looks: list[Looks]  # over the source; none where the decoder does not look back
-    pharaoh: str = ""  # alignment of words
+    looks: list[Looks]  # over the source; empty without attention
+    pharaoh: str = ""  # word alignment
 
 
 class Choice(NamedTuple):
-    """One position that was decided: what was taken, and what else was likely."""
+    """The decision at one position: the chosen symbol and its alternatives."""
 
-    given: str  # what stands there in the input; empty where there is none
+    given: str  # the input at this position, or empty
     taken: str
     prob: float
-    others: list[tuple[str, float]]  # best first, the taken one too where it is among them
+    others: list[tuple[str, float]]  # best first, with the chosen one if it is among them
 
 
 class Searched(NamedTuple):
-    """A beam search, every candidate kept."""
+    """A beam search with all candidates."""
 
     trace: Trace
     pieces: dict[int, str]  # of the tokens that occur
-    paths: list[list[int]]  # the tokens of the n best, the end symbol too where they ended
+    paths: list[list[int]]  # the tokens of the n best, with the end symbol if they ended
 
 
 class Vectors(NamedTuple):
@@ -68,39 +68,41 @@ class Vectors(NamedTuple):
     table: np.ndarray  # [V, D]
     chosen: list[int]  # rows of the input's pieces
     pieces: list[str]
-    context: np.ndarray | None  # [S, D] what the encoder makes of them
-    around: Around | None = None  # the same of words in other sentences
+    context: np.ndarray | None  # [S, D] the encoder's states
+    around: Around | None = None  # words in other sentences, in the same form
 
 
 class Pictured(NamedTuple):
-    """A picture that was read or drawn, and what was looked at in it."""
+    """A picture that was read or drawn, with the weights of its places."""
 
     pixels: np.ndarray  # [height, width, 3] uint8, or the frames of a clip [time, height, width, 3]
-    looks: list[tuple[str, np.ndarray]]  # a name and weights [rows, columns], of a clip [time, rows, columns]
-    what: str  # the weights are, a sentence
+    looks: list[
+        tuple[str, np.ndarray]
+    ]  # a name and weights [rows, columns], for a clip [time, rows, columns]
+    what: str  # the weights are; a sentence
     drawn: bool = False  # by the model, whose steps are places of the picture
 
 
 @dataclass(frozen=True, kw_only=True)
 class Inspected:
-    """One input and what a model made of it; what a task does not have stays empty.
+    """One input and the model's output; fields that do not apply to a task stay empty.
 
     Args:
         text: the input.
-        answer: what the model says.
-        source: the pieces that were read, one a position.
-        target: the pieces that the decoder read, the first symbol too.
+        answer: the model's answer.
+        source: the pieces of the input, one per position.
+        target: the pieces that the decoder read, with the start symbol.
         batch: input and the model's own answer, for `model.loss`.
-        hypotheses: of a search, best first.
+        hypotheses: the results of a search, best first.
         searched: the search itself.
-        choices: token by token.
-        chosen_what: what the choices are, for a title.
+        choices: the decision at each token.
+        chosen_what: names the choices, for a title.
         vectors: embeddings.
-        weights: how much each word of the input weighed, and which weights these are.
-        forecast: of a series.
-        picture: that was read or drawn.
-        heard: a recording, and where its transcript listened.
-        copied: [T] how much of each piece of the best hypothesis was copied, of a model that can copy.
+        weights: the weight of each word of the input, and what the weights are.
+        forecast: the forecast of a series.
+        picture: a picture that was read or drawn.
+        heard: a recording, and the frames that its transcript attended to.
+        copied: [T] the copied share of each piece of the best hypothesis, for a model that can copy.
     """
 
     text: str
@@ -121,16 +123,16 @@ class Inspected:
 
 
 class Examples(NamedTuple):
-    """Sources that a run was validated on, the shortest first."""
+    """Sources of the run's validation data, the shortest first."""
 
     texts: Sequence[str]
-    run: str  # whose they are, for the error
+    run: str  # the run's path, for the error
 
     def middle(self) -> str:
-        """The one of middling length.
+        """The source of median length.
 
         Raises:
-            DataError: there is none.
+            DataError: there are no sources.
         """
         if not self.texts:
             raise DataError("keeps no example to inspect; give a text after the run", path=self.run)
@@ -138,10 +140,10 @@ class Examples(NamedTuple):
 
 
 def checked(text: str) -> str:
-    """The text, if it can be looked at.
+    """The text, if it can be inspected.
 
     Raises:
-        DataError: it is empty or too long.
+        DataError: the text is empty or too long.
     """
     if not text.strip():
         raise DataError("the text is empty; give one sentence, in quotes")
@@ -155,13 +157,13 @@ def checked(text: str) -> str:
 def choices_of(
     logp: Tensor, taken: Sequence[int], names: Sequence[str] | Any, given: Sequence[str] = ()
 ) -> list[Choice]:
-    """What was chosen at each position, from log-probabilities [T, C].
+    """The choice at each position, from log-probabilities [T, C].
 
     Args:
         logp: of one row.
-        taken: what was chosen, T numbers.
-        names: numbers to what is shown, by indexing.
-        given: what stands there in the input.
+        taken: [T] the chosen numbers.
+        names: maps numbers to names, by indexing.
+        given: the input at each position.
     """
     probs = logp.float().exp()
     top = probs.topk(min(ALTERNATIVES, probs.shape[1]))
@@ -180,7 +182,7 @@ def choices_of(
 
 
 def table_of(part: nn.Module, size: int) -> np.ndarray | None:
-    """The embedding table [V, D] inside a front end, if it has one of that many rows."""
+    """The embedding table [V, D] inside a front end, if it has one with `size` rows."""
     for module in part.modules():
         if isinstance(module, nn.Embedding) and module.num_embeddings >= size:
             return module.weight.detach().float().cpu().numpy()[:size]
@@ -188,7 +190,7 @@ def table_of(part: nn.Module, size: int) -> np.ndarray | None:
 
 
 def self_attention(model: nn.Module, batch: Any) -> list[Looks]:
-    """Every head of every layer that looks at its own sequence, encoder before decoder."""
+    """Every head of every self-attention layer, encoder before decoder."""
     names: list[str] = []
     with ExitStack() as stack:
         for name, module in model.named_modules():

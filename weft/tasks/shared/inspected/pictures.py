@@ -1,4 +1,4 @@
-"""Pictures that are inspected: which one is looked at, what its places are called, weights laid over it.
+"""Pictures for inspection: the picture, the names of its places and the weights drawn over it.
 
 Read next: tasks/caption/inspected.py, tasks/images/inspected.py, tasks/draw/inspected.py.
 """
@@ -14,15 +14,15 @@ from weft.tasks.shared.inspected.inspected import Looks, Pictured
 
 
 def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tuple[np.ndarray, str]:
-    """The picture of a file, or one that the run was validated on; and what it is called.
+    """The picture in a file, or one of the validation data, and its name.
 
     Args:
-        data: the section `data` of a task of pictures.
-        read: a file to the pixels or features that the model takes.
-        text: the file's name.
+        data: the section `data` of a task on pictures.
+        read: reads a file as pixels or features for the model.
+        text: the file's name, or None.
 
     Raises:
-        DataError: there is no such file, or it is no such picture.
+        DataError: the file does not exist or does not fit the model.
     """
     if text is None:
         if data.generated is not None:
@@ -31,14 +31,14 @@ def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tu
         path = data.find("valid")[0].path
         return read(path), path.name
     if not text.strip():
-        raise DataError("the text is empty; a model of pictures is given a file, or nothing")
+        raise DataError("the text is empty; give the name of a picture, or leave it out")
     if len(text) > 1000 or not Path(text).is_file():
         raise DataError(f"{text[:60]}: no such file; give a picture")
     return read(Path(text)), Path(text).name
 
 
 def places(grid: Sequence[int]) -> list[str]:
-    """What each place of a front end is called, in the order of reading.
+    """The name of each place of a front end, in reading order.
 
     Example:
         >>> places((2, 2)), places((2,))
@@ -50,14 +50,14 @@ def places(grid: Sequence[int]) -> list[str]:
 def pictured(
     picture: np.ndarray, pieces: Sequence[str], looks: Sequence[Looks], grid: Sequence[int], what: str
 ) -> Pictured:
-    """A picture with what was looked at for each piece.
+    """A picture with the attention of each piece.
 
     Args:
-        picture: pixels, or features, of which the attention alone is shown.
-        pieces: T of them.
-        looks: the first has weights [T, S].
-        grid: how the S places lie.
-        what: the weights are.
+        picture: pixels, or features, for which only the attention is shown.
+        pieces: [T] the pieces.
+        looks: attention maps; the first, [T, S], is used.
+        grid: the arrangement of the S places.
+        what: what the weights are.
     """
     wide = tuple(grid) if len(grid) > 1 else (1, *grid)
     if picture.dtype != np.uint8:

@@ -1,4 +1,4 @@
-"""What a search wrote, ready to be looked at: every hypothesis, where it looked, each token's chances.
+"""The result of a search, for inspection: every hypothesis, its attention and its tokens' probabilities.
 
 Read next: ../writing/inspected.py, and inspected.py of the tasks caption and speech.
 """
@@ -22,31 +22,31 @@ from weft.text.vocabulary import EOS
 
 
 class Names(Protocol):
-    """What tokens are called: a vocabulary, or the numbers of tiles."""
+    """Names of tokens: a vocabulary, or the numbers of tiles."""
 
     def __len__(self) -> int: ...
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Each by itself."""
+        """The name of each token."""
 
     def decode(self, ids: Iterable[int]) -> str:
-        """All of them as a text."""
+        """All tokens as a text."""
 
 
 class Written(NamedTuple):
     """The fields of Inspected that a search fills."""
 
-    tokens: list[int]  # of the best, without the end symbol
-    target: list[str]  # what the decoder read to write it
+    tokens: list[int]  # of the best hypothesis, without the end symbol
+    target: list[str]  # the decoder's input
     batch: Any
     hypotheses: list[Hypothesis]
     searched: Searched | None
     choices: list[Choice]
-    copied: np.ndarray | None  # [T] share of each token of the best, the end symbol too
+    copied: np.ndarray | None  # [T] copied share of each token of the best hypothesis, with the end symbol
 
 
 class Called:
-    """Names by indexing; a token without a name is its number.
+    """Names by indexing; a token without a name is shown as its number.
 
     Args:
         names: of some of the tokens.
@@ -61,7 +61,7 @@ class Called:
 
 
 def plain_beam(how: Decoding) -> Decoding:
-    """The same settings for a beam search that keeps its tree and gives every hypothesis of its beam.
+    """The same settings for a beam search that records its tree and returns all hypotheses of its beam.
 
     Example:
         >>> how = plain_beam(Decoding(search="sample", temperature=0.5))
@@ -82,16 +82,16 @@ def written(
     width: int,
     pharaoh: Callable[[Sequence[Looks], list[int]], str] = lambda looks, tokens: "",
 ) -> Written:
-    """Look at each hypothesis of one source.
+    """Collect what the views show of each hypothesis of one source.
 
     Args:
-        model: that wrote them.
+        model: the model that wrote them.
         names: of its tokens.
-        found: of a search.
-        trace: of that search, if it keeps one.
-        batch_of: a hypothesis's tokens to a batch of the source and them.
-        width: S, positions that the decoder can look back at.
-        pharaoh: words aligned, of a hypothesis.
+        found: the hypotheses.
+        trace: of the search, if it was recorded.
+        batch_of: makes a batch of the source and a hypothesis's tokens.
+        width: S, number of positions that the decoder can attend to.
+        pharaoh: the word alignment of a hypothesis.
     """
     hypotheses, first, choices = [], None, []
     every = to_lists(found, EOS)[0]
@@ -123,12 +123,12 @@ def written(
 
 
 def looked(model: Generator, batch: Any, width: int) -> tuple[list[Looks], Tensor]:
-    """Where the decoder looked for each token, and the log-probabilities [T, V] of each.
+    """The decoder's attention for each token, and its log-probabilities [T, V].
 
     Args:
         model: with or without attention.
         batch: one source with one target.
-        width: positions that can be looked at.
+        width: number of positions that the decoder can attend to.
     """
     with torch.no_grad(), probe() as seen:
         h = model.features(batch)

@@ -1,1 +1,1 @@
-"""What tasks that give labels share: batches, data, splits."""
+"""Shared by tasks that predict labels: batches, data, splits."""

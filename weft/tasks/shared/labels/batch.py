@@ -21,7 +21,7 @@ class LabelBatch(NamedTuple):
         )
 
     def rows(self, chosen: slice) -> "LabelBatch | None":
-        """Some rows with the padding of the batch; None where the source is not a single tensor."""
+        """Some rows with the batch's padding; None if the source is not a single tensor."""
         if not isinstance(self.source, Tensor):
             return None
         mask, target = self.source_mask[chosen], self.target[chosen]

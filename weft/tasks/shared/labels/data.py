@@ -1,4 +1,4 @@
-"""A recipe's section `data` for classification: which texts, which words, which batches.
+"""A recipe's section `data` for classification: texts, vocabulary and batches.
 
 Read next: ../../data/labelled.py, which reads them; splits.py, folds.
 """
@@ -28,15 +28,15 @@ SAID: dict[str, Split] = {
 
 @dataclass(frozen=True, kw_only=True)
 class WordSettings:
-    """How text becomes tokens; learnt from the training texts alone.
+    """How text is tokenised; learnt from the training texts alone.
 
     Args:
-        kind: word; space (words between spaces, for texts that are tokenised already); bpe or unigram
+        kind: word; space (words between spaces, for tokenised texts); bpe or unigram
             (subwords); or character.
         size: number of tokens, the four special ones included; null takes every word or character.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
-        lowercase: turn everything into lower case.
+        lowercase: convert the text to lower case.
     """
 
     kind: Literal["word", "space", "bpe", "unigram", "character"] = "word"
@@ -46,7 +46,7 @@ class WordSettings:
     lowercase: bool = True
 
     def learn(self, texts: Sequence[str]) -> Vocabulary:
-        """The vocabulary of these texts: `size` tokens, or fewer if there are fewer."""
+        """The vocabulary of these texts, with at most `size` tokens."""
         own: dict[str, Any] = {"min_count": self.min_count, "form": self.form, "lowercase": self.lowercase}
         if self.kind not in ("bpe", "unigram"):
             whole = Vocabulary.train(texts, kind=self.kind, size=None, **own)
@@ -57,24 +57,24 @@ class WordSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelData:
-    """Where labelled texts come from.
+    """The source of labelled texts.
 
     Args:
         train, valid, test: files with `__label__x text` lines (or see labels), .tsv or .csv; also compressed.
-        folder: where they are; the current one by default.
+        folder: folder of these files; by default the current one.
         corpus: an embedded corpus instead of files; the class of a sentence is its language.
         text, label: columns of a table.
         labels: of lines: marked (`__label__x text`), first (the first word is the class, `0 text`) or coarse
             (that word up to its colon: NUM of `NUM:dist How far ...`).
-        encoding: of the files, such as latin-1.
-        split_column: a column of the training file that says train, valid (val, dev) or test.
+        encoding: encoding of the files, such as latin-1.
+        split_column: a column of the training file with train, valid (val, dev) or test.
         folds, fold: cross-validation inside the training file: folds: 10, fold: 3 tests on the fourth tenth.
-        hold_out: 10 keeps a tenth of the remaining training texts out for validation, instead of `valid`.
+        hold_out: 10 holds out a tenth of the remaining training texts for validation, instead of `valid`.
         split_seed: shuffle before folds and hold_out split, every class in proportion. null, as in older
             recipes, takes every k-th text in the order of the file.
         vocabulary: see WordSettings.
-        max_length: number of tokens that are read of a text; the rest is cut off.
-        batch_tokens: tokens per batch, padding not counted.
+        max_length: maximum number of tokens of a text; the rest is cut off.
+        batch_tokens: tokens per batch, without padding.
         batch_rows: maximum number of texts per batch; 0 for no limit.
     """
 
@@ -122,7 +122,7 @@ class LabelData:
         )
 
     def has(self, split: Split) -> bool:
-        """Whether there is such a split."""
+        """Whether the recipe has the split."""
         if self.corpus is not None or self.split_column is not None or split == "train":
             return True
         if split == "valid":
@@ -130,7 +130,7 @@ class LabelData:
         return self.folds > 0 or self.test is not None
 
     def parts(self, split: Split) -> tuple[object, object]:
-        """The settings that cut off a split; runs that differ here know each other's texts."""
+        """The settings that determine a split; with other ones, a run may have trained on its texts."""
         held = (self.hold_out, self.split_seed) if split == "valid" and self.valid is None else None
         return (self.folds, self.fold, self.split_seed) if self.folds else None, held
 
@@ -138,13 +138,13 @@ class LabelData:
         """Check that a split has more than one class.
 
         Raises:
-            DataError: it has one only.
+            DataError: it has only one.
         """
         cut = bool(self.hold_out or self.folds) and getattr(self, split) in (None, self.train)
         check_classes(labels, self.describe(split), cut=cut, seed=self.split_seed)
 
     def find(self, split: Split) -> None:
-        """Check that the file of a split is there.
+        """Check that the file of a split exists.
 
         Raises:
             ConfigError: unknown corpus.
@@ -165,7 +165,7 @@ class LabelData:
         """The texts of a split.
 
         Raises:
-            ConfigError: there is no such split.
+            ConfigError: the recipe does not have the split.
             DataError: a file is missing or damaged, or the split is empty.
         """
         empty = True
@@ -199,7 +199,7 @@ class LabelData:
         yield from (one for one, said in marked if (next(cut) if said == "train" else said) == split)
 
     def _marked(self) -> Iterator[tuple[Labelled, Split]]:
-        """The texts of the training file with the split that `split_column` gives them, else train."""
+        """The texts of the training file with their split from `split_column`, or train."""
         for one in self.at(self._file("train")):
             word = "train" if self.split_column is None else one.cells.get(self.split_column, "")
             said = SAID.get(word.strip().lower())
@@ -217,7 +217,7 @@ class LabelData:
         return iter(self.read(path))
 
     def read(self, path: Path, *, label: str | None = None) -> LabelledText:
-        """A file in the format of the recipe; `label` names another column of a table as the label."""
+        """A file in the recipe's format; `label` names another label column of a table."""
         return LabelledText(
             path, text=self.text, label=label or self.label, labels=self.labels, encoding=self.encoding
         )
@@ -239,14 +239,14 @@ class LabelData:
         name = self.train if inside else getattr(self, split)
         if name is None:
             raise ConfigError(
-                f"data.{split}: the recipe names no such file; give one with --data FILE, or score the "
+                f"data.{split}: the recipe names no {split} file; give one with --data FILE, or score the "
                 "validation texts: --split valid"
             )
         return self.folder / str(name)
 
 
 def _languages(name: str, split: Split) -> Iterator[Labelled]:
-    """Each sentence of a corpus in one of its languages, taken in turn; missing ones are left out."""
+    """Each sentence of a corpus in one of its languages, in turn; missing ones are left out."""
     languages = corpora.languages(name)
     path = corpora.FOLDER / name / f"{split}.tsv.xz"
     for number, line in enumerate(read_lines(path), 1):

@@ -1,7 +1,7 @@
 """Parts of one file as splits: a held-out validation part, folds of a cross-validation.
 
 With a seed, the examples are shuffled and every class is distributed evenly over the parts. Without one,
-the line number decides (as in recipes older than this setting), and an ordered file gives unequal parts.
+the line number decides, as in older recipes, and a sorted file gives unequal parts.
 The parts depend only on the labels and the seed, not on model or processor. Read next: data.py.
 """
 
@@ -13,16 +13,16 @@ from weft.errors import ConfigError, DataError
 from weft.tasks.task import Split
 
 ENOUGH = 1068
-"""Number of texts whose accuracy is known to three points with 95 % confidence."""
+"""Number of texts whose accuracy has a 95 % interval of at most ±3 points."""
 
 
 def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: int | None) -> list[Split]:
     """The split of each example.
 
     Args:
-        labels: of the examples; equal ones where there are no labels.
+        labels: of the examples; all equal if there are no labels.
         folds, fold: the number of folds of a cross-validation, and the one that is tested; 0 for none.
-        hold_out: 10 keeps a tenth of what is not tested for validation; 0 keeps none.
+        hold_out: 10 holds out a tenth of the other examples for validation; 0 holds out none.
         seed: of the shuffle; None takes every k-th example in the order of the file.
 
     Example:
@@ -41,14 +41,16 @@ def parts(labels: Sequence[str], *, folds: int, fold: int, hold_out: int, seed: 
         else:
             rest.append(number)
     left = Counter(labels[number] for number in rest)
-    shared = [number for number in rest if left[labels[number]] > 1]  # a class's only example is trained on
+    shared = [
+        number for number in rest if left[labels[number]] > 1
+    ]  # the only example of a class is for training
     for number in shared[::hold_out] if hold_out else ():
         found[number] = "valid"
     return found
 
 
 def _dealt(labels: Sequence[str], seed: int) -> list[int]:
-    """Example numbers class after class, shuffled in each: taken in turn, every part gets its share."""
+    """Example numbers by class, shuffled within each class; dealing them out gives each part its share."""
     classes = {label: place for place, label in enumerate(dict.fromkeys(labels))}
 
     def key(number: int) -> tuple[int, bytes]:
@@ -64,10 +66,10 @@ def part_of(number: int, *, folds: int, fold: int, hold_out: int) -> Split:
     the others is for validation.
 
     Args:
-        number: of the example, from 0.
+        number: number of the example, from 0.
         folds: number of folds of a cross-validation; 0 for none.
         fold: the one that is tested.
-        hold_out: 10 keeps a tenth for validation; 0 keeps none.
+        hold_out: 10 holds out a tenth for validation; 0 holds out none.
 
     Example:
         >>> [part_of(number, folds=3, fold=1, hold_out=2) for number in range(6)]
@@ -118,7 +120,7 @@ def held_out(total: int) -> int:
 def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
     """A warning about a validation part that is too small to choose a checkpoint; None if it is not.
 
-    The accuracy of n texts is known to 1.96 sqrt(p (1 - p) / n), which is largest for p = 1/2.
+    The interval of an accuracy on n texts is ±1.96 sqrt(p (1 - p) / n), which is largest for p = 1/2.
 
     Args:
         valid, train: numbers of texts.
@@ -143,10 +145,10 @@ def small_validation(valid: int, train: int, *, cut: bool) -> str | None:
 
 
 def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid: bool, test: bool) -> None:
-    """Refuse settings that do not fit together.
+    """Check that the settings fit together.
 
     Raises:
-        ConfigError: its message begins with the name of the setting.
+        ConfigError: they do not; the message starts with the name of a setting.
     """
     if folds < 0 or folds == 1:
         raise ConfigError(f"folds: expected 0 for none or at least 2, got {folds}; 10 makes ten parts")
@@ -166,6 +168,6 @@ def check_parts(*, folds: int, fold: int, hold_out: int, seed: int | None, valid
         raise ConfigError("hold_out: got validation files too; leave one out")
     if not hold_out and not valid:
         raise ConfigError(
-            "valid: expected validation files beside train; or set hold_out: 10 and split_seed: 1 to keep a "
-            "tenth of the training examples out for validation"
+            "valid: expected validation files in addition to train; or set hold_out: 10 and split_seed: 1 to "
+            "hold out a tenth of the training examples for validation"
         )

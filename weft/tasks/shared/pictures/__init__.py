@@ -1,1 +1,1 @@
-"""What the tasks caption, images and draw share: data, batches, models, checks."""
+"""Shared by tasks on pictures: data, batches, models, checks."""

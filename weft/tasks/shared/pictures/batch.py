@@ -1,4 +1,4 @@
-"""Batches of pictures: pixels from -1 to 1, every place real."""
+"""Batches of pictures: pixels from -1 to 1, no padding."""
 
 from collections.abc import Iterator
 
@@ -11,8 +11,8 @@ def source(pixels: np.ndarray, places: int) -> tuple[Tensor, Tensor]:
     """Pictures [B, ..] as float32 and the mask [B, places].
 
     Args:
-        pixels: uint8 become -1 to 1; features stay as they are.
-        places: S, of the front end.
+        pixels: uint8 is scaled to -1 to 1; features are unchanged.
+        places: S, number of places of the front end.
     """
     x = torch.from_numpy(np.ascontiguousarray(pixels))
     x = x.float() / 127.5 - 1 if x.dtype == torch.uint8 else x.float()
@@ -20,11 +20,11 @@ def source(pixels: np.ndarray, places: int) -> tuple[Tensor, Tensor]:
 
 
 class Order:
-    """Training batches in an order of its own each epoch.
+    """Training batches, in a new order each epoch.
 
     Args:
-        count: examples.
-        rows: of a batch.
+        count: number of examples.
+        rows: examples per batch.
         seed: of the order.
     """
 
@@ -38,5 +38,5 @@ class Order:
 
 
 def parts(count: int, rows: int) -> Iterator[slice]:
-    """Slices of so many rows."""
+    """Slices of at most `rows` rows."""
     return (slice(at, min(at + rows, count)) for at in range(0, count, rows))

@@ -1,4 +1,4 @@
-"""Everything that is wrong with pictures and their captions or classes, at once, each with its place."""
+"""Reports every problem with pictures and their captions or classes at once, each with its place."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,15 +20,15 @@ CAPTIONS = COMMON | {
 CLASSES = COMMON | {
     "file": "pictures, clips or folders that cannot be read",
     "single": "folders without two classes",
-    "label": "classes without a picture",
-    "nothing": "files that are no pictures",
-    "again": "pictures that stand there twice",
+    "label": "classes without pictures",
+    "nothing": "files that are not pictures",
+    "again": "duplicate pictures",
     "ratio": SIZES,
 }
 
 
 def check_captions(files: Sequence[Path]) -> Report:
-    """Captions files: every line, and every picture that one names."""
+    """Check every line of captions files, and every picture they name."""
     findings: list[Finding] = []
     lines = {}
     for path in files:
@@ -50,7 +50,7 @@ def check_captions(files: Sequence[Path]) -> Report:
 
 
 def check_classes(files: Sequence[Path]) -> Report:
-    """Folders with a folder for each class: every picture or clip of them."""
+    """Check every picture or clip in folders with a folder for each class."""
     findings: list[Finding] = []
     lines = {}
     for path in files:
@@ -70,10 +70,14 @@ def check_classes(files: Sequence[Path]) -> Report:
             inside = sorted(each for each in folder.iterdir() if each.name[0] != ".")
             known = [each for each in inside if each.suffix.lower() in PICTURES + CLIPS]
             if not known:
-                findings.append(Finding(str(folder), 0, "label", "no picture or clip is in it; give some"))
+                findings.append(
+                    Finding(str(folder), 0, "label", "expected pictures or clips, got none; add some")
+                )
             for other in set(inside) - set(known):
                 findings.append(
-                    Finding(str(other), 0, "nothing", "no picture or clip by its ending; left out")
+                    Finding(
+                        str(other), 0, "nothing", "not a picture or clip by its extension; it is left out"
+                    )
                 )
             for each in known:
                 lines[str(path)] += 1
@@ -99,7 +103,7 @@ def _picture(path: Path, sizes: dict[tuple[int, ...], Path], clip: bool = False)
 
 
 def _table(path: Path) -> tuple[list[Path], list[Finding]]:
-    """A .tsv line by line, past whatever is wrong."""
+    """Check a .tsv line by line, past any error."""
     found, wrong = [], []
     where = folders(path)
     for number, line in enumerate(read_lines(path), 1):
@@ -115,7 +119,7 @@ def _table(path: Path) -> tuple[list[Path], list[Finding]]:
         elif not cells[1]:
             wrong.append(Finding(str(path), number, "unlabelled", "the caption is empty; write one"))
         elif (picture := located(cells[0], where)) is None:
-            what = f"no such picture {path.parent / cells[0]}; correct the name or remove the line"
+            what = f"no picture {path.parent / cells[0]}; correct the name or remove the line"
             wrong.append(Finding(str(path), number, "file", what))
         else:
             found.append(picture)

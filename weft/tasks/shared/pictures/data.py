@@ -1,4 +1,4 @@
-"""A recipe's section `data` for pictures with captions: which files, or how many are generated.
+"""A recipe's section `data` for pictures with captions, from files or generated.
 
 Read next: ../../data/images.py, which reads them; ../../data/shapes.py, which makes them.
 """
@@ -18,7 +18,7 @@ from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.labels.data import WordSettings
 
 SIDE = 24
-"""Pixels of a generated picture's side unless the recipe says otherwise."""
+"""Default side of a generated picture in pixels."""
 
 
 class Captions(NamedTuple):
@@ -32,23 +32,23 @@ class Captions(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionData:
-    """Pictures with captions. All of a split are held in memory.
+    """Pictures with captions. All pictures of a split are held in memory.
 
     Args:
-        generated: "shapes" instead of files: "a red circle at the top left".
+        generated: "shapes" generates pictures instead of reading files: "a red circle at the top left".
         train, valid, test: .tsv (IMAGE TAB CAPTION), .jsonl (records with image and captions) or COCO's
-            .json; a .jsonl whose records say their split may stand for all three. A picture may also be a
+            .json; a .jsonl whose records have a split may serve as all three. A picture may also be a
             .npy of features, of regions [S, F] or a grid [H, W, F].
-        folder: where they are; the current one by default.
-        images: folder or .zip of the pictures, within `folder`; by default where the captions are, or
+        folder: folder of these files; by default the current one.
+        images: folder or .zip of the pictures, within `folder`; by default the folder of the captions, or
             images.zip there.
-        size: pixels of a side that pictures are scaled to; null where all have one size already.
-        language: which captions are read where a record has several languages.
-        examples, valid_examples, test_examples: how many are generated.
+        size: side in pixels that pictures are scaled to; null if all have the same size.
+        language: language of the captions, if records have several.
+        examples, valid_examples, test_examples: number of generated examples.
         vocabulary: of the captions.
-        max_length: tokens of a caption; longer ones are cut in training.
-        batch_rows: captions a batch.
-        seed: of what is generated.
+        max_length: maximum tokens of a caption; training cuts longer ones.
+        batch_rows: captions per batch.
+        seed: of the generated data.
     """
 
     generated: Literal["shapes"] | None = None
@@ -79,18 +79,20 @@ class CaptionData:
         if (self.generated is None) == (self.train is None):
             raise ConfigError("give either generated: shapes or train (your files), and only one of them")
         if self.train is not None and self.valid is None:
-            raise ConfigError("valid: expected validation captions beside train; hold some pictures out")
+            raise ConfigError(
+                "valid: expected validation captions in addition to train; hold some pictures out"
+            )
 
     def has(self, split: Split) -> bool:
-        """Whether there is such a split."""
+        """Whether the recipe has the split."""
         return self.generated is not None or getattr(self, split) is not None
 
     def find(self, split: Split) -> list[Captioned]:
-        """What a split's file says, every picture being there; none where it is generated.
+        """The content of a split's file, after checking that every picture exists; empty if generated.
 
         Raises:
-            ConfigError: there is no such split.
-            DataError: names file and line.
+            ConfigError: the recipe does not have the split.
+            DataError: a picture is missing; names file and line.
         """
         if self.generated is not None:
             return []
@@ -98,12 +100,12 @@ class CaptionData:
         if path is None:
             other = ", or score the validation pictures: --split valid" if split == "test" else ""
             raise ConfigError(
-                f"data.{split}: the recipe names no such file; give one with --data FILE{other}"
+                f"data.{split}: the recipe names no {split} file; give one with --data FILE{other}"
             )
         return self.at(self.folder / path, split)
 
     def at(self, path: Path, split: Split | None = None) -> list[Captioned]:
-        """The captions of another file; its pictures lie where those of the recipe do, or beside it."""
+        """The captions of another file; its pictures are in the recipe's folder or next to the file."""
         images = None if self.images is None else self.folder / self.images
         return read_captions(path, images, split=split, language=self.language)
 
@@ -111,7 +113,7 @@ class CaptionData:
         """All pictures of a split.
 
         Raises:
-            DataError: a picture is damaged, or they are of several sizes.
+            DataError: a picture is damaged, or the sizes differ.
         """
         if self.generated is None:
             return self.read(self.find(split))
@@ -131,15 +133,17 @@ class CaptionData:
         )
 
     def pictures(self, paths: Sequence[Path]) -> np.ndarray:
-        """[N, ..] of these files.
+        """The pictures [N, ..] in these files.
 
         Raises:
-            DataError: names what cannot be read, or two files of different sizes.
+            DataError: a file cannot be read, or two files have different sizes; names them.
         """
-        return stack(paths, [read(path, self.size) for path in paths], "scale them: data.size: 32, say")
+        return stack(
+            paths, [read(path, self.size) for path in paths], "scale them, for example with data.size: 32"
+        )
 
     def describe(self, split: Split) -> str:
-        """For a title."""
+        """The data of a split, for a title."""
         if self.generated is not None:
             return f"generated {self.generated}, {split}, {self.size or SIDE} pixels, seed {self.seed}"
         return f"{Path(str(getattr(self, split))).name} {split}"
@@ -159,11 +163,11 @@ def read(path: Path, size: int | None) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawData(CaptionData):
-    """Captions with the pictures that are to be drawn: as CaptionData, and how pictures are written.
+    """Captions with pictures to draw: as in CaptionData, and the tiles of pictures.
 
     Args:
-        tile: pixels of a side of what is written at a time; 1 writes pixel by pixel.
-        tiles: different ones at most; learnt from the training pictures.
+        tile: side of a tile in pixels; 1 draws pixel by pixel.
+        tiles: maximum size of the palette, learnt from the training pictures.
     """
 
     tile: int = 3

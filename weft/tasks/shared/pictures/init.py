@@ -1,4 +1,4 @@
-"""What `weft init` writes for a task of pictures with captions, with the reasons as comments."""
+"""What `weft init` writes for a task on pictures with captions, with the reasons as comments."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -14,12 +14,12 @@ from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
 
 
 class CaptionsInit(Init):
-    """Pictures with captions; a task adds its model.
+    """A recipe for pictures with captions; each task adds its model.
 
     Attributes:
-        largest: pixels of a side up to which a picture is read.
-        metric: what the recipe says of it.
-        decoding: the section, as YAML.
+        largest: largest side in pixels at which pictures are read.
+        metric: value and comment of the recipe's `metric`.
+        decoding: the section `decoding`, as YAML.
     """
 
     options: ClassVar = (
@@ -35,10 +35,10 @@ class CaptionsInit(Init):
 
     @abstractmethod
     def model(self, side: int | None) -> str:
-        """The last lines of section data, and section model.
+        """The last lines of section `data`, and section `model`.
 
         Args:
-            side: of the pictures in pixels; None for features that are given.
+            side: of the pictures in pixels; None for given features.
         """
 
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
@@ -50,8 +50,8 @@ class CaptionsInit(Init):
         """A commented recipe.
 
         Args:
-            train, valid, test: captions files; the last two are looked for beside the first if None, or are
-                the first where its records say their split.
+            train, valid, test: captions files; if None, the last two are looked for next to the first, or are
+                the first if its records have a split.
             images: folder of the pictures.
 
         Raises:
@@ -71,20 +71,20 @@ class CaptionsInit(Init):
             f"  test: {quoted(test)}" if test else "  # test: path/test.tsv            for `weft evaluate`"
         )
         epochs = max(4, min(60, 80_000 // len(captions)))
-        size = f"  size: {side}                          # pixels of a side; every picture is scaled to it\n"
+        size = f"  size: {side}                          # side in pixels that every picture is scaled to\n"
         if side is None:
             size = "  # given features: nothing is scaled\n"
         counted = f"{len(found):,} pictures with {len(captions):,} captions"
         head = f"""# {counted} (the longest has {longest} words).
-# Written by `weft init`; every line may be changed.
+# Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: {self.task}
 data:
   train: {quoted(train)}{folder}
   valid: {quoted(valid)}
 {tested}
-{size}  vocabulary: {{kind: word, size: null, lowercase: true}}   # also character, bpe
-  max_length: {max(10, longest + 4)}                    # tokens of a caption
+{size}  vocabulary: {{kind: word, size: null, lowercase: true}}   # or character, bpe
+  max_length: {max(10, longest + 4)}                    # maximum tokens of a caption
   batch_rows: 64
 """
         return f"""{head}{self.model(side)}training:
@@ -99,7 +99,7 @@ decoding: {self.decoding}
 
 
 def _itself(train: Path, split: str) -> Path | None:
-    """A .jsonl whose records say their split holds the others too."""
+    """The file itself if it is a .jsonl whose records have a split."""
     if train.suffix.lower() != ".jsonl":
         return None
     said = (f'"split": "{name}"' for name, known in SPLITS.items() if known == split)
@@ -116,5 +116,5 @@ def _side(found: list[Captioned], most: int) -> int | None:
 
 
 def rounded(side: float, most: int) -> int:
-    """A multiple of 8 that is not larger than needed."""
+    """The side, limited to `most`, as a multiple of 8."""
     return int(max(8, min(most, 8 * round(side / 8))))

@@ -1,4 +1,4 @@
-"""A recipe's section `model` for the tasks of pictures: which front end, encoder, decoder or pool."""
+"""A recipe's section `model` for tasks on pictures: front end, encoder, decoder or pool."""
 
 import math
 from collections.abc import Callable
@@ -24,11 +24,11 @@ from weft.nn.pools.pool import Pool
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionModel:
-    """Pixels to places, places to a memory, and a decoder that looks back at them.
+    """A front end for pictures, an encoder of its places, and a decoder that attends to them.
 
     Args:
         front: a part of nn/pictures: convolution, patches, or regions of given features.
-        encoder: a part of nn/encoders; `bag` leaves the places as the front end gives them.
+        encoder: a part of nn/encoders; `bag` leaves the front end's places unchanged.
         decoder: a part of nn/decoders.
         width: features of a word's vector.
         dropout: share of a word's features set to zero in training.
@@ -46,7 +46,7 @@ class CaptionModel:
         _check(self.width, self.dropout, self.smoothing)
 
     def build(self, shape: tuple[int, ...], words: int) -> Generator:
-        """A new model for pictures of a shape and so many words."""
+        """A new model for pictures of shape `shape` and a vocabulary of `words` words."""
         front = self.front(shape)
         encoder = self.encoder(front.size)
         embed = Tokens(words, self.width, dropout=self.dropout)
@@ -57,11 +57,11 @@ class CaptionModel:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageModel:
-    """Pixels to places, places to a memory, the memory to one vector, and its class.
+    """A front end for pictures, an encoder of its places, a pool and a classifier.
 
     Args:
         front: a part of nn/pictures.
-        encoder: a part of nn/encoders; `bag` leaves the places as the front end gives them.
+        encoder: a part of nn/encoders; `bag` leaves the front end's places unchanged.
         pool: a part of nn/pools.
         smoothing: share of each class's probability spread over all of them in training.
     """
@@ -75,7 +75,7 @@ class ImageModel:
         _check(1, 0.0, self.smoothing)
 
     def build(self, shape: tuple[int, ...], classes: int) -> Predictor:
-        """A new model for pictures or clips of a shape."""
+        """A new model for pictures or clips of shape `shape`."""
         front = self.front(shape)
         encoder = self.encoder(front.size)
         pool = self.pool(encoder.size)
@@ -84,7 +84,7 @@ class ImageModel:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawModel:
-    """Words to a memory, and a decoder that writes a picture's tiles in the order of reading.
+    """An encoder of words, and a decoder that writes a picture's tiles in reading order.
 
     Args:
         encoder: a part of nn/encoders.
@@ -102,7 +102,7 @@ class DrawModel:
         _check(self.width, self.dropout, 0.0)
 
     def build(self, words: int, tiles: int) -> Generator:
-        """A new model for so many words and tiles, the four special ones counted in both."""
+        """A new model for these numbers of words and tiles, both with the four special symbols."""
         encoder = self.encoder(self.width)
         embed = Tokens(tiles, self.width, dropout=self.dropout)
         decoder = self.decoder(self.width, encoder)
@@ -112,7 +112,7 @@ class DrawModel:
 
 
 def places_of(front: Callable[..., Front], shape: tuple[int, ...]) -> int:
-    """The number of places that a front end makes of a picture; draws no random number.
+    """The number of places of a front end for a picture; draws no random numbers.
 
     Args:
         front: a part of nn/pictures.

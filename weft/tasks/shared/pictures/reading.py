@@ -17,7 +17,7 @@ SUFFIXES = (*PICTURES, ".npy", ".gif")
 
 
 def pictures_in(source: Path | BinaryIO) -> Iterator[tuple[Path, Place]]:
-    """The pictures of a folder or .zip, the one picture that a source is, or those named one per line.
+    """The pictures of a folder or .zip, a single picture, or the pictures of a list with one name per line.
 
     Raises:
         DataError: the folder has no pictures, or the list cannot be read.
@@ -31,7 +31,7 @@ def pictures_in(source: Path | BinaryIO) -> Iterator[tuple[Path, Place]]:
 
 
 def _files(path: Path) -> list[Path] | None:
-    """None where the path is a list of names."""
+    """The files; None if the path is a list of names."""
     zipped = path.suffix.lower() == ".zip" and path.is_file()
     if path.is_dir() or zipped:
         every = archive.files(path) if zipped else sorted(path.iterdir())
@@ -46,7 +46,7 @@ def check_shape(found: tuple[int, ...], wanted: tuple[int, ...], path: Path) -> 
     """Check that a picture has the shape that the model was trained on.
 
     Raises:
-        DataError: it has another one.
+        DataError: it has another shape.
     """
     if found != wanted:
         size, need = (" x ".join(map(str, shape)) for shape in (found, wanted))

@@ -1,4 +1,4 @@
-"""What a run keeps of its pictures: their shape, and the names of its classes or the colours of its tiles."""
+"""What a run saves about its pictures: their shape, and the names of classes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ class SavedShape(jsonfile.Form):
 
 
 def write_shape(run: Path, shape: Sequence[int], names: Sequence[str] = ()) -> None:
-    """Keep the shape of a picture and names."""
+    """Save the shape of the pictures, and names."""
     plain = {"shape": list(shape), "names": list(names)}
     jsonfile.save(run / NAME, plain)
 
@@ -30,5 +30,5 @@ def read_shape(run: Path) -> tuple[tuple[int, ...], list[str]]:
     Raises:
         CheckpointError: the file is missing or damaged.
     """
-    saved = jsonfile.load(run / NAME, SavedShape, "train the run anew")
+    saved = jsonfile.load(run / NAME, SavedShape, "train the run again")
     return tuple(saved.shape), saved.names
