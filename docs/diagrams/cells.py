@@ -76,7 +76,7 @@ def lstm() -> Diagram:
     d.text(100, 325, "$x_t$")
     d.text(174, 130, "forget", "note right")
     d.text(262, 125, "write", "note right")
-    d.text(472, 182, "show", "note")
+    d.text(440, 240, "show", "note")
     return d
 
 
