@@ -77,9 +77,9 @@ def store(folder: Path, asked: argparse.Namespace) -> None:
     def build(processes: int) -> None:
         from weft.data.store import TokenStore
         from weft.tasks.shared.writing.reading import SourceReader
-        from weft.text.vocabulary import Vocabulary
+        from weft.text.loading import load_vocabulary
 
-        found = Vocabulary.load(vocabulary)  # with an empty memory of words
+        found = load_vocabulary(vocabulary)  # with an empty memory of words
         encode = SourceReader(found, cut=None, copies=False).counted(found)
         shutil.rmtree(folder / "store", ignore_errors=True)
         TokenStore.build(folder / "store", text, encode, max_length=128, key="k", processes=processes)

@@ -8,16 +8,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Remaining cycles, by their first module; this list may only get shorter.
-STILL = {
-    "weft.commands.predict",
-    "weft.tasks.draw.evaluation",
-    "weft.tasks.forecast.evaluation",
-    "weft.tasks.language.evaluation",
-    "weft.tasks.memory.evaluation",
-    "weft.text.imported",
-}
-
 
 def imported(source: str, modules: set[str]) -> set[str]:
     """Those of `modules` that a source imports."""
@@ -69,9 +59,7 @@ def weft_imports() -> dict[str, set[str]]:
 
 
 def test_imports_make_no_circle() -> None:
-    found = circles(weft_imports())
-    assert [circle for circle in found if circle[0] not in STILL] == []
-    assert {circle[0] for circle in found} == STILL, "remove from STILL the circles that are gone"
+    assert circles(weft_imports()) == []
 
 
 def test_a_circle_is_found() -> None:

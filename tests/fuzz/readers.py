@@ -35,8 +35,7 @@ from weft.run import check
 from weft.tasks.embeddings.corpus import WordList
 from weft.tasks.shared.lexicon import Lexicon
 from weft.tasks.shared.pictures.shape import read_shape
-from weft.text import imported
-from weft.text.vocabulary import Vocabulary
+from weft.text.loading import load_vocabulary
 from weft.train import parts, weights
 from weft.train.checkpoints import Checkpoints
 
@@ -130,8 +129,8 @@ READERS: dict[str, Reader] = {
     "checkpoint-state": _inside("state.json", _resealed),
     "checkpoint-manifest": _inside("manifest.json", _resealed),
     "checkpoint-weights": _inside("model.safetensors", _resealed),
-    "tokenizer": Reader("tokenizer.json", [samples.tokenizer(kind) for kind in KINDS], Vocabulary.load),
-    "tokenizer-imported": Reader("tokenizer.json", [samples.foreign_tokenizer()], imported.load),
+    "tokenizer": Reader("tokenizer.json", [samples.tokenizer(kind) for kind in KINDS], load_vocabulary),
+    "tokenizer-imported": Reader("tokenizer.json", [samples.foreign_tokenizer()], load_vocabulary),
     "config": Reader(
         "config.json",
         [json.dumps(samples.GPT2).encode()],

@@ -21,6 +21,7 @@ from weft.errors import CheckpointError, DataError
 from weft.importing.runs import import_run
 from weft.run import open_run
 from weft.text.charsmap import Charsmap
+from weft.text.loading import load_vocabulary
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import UNK, Vocabulary
 
@@ -183,7 +184,7 @@ def test_it_is_saved_and_read_again(run: Path, tmp_path: Path) -> None:
     vocabulary = open_run(run, device="cpu").ready.target
     assert isinstance(vocabulary, SentencePieces)
     vocabulary.save(tmp_path / "tokenizer.json")
-    again = Vocabulary.load(tmp_path / "tokenizer.json")
+    again = load_vocabulary(tmp_path / "tokenizer.json")
     text = "Haga clic en el botón."
     ids = again.encode(text)
     assert ids == vocabulary.encode(text) and len(again) == len(vocabulary)

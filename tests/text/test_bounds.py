@@ -12,7 +12,7 @@ from tests.text.forged import forged, replace, split
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
 from weft.text.imported import KEY, Imported, renumbered
-from weft.text.vocabulary import Vocabulary
+from weft.text.loading import load_vocabulary
 
 PUBLISHED = {
     "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
@@ -58,7 +58,7 @@ def kept(content: dict[str, Any], folder: Path) -> Path:
 def test_published_patterns_are_read(pattern: str, tmp_path: Path) -> None:
     steps = sequence({"type": "NFKC"}, {"type": "Lowercase"}, replace(r"\s+", " ", "Regex"))
     content = forged(pre_tokenizer=split(pattern), normalizer=steps, post_processor=template(1))
-    assert Vocabulary.load(kept(content, tmp_path)).encode("A") == [4]
+    assert load_vocabulary(kept(content, tmp_path)).encode("A") == [4]
 
 
 CATASTROPHIC = [
@@ -81,7 +81,7 @@ def test_patterns_that_explode_are_refused_when_a_tokenizer_is_read(
     part = split(pattern) if place == "pre_tokenizer" else replace(pattern, "x", "Regex")
     begun = time.thread_time()
     with pytest.raises(CheckpointError, match=r"tokenizer.json: cannot be used .*takes too long"):
-        Vocabulary.load(kept(forged(**{place: part}), tmp_path))
+        load_vocabulary(kept(forged(**{place: part}), tmp_path))
     assert time.thread_time() - begun < 5
     (tmp_path / "there.json").write_text(json.dumps(forged(**{place: part})), "utf-8")
     with pytest.raises(CheckpointError, match=r"there.json: cannot be used"):
@@ -129,13 +129,13 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_could_grow_without_end_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"tokenizer.json: cannot be used"):
-        Vocabulary.load(kept(REFUSED[name], tmp_path))
+        load_vocabulary(kept(REFUSED[name], tmp_path))
 
 
 def test_a_table_that_makes_the_library_panic_is_refused(tmp_path: Path) -> None:
     empty = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(bytes(5)).decode()}
     with pytest.raises(CheckpointError, match=r"cannot be used .*index out of bounds"):
-        Vocabulary.load(kept(forged(normalizer=empty), tmp_path))
+        load_vocabulary(kept(forged(normalizer=empty), tmp_path))
 
 
 BLOWING = {
@@ -152,13 +152,13 @@ BLOWING = {
 def test_a_text_that_becomes_far_longer_is_refused_without_being_written(name: str, tmp_path: Path) -> None:
     begun = time.thread_time()
     with pytest.raises((CheckpointError, DataError), match=r"normaliser turns .* characters into more than"):
-        Vocabulary.load(kept(forged(normalizer=BLOWING[name]), tmp_path)).encode("ab" * 200)
+        load_vocabulary(kept(forged(normalizer=BLOWING[name]), tmp_path)).encode("ab" * 200)
     assert time.thread_time() - begun < 1
 
 
 def test_a_text_that_stays_short_enough_is_encoded_whatever_the_worst_case_is(tmp_path: Path) -> None:
     steps = sequence(replace("x", "y" * 500), replace("y", "z" * 500), {"type": "Lowercase"})
-    words = Vocabulary.load(kept(forged(normalizer=steps, pre_tokenizer=split(".")), tmp_path))
+    words = load_vocabulary(kept(forged(normalizer=steps, pre_tokenizer=split(".")), tmp_path))
     assert words.encode("Ab" * 4000) == [4, 5] * 4000
 
 

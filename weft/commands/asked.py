@@ -5,6 +5,9 @@ from typing import Any
 
 from weft.errors import ConfigError
 
+PREDICTING = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
+"""Options of `weft predict` that the command handles itself, for every task."""
+
 
 def asked(opened: Any, command: str, given: Mapping[str, Any], common: Sequence[str]) -> dict[str, Any]:
     """The task's own options among those that the user gave.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 UNANSWERED = 3
 """The exit code where some inputs have no answer and all others have one."""
 
-COMMON = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
-
 
 HEADINGS = {
     "Search": ("nbest", "scores", *SEARCH),
@@ -123,7 +121,7 @@ def command(**given: Any) -> int:
       weft predict runs/en-es large.txt.gz --output out.txt --processes 2
       weft predict runs/en-es large.txt.gz --output out.txt --processes 64 --ray auto
     """  # noqa: D301  click reads the \b
-    from weft.commands.asked import asked, with_members
+    from weft.commands.asked import PREDICTING, asked, with_members
     from weft.errors import ConfigError
     from weft.run import open_run
 
@@ -136,7 +134,7 @@ def command(**given: Any) -> int:
         return _side_by_side(given)
     changes = [f"decoding.{change}" for change in given["changes"]]
     opened = open_run(given["run"], device=given["device"], plugins=given["plugins"], changes=changes)
-    options = with_members(asked(opened, "predict", given, COMMON), given["device"], given["plugins"])
+    options = with_members(asked(opened, "predict", given, PREDICTING), given["device"], given["plugins"])
     if given["output"]:
         from weft.commands import bulk
 

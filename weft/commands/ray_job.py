@@ -32,8 +32,7 @@ class Answerer:
     def __init__(self, given: Mapping[str, Any]) -> None:
         import torch
 
-        from weft.commands.asked import asked, with_members
-        from weft.commands.predict import COMMON
+        from weft.commands.asked import PREDICTING, asked, with_members
         from weft.run import open_run
 
         torch.set_num_threads(1)  # one core per worker
@@ -42,7 +41,7 @@ class Answerer:
         self._opened = open_run(
             given["run"], device=given["device"], plugins=given["plugins"], changes=changes
         )
-        options = asked(self._opened, "predict", given, COMMON)
+        options = asked(self._opened, "predict", given, PREDICTING)
         self._options = with_members(options, given["device"], given["plugins"])
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:

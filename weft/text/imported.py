@@ -123,7 +123,7 @@ def renumbered(
     Raises:
         CheckpointError: the file is missing or damaged, or has more pieces than the model.
     """
-    content = _read(path)
+    content = content_of(path)
     try:
         tokenizer = _built(content)
     except Exception as error:
@@ -138,35 +138,10 @@ def renumbered(
     return content, special + [number for number in range(size) if number not in special]
 
 
-def is_imported(path: Path) -> bool:
-    """Whether a tokenizer.json was trained by another program."""
-    try:
-        return KEY in _read(path)
-    except CheckpointError:
-        return False
-
-
-def load(path: Path) -> Vocabulary:
-    """Read a file written by `Imported.save` or `SentencePieces.save`.
-
-    Raises:
-        CheckpointError: the file is missing or damaged.
-    """
-    content = _read(path)
-    try:
-        about = content.pop(KEY)
-        if "sentencepiece" in about:
-            from weft.text import (
-                sentencepiece,  # it imports KEY from here, so a top-level import would be circular
-            )
-
-            return sentencepiece.restored(about)
-        order = [int(number) for number in about["order"]]
-        return Imported(content, order, framed=bool(about["framed"]))
-    except Exception as error:
-        raise CheckpointError(
-            f"{path}: cannot be used ({str(error)[:200]}); import the model again"
-        ) from error
+def restored(content: dict[str, Any], about: dict[str, Any]) -> Imported:
+    """The vocabulary of a file that `Imported.save` wrote, from its content and what stands under KEY."""
+    order = [int(number) for number in about["order"]]
+    return Imported(content, order, framed=bool(about["framed"]))
 
 
 def _built(content: dict[str, Any]) -> Tokenizer:
@@ -180,7 +155,12 @@ def _built(content: dict[str, Any]) -> Tokenizer:
     return tokenizer
 
 
-def _read(path: Path) -> dict[str, Any]:
+def content_of(path: Path) -> dict[str, Any]:
+    """The content of a tokenizer.json.
+
+    Raises:
+        CheckpointError: the file is missing, or no JSON object.
+    """
     try:
         content = jsonfile.read(path)
         if not isinstance(content, dict):

@@ -3,7 +3,7 @@
 Five kinds: words (split at punctuation, or at white space only), characters, and two kinds of subwords
 (byte-pair encoding, unigram). For all of them decode(encode(text)) == normalise(text) if no symbol is
 unknown. Pieces and segmentation are the `tokenizers` library's. Read next: pieces.py, how a text is split;
-saved.py, the file.
+loading.py, the file.
 """
 
 import copy
@@ -20,7 +20,6 @@ from weft.text.bounds import guarded, half_pair
 from weft.text.learn import learn
 from weft.text.normalise import normalise, words_of
 from weft.text.pieces import SPECIALS, complete, count_words, cutter
-from weft.text.saved import read
 
 PAD, UNK, SOS, EOS = range(len(SPECIALS))
 
@@ -37,7 +36,7 @@ class Word(NamedTuple):
 class Vocabulary:
     """Pieces of text and their numbers; pad, unk, sos and eos are always 0, 1, 2 and 3.
 
-    Create one with `train` or `load`.
+    Create one with `train`, or with `load_vocabulary` (loading.py).
 
     Example:
         >>> words = Vocabulary.train(["a cat sat, a cat ran"], kind="word", size=None)
@@ -211,20 +210,6 @@ class Vocabulary:
         """
         whole = complete(self._model, self.kind, self.form, self.lowercase)
         jsonfile.save(Path(path), json.loads(whole.to_str()))
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Vocabulary":
-        """Read what `save` wrote; takes only pieces and settings from the file and runs nothing in it.
-
-        Raises:
-            CheckpointError: the file is missing or not a tokenizer.json of Weft.
-        """
-        from weft.text import imported  # avoids a circular import
-
-        if imported.is_imported(Path(path)):
-            return imported.load(Path(path))
-        model, settings = read(Path(path))
-        return cls(model, **settings)
 
     def __len__(self) -> int:
         return len(self._pieces)

@@ -66,7 +66,7 @@ class Bar(Report):
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=self._bar_width),
             TaskProgressColumn(),
-            TextColumn("{task.fields[told]}", markup=False, table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[figures]}", markup=False, table_column=Column(no_wrap=True)),
             console=self._console,
             auto_refresh=False,
             transient=True,
@@ -99,15 +99,15 @@ class Bar(Report):
 
     def moved(self, update: int, done: float) -> None:
         """Move the bar, at most twice a second."""
-        what, told = "training", [f"update {update:,}"]
+        what, shown = "training", [f"update {update:,}"]
         if self._line is not None:
             figures = measures(self._line)
             left = (
                 [figures.pop()] if self._line.seconds_left else []
             )  # first, so that it is shown on narrow terminals too
-            told = [*left, *told, *figures]
+            shown = [*left, *shown, *figures]
         room = self._console.width - len(what) - self._bar_width - len(" 100% ") - 1
-        self._draw(what, done, 1.0 if done else None, fitting(told, room))
+        self._draw(what, done, 1.0 if done else None, fitting(shown, room))
 
     def logged(self, line: Line) -> None:
         """Show the figures next to the bar."""
@@ -129,13 +129,13 @@ class Bar(Report):
         """Remove the bar."""
         self._bar.stop()
 
-    def _draw(self, what: str, done: float, total: float | None, told: str, force: bool = False) -> None:
+    def _draw(self, what: str, done: float, total: float | None, figures: str, force: bool = False) -> None:
         if not force and time.monotonic() < self._next:
             return
         self._next = time.monotonic() + SECONDS_BETWEEN_DRAWINGS
         if what not in self._tasks:
-            self._tasks[what] = self._bar.add_task(visible(what), total=total, told=visible(told))
-        self._bar.update(self._tasks[what], completed=done, total=total, told=visible(told))
+            self._tasks[what] = self._bar.add_task(visible(what), total=total, figures=visible(figures))
+        self._bar.update(self._tasks[what], completed=done, total=total, figures=visible(figures))
         self._bar.refresh()
 
 

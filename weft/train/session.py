@@ -89,12 +89,12 @@ def session(run: Path, settings: Settings, device: torch.device, report: Report 
         processes = enter(Processes(device))
         if processes.first:
             enter(claim.claim(run))
-            told = enter(report or open_report(run, tensorboard=settings.tensorboard))
+            reporting = enter(report or open_report(run, tensorboard=settings.tensorboard))
         else:
-            told = enter(Report())
+            reporting = enter(Report())
         interrupts = enter(Interrupts(together=processes.count > 1))
         workers = enter(Workers(at_a_time, -(-settings.accumulate // processes.count), device))
-        checkpoints = Checkpoints(run, told.warned)
+        checkpoints = Checkpoints(run, reporting.warned)
         background = settings.save_in_background
         saving = enter(Saving(checkpoints, background=background, first=processes.first))
-        yield Session(run, settings, device, processes, told, interrupts, workers, saving)
+        yield Session(run, settings, device, processes, reporting, interrupts, workers, saving)

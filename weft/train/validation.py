@@ -42,11 +42,11 @@ def validate(
     if any(map(sharding.is_sharded, model.parameters())):
         whole = sharding.gathered(model, ready.model, wanted=processes.first)
     if whole is None or not processes.first:
-        heard = processes.told()
-        if heard["signal"]:
-            interrupts.agree(heard["signal"])
+        answer = processes.told()
+        if answer["signal"]:
+            interrupts.agree(answer["signal"])
             raise Interrupted
-        return Validation(heard["scores"], [])
+        return Validation(answer["scores"], [])
     try:
         with interrupts.alone():
             validation: Validation = scored(training_of(ready), whole, settings, number)

@@ -23,6 +23,7 @@ from weft.tasks.shared.pictures.model import CaptionModel
 from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.shared.writing.decoding import EVALUATED, PREDICTED, Decoding
 from weft.tasks.task import Progress, Task
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 
@@ -126,4 +127,4 @@ class Caption(Task):
 
 def _kept(run: Path) -> tuple[Vocabulary, tuple[int, ...]]:
     """Vocabulary and shape of a run."""
-    return Vocabulary.load(run / "tokenizer.json"), read_shape(run)[0]
+    return load_vocabulary(run / "tokenizer.json"), read_shape(run)[0]

@@ -20,6 +20,7 @@ from weft.tasks.classify.items import Items
 from weft.tasks.classify.model import Bag
 from weft.tasks.shared.labels.batch import LabelBatch
 from weft.tasks.shared.writing.batch import pad
+from weft.text.loading import load_vocabulary
 from weft.text.normalise import words_of
 from weft.text.vocabulary import Vocabulary
 
@@ -152,5 +153,5 @@ class Reader:
             items = Items(
                 bag, [tuple(item) for item in saved.items], counts if rare else (), saved.texts or 0
             )
-        vocabulary = Vocabulary.load(run / "tokenizer.json")
+        vocabulary = load_vocabulary(run / "tokenizer.json")
         return cls(vocabulary, saved.classes, items=items, max_length=max_length)

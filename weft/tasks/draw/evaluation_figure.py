@@ -1,18 +1,21 @@
 """True pictures and what the model drew for their captions, side by side."""
 
 import textwrap
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from weft.figures.colours import FAINT, INK
 from weft.figures.letters import printable
-from weft.tasks.draw.evaluation import DrawEvaluation
+
+if TYPE_CHECKING:
+    from weft.tasks.draw.evaluation import DrawEvaluation
 
 SHOWN = 10
 
 
-def figure(evaluation: DrawEvaluation, name: str) -> Figure:
+def figure(evaluation: "DrawEvaluation", name: str) -> Figure:
     """A column for each of the first captions: the true picture above, the drawn one below."""
     count = min(SHOWN, len(evaluation.texts))
     chosen = np.linspace(0, len(evaluation.texts) - 1, count).round().astype(int)

@@ -24,6 +24,7 @@ from weft.tasks.shared.pictures.shape import read_shape, write_shape
 from weft.tasks.shared.writing.batch import collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.task import Progress, Task
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 
@@ -119,4 +120,4 @@ class Draw(Task):
 def _kept(run: Path) -> tuple[Vocabulary, Tiles, tuple[int, ...]]:
     """Vocabulary, palette and shape of a run."""
     shape, _ = read_shape(run)
-    return Vocabulary.load(run / "tokenizer.json"), Tiles.load(run), shape
+    return load_vocabulary(run / "tokenizer.json"), Tiles.load(run), shape

@@ -19,13 +19,12 @@ from weft.tasks.forecast.calibration import Calibrated
 from weft.tasks.forecast.ensemble import Together
 from weft.tasks.forecast.model import Forecast
 from weft.tasks.forecast.tensors import ROWS, tensors
-from weft.tasks.forecast.units import InUnits, in_units
+from weft.tasks.forecast.units import LEVELS, InUnits, in_units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Scorable = Forecast | Together | Calibrated
-LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True)

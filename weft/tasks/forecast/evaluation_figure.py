@@ -1,14 +1,19 @@
 """The error of a forecaster at each step ahead, next to the baselines, and one window of the data."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK
 from weft.figures.series import mark_dates
-from weft.tasks.forecast.evaluation import LEVELS, ForecastEvaluation
+from weft.tasks.forecast.units import LEVELS
+
+if TYPE_CHECKING:
+    from weft.tasks.forecast.evaluation import ForecastEvaluation
 
 
-def figure(evaluation: ForecastEvaluation, name: str) -> Figure:
+def figure(evaluation: "ForecastEvaluation", name: str) -> Figure:
     """Errors by steps ahead above, one window below."""
     figure = Figure(figsize=(9, 6.4), dpi=120, facecolor="white", layout="constrained")
     above, below = figure.subplots(2, 1)

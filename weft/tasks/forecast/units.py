@@ -15,6 +15,7 @@ from weft.tasks.forecast.ensemble import Together
 from weft.tasks.forecast.model import Forecast
 from weft.tasks.forecast.tensors import ROWS, tensors
 
+LEVELS = (0.1, 0.25, 0.5, 0.75, 0.9)
 SHOWN = 10  # series whose errors are printed
 
 

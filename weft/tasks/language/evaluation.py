@@ -148,8 +148,7 @@ def evaluate(
             f"{data.train}: a mixture counts the n-grams of the training text, which is missing; "
             "put it back, or leave mixture out"
         )
-    settings = data.vocabulary
-    context = _context(data, decoding)
+    context, settings = _context(data, decoding), data.vocabulary
     vocabulary = f"{settings.kind} {size}{' lowercase' if settings.lowercase else ''}"
     signature = f"vocabulary:{vocabulary}|context:{context}|unknown:{stream.unknown}"
     scores = _scored(stream, own, known[1:], signature)

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from weft.figures.colours import BARS, FAINT, GRID, INK, weight_colours
 from weft.figures.letters import printable
-from weft.tasks.language.evaluation import Bucket
 
 if TYPE_CHECKING:
+    from weft.tasks.language.evaluation import Bucket
     from weft.tasks.language.predictor import Scored
 
 WIDE = 72  # characters of a line of coloured text
@@ -75,7 +75,7 @@ def _lines(scored: "Scored") -> list[list[tuple[str, float]]]:
     return lines
 
 
-def nats_by_frequency(buckets: Sequence[Bucket], *, title: str, note: str) -> Figure:
+def nats_by_frequency(buckets: "Sequence[Bucket]", *, title: str, note: str) -> Figure:
     """Bars of the loss a token, for tokens that training saw never, seldom and often.
 
     Args:

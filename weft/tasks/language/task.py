@@ -22,6 +22,7 @@ from weft.tasks.language.writing import Writing
 from weft.tasks.ready import SPLITS, Split
 from weft.tasks.shared.running_text import ProseData
 from weft.tasks.task import Progress, Task
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
@@ -126,4 +127,4 @@ def _learnt(run: Path) -> Vocabulary:
         raise CheckpointError(
             f"{run / VOCABULARY}: is missing; this is no run directory, or training has not begun"
         )
-    return Vocabulary.load(run / VOCABULARY)
+    return load_vocabulary(run / VOCABULARY)

@@ -18,7 +18,7 @@ from weft.tasks.shared.context import text
 from weft.tasks.shared.context.evaluation import ContextEvaluation
 from weft.tasks.shared.running_text import ProseData
 from weft.tasks.task import Progress, Task
-from weft.text.vocabulary import Vocabulary
+from weft.text.loading import load_vocabulary
 
 VOCABULARY = "tokenizer.json"
 
@@ -82,7 +82,7 @@ class MaskedTask(Task):
             raise CheckpointError(
                 f"{run / VOCABULARY}: is missing; this is no run directory, or training has not begun"
             )
-        return MaskedReady(self, Vocabulary.load(run / VOCABULARY))
+        return MaskedReady(self, load_vocabulary(run / VOCABULARY))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

@@ -27,6 +27,7 @@ from weft.tasks.shared.writing.evaluation import BETTER
 from weft.tasks.shared.writing.model import PairModel
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.task import Progress, Task
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
@@ -94,7 +95,7 @@ class Multilingual(Task):
                 form=how.form,
                 lowercase=how.lowercase,
             ).save(path)
-        vocabulary = Vocabulary.load(path)
+        vocabulary = load_vocabulary(path)
         stores = Joined([_stored(self.data, pair, path, vocabulary, progress) for pair in self.data.pairs])
         valid = {pair: self.data.of(pair).complete("valid") for pair in self.data.pairs}
         return ManyReady(self, vocabulary, ManyTraining(self.data, vocabulary, stores, valid))
@@ -103,7 +104,7 @@ class Multilingual(Task):
         """Read the vocabulary of the run."""
         if not (run / VOCABULARY).exists():
             raise CheckpointError(f"{run / VOCABULARY}: is missing; this is no run that was trained")
-        return ManyReady(self, Vocabulary.load(run / VOCABULARY))
+        return ManyReady(self, load_vocabulary(run / VOCABULARY))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:

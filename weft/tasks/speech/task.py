@@ -24,6 +24,7 @@ from weft.tasks.speech.model import SpeechModel
 from weft.tasks.speech.predictor import Listening
 from weft.tasks.speech.ready import SpeechReady, SpeechTraining
 from weft.tasks.task import Progress, Task
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 VOCABULARY, KEPT = "tokenizer.json", "speech.json"
@@ -124,4 +125,4 @@ class Speech(Task):
 def _kept(run: Path) -> tuple[Vocabulary, str]:
     """Vocabulary and most frequent answer of a run."""
     answer = jsonfile.load(run / KEPT, SavedSpeech, "train the run again").answer
-    return Vocabulary.load(run / VOCABULARY), answer
+    return load_vocabulary(run / VOCABULARY), answer

@@ -14,6 +14,7 @@ from weft.errors import CheckpointError
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.reading import SourceReader
 from weft.tasks.task import Progress
+from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 LEARNING = "learning the vocabulary"
@@ -42,8 +43,8 @@ def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
     source, target = vocabulary_paths(run, data)
     if not source.exists():
         raise CheckpointError(f"{source}: is missing; this is no run directory, or training has not begun")
-    first = Vocabulary.load(source)
-    second = first if source == target else Vocabulary.load(target)
+    first = load_vocabulary(source)
+    second = first if source == target else load_vocabulary(target)
     return Vocabularies(first, second, SourceReader(first, cut=data.cut_source, copies=copies))
 
 

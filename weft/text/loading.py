@@ -1,0 +1,40 @@
+"""Loads the vocabulary of a run, whoever trained it: Weft, another fast tokenizer, or sentencepiece.
+
+Read next: saved.py, Weft's own file; imported.py and sentencepiece.py.
+"""
+
+from pathlib import Path
+
+from weft.errors import CheckpointError
+from weft.text import imported, sentencepiece
+from weft.text.saved import read
+from weft.text.vocabulary import Vocabulary
+
+
+def load_vocabulary(path: str | Path) -> Vocabulary:
+    """Read what `save` of a vocabulary wrote; only pieces and settings are taken, nothing in the file is run.
+
+    Raises:
+        CheckpointError: the file is missing or damaged, or no tokenizer.json of Weft.
+    """
+    path = Path(path)
+    if not _is_imported(path):
+        model, settings = read(path)
+        return Vocabulary(model, **settings)
+    content = imported.content_of(path)
+    try:
+        about = content.pop(imported.KEY)
+        if "sentencepiece" in about:
+            return sentencepiece.restored(about)
+        return imported.restored(content, about)
+    except Exception as error:
+        raise CheckpointError(
+            f"{path}: cannot be used ({str(error)[:200]}); import the model again"
+        ) from error
+
+
+def _is_imported(path: Path) -> bool:
+    try:
+        return imported.KEY in imported.content_of(path)
+    except CheckpointError:
+        return False
