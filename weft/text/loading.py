@@ -1,4 +1,4 @@
-"""Loads the vocabulary of a run, whoever trained it: Weft, another fast tokenizer, or sentencepiece.
+"""Loads the vocabulary of a run, trained by Weft, by another fast tokenizer or by sentencepiece.
 
 Read next: saved.py, Weft's own file; imported.py and sentencepiece.py.
 """
