@@ -37,9 +37,6 @@ ODD_PROSE = re.compile(
 )
 # Packages whose prose has not been rewritten yet; this list may only get shorter.
 ROUGH = (
-    "weft/native",
-    "weft/run",
-    "weft/search",
     "weft/serve",
     "weft/tasks",
 )

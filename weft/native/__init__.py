@@ -1,16 +1,17 @@
-"""Compiled code, loaded by ctypes: no header of torch or Python, so one library serves every version of both.
+"""Compiled code, loaded by ctypes. No torch or Python headers, so one library fits all versions of both.
 
 cells.cpp     recurrent layers                nn/kernels/cells/compiled.py
 light.cpp     recurrent layers with no matrix nn/kernels/light/compiled.py
 energies.cpp  additive attention              nn/kernels/attention/energies.py
 losses.cpp    cross-entropy                   nn/kernels/output/cross_entropy.py
 tiles.cpp     the linear product (AMX)        nn/kernels/tiles.py
-decoding.cpp  a step of a search              nn/kernels/attention/decoding.py,
+decoding.cpp  a search step                   nn/kernels/attention/decoding.py,
                                               nn/kernels/output/vocabulary.py
 choosing.cpp  the best continuations          search/candidates.py
 
-Every caller has a plain twin in torch, which serves where nothing was compiled. Read next: library.py, which
-finds and loads; jobs.py, what the functions are given; calls.py, how they are called; build.py, the compiler.
+Every caller has a plain twin in torch, which is used where nothing was compiled. Read next: library.py, which
+finds and loads the libraries; jobs.py, the arguments of their functions; calls.py, the calls; build.py, which
+compiles.
 """
 
 from weft.native.calls import call, pointer, slabs

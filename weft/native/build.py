@@ -1,7 +1,7 @@
-"""Compiles the sources beside it for each instruction set; knows nothing but Python's standard library.
+"""Compile the C++ sources of this folder for each instruction set; needs only Python's standard library.
 
 The build of the package calls it (hatch_build.py); from a checkout:  python weft/native/build.py
-Without a compiler there is nothing to load and the other ways serve.
+Without a compiler no library is built, and the operations in torch are used.
 """
 
 import os
@@ -22,13 +22,13 @@ SETS = {
     "avx2": ["-mavx2", "-mfma"],
     "amx": [*WIDE, "-mavx512bw", "-mamx-tile", "-mamx-bf16"],
 }
-TILED = ("cells", "decoding", "tiles")  # what is there for AMX, too; of older compilers nobody demands it
+TILED = ("cells", "decoding", "tiles")  # with AMX code; old compilers may fail on it
 FLAGS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-w"]
 COMPILERS = ("c++", "g++", "clang++")
 
 
 def file_name(name: str, source: str = "cells") -> str:
-    """The library of a source for an instruction set."""
+    """The file name of a source's library for an instruction set."""
     return f"{source}.{name}.so"
 
 
@@ -40,31 +40,37 @@ def compiler() -> list[str] | None:
 
 
 def build(folder: Path = HERE) -> tuple[list[Path], str]:
-    """Compile what is missing or older than its source.
+    """Compile every library that is missing or older than its source.
+
+    Args:
+        folder: where the libraries go.
 
     Returns:
-        The libraries that are there, and why there are none, "" if there are.
+        The libraries that exist now, and the reason if one could not be compiled, else "".
     """
     if platform.machine().lower() not in ("x86_64", "amd64") or sys.platform not in ("linux", "darwin"):
         return [], f"no compiled cells for {sys.platform} on {platform.machine()}"
     command = compiler()
     if command is None:
         return [], "no C++ compiler was found when Weft was installed"
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # each waits for a compiler
-        done = list(pool.map(lambda each: _made(command, folder, *each), _targets()))
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # each thread waits for a compiler
+        done = list(pool.map(lambda each: _compiled(command, folder, *each), _targets()))
     made = [target for target, _ in done if target is not None]
     return made, next((reason for _, reason in done if reason), "")
 
 
-def _made(command: list[str], folder: Path, source: str, name: str) -> tuple[Path | None, str]:
-    """The library of a source for an instruction set; None and why, if it is needed and was not compiled."""
+def _compiled(command: list[str], folder: Path, source: str, name: str) -> tuple[Path | None, str]:
+    """Compile a source for an instruction set: (library, ""), or (None, reason) if that failed.
+
+    The reason is empty for AMX, which is optional.
+    """
     target, file = folder / file_name(name, source), HERE / f"{source}.cpp"
     newest = max(path.stat().st_mtime for path in (file, *COMMON))
     if target.exists() and target.stat().st_mtime >= newest:
         return target, ""
     part = target.with_suffix(f".{os.getpid()}.part")
     try:
-        # From its folder, so that no path of this machine gets into the library.
+        # Run in the source's folder, so that the library contains no path of this machine.
         line = [*command, *FLAGS, *SETS[name], file.name, "-o", str(part.absolute())]
         subprocess.run(line, cwd=file.parent, check=True, capture_output=True)
         part.replace(target)
@@ -77,7 +83,7 @@ def _made(command: list[str], folder: Path, source: str, name: str) -> tuple[Pat
 
 
 def _targets() -> list[tuple[str, str]]:
-    """Sources and the instruction sets that each is compiled for."""
+    """All (source, instruction set) pairs to compile."""
     targets = [(source, name) for source in SOURCES for name in SETS if name != "amx" and source != "tiles"]
     return targets + ([(source, "amx") for source in TILED] if sys.platform == "linux" else [])
 

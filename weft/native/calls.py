@@ -1,4 +1,4 @@
-"""How compiled code is called: a job, its work shared among threads, and addresses of tensors."""
+"""Calls of compiled code: jobs whose work is shared among threads, and addresses of tensors."""
 
 from ctypes import Structure, byref
 
@@ -12,21 +12,21 @@ SOURCES = {function: source for source, functions in CALLS.items() for function 
 
 
 def call(function: str, job: Structure) -> None:
-    """Do a job, its slabs shared among as many threads.
+    """Run a job, one thread per slab.
 
     Args:
-        function: one of those in CALLS, from a library that is loaded.
-        job: the struct of this function; the tensors that it points to must outlive the call.
+        function: a function in CALLS whose library is loaded.
+        job: the function's struct; the tensors that it points to must outlive the call.
     """
     found = loaded(SOURCES[function])
     getattr(found.library, function)(byref(job), found.start)
 
 
 def slabs(rows: int) -> int:
-    """Among how many threads this many rows are shared."""
+    """The number of slabs (threads) for this many rows."""
     return max(1, min(torch.get_num_threads(), rows))
 
 
 def pointer(tensor: Tensor | None) -> int | None:
-    """The address of a tensor's first number; NULL for None."""
+    """The address of a tensor's first element; None (NULL in C) for None."""
     return None if tensor is None else tensor.data_ptr()

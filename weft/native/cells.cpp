@@ -3,10 +3,10 @@
 // A step multiplies the state by weights that were packed into panels, one panel for the gates of 16 units
 // (8 with AVX2), and applies the gates to the sums while they are in registers. Rows of the batch are independent,
 // so each thread takes a slab of rows through all steps without waiting for the others. Rows are sorted by
-// length: `active` says how many rows of a slab are not yet finished at a step; the others cost nothing.
+// length: `active` is the number of unfinished rows of a slab at each step; finished rows cost nothing.
 //
-// Plain C interface, loaded by ctypes (library.py); no header of torch or Python. This file is compiled
-// for AVX2, AVX-512 and AMX (build.py), and the loader takes the best one that the processor supports.
+// Plain C interface, loaded by ctypes (library.py), without torch or Python headers. This file is compiled for
+// AVX2, AVX-512 and AMX (build.py), and the loader takes the best one that the processor supports.
 //
 // With tiles (tiles.h) the state of all rows is split once per step, and the sums pass through the L1 cache.
 #include "panels.h"
@@ -23,18 +23,18 @@ constexpr int gates(int cell) { return cell <= PEEPHOLE ? 4 : cell <= GRU ? 3 : 
 struct Forward {
   Int cell, T, B, H, I, slabs, training, x_row, x_step;
   const Int *bounds;    // [slabs + 1] rows of each slab
-  const Int *active;    // [slabs, T] rows of the slab not yet finished
-  const float *x;        // rows and steps by their strides; NULL if its product is in `gates`
+  const Int *active;    // [slabs, T] number of unfinished rows of the slab
+  const float *x;        // [B, T, I] with strides x_row, x_step; NULL if W_x x + b is already in `gates`
   const float *panel_x;  // packed W_x
   const float *panel_h;  // packed W_h
-  const float *bias;     // [G H], added where x is multiplied here
+  const float *bias;     // [G H], added only if x is multiplied here
   const float *bias_n;   // [H], GRU's inner bias
   const float *peephole; // [3, H] for i, f, o
-  float *gates;          // [T, B, G H]: W_x x + b at the start, activations after training; or NULL
+  float *gates;          // [T, B, G H]: in, W_x x + b; out, in training, the activations; or NULL
   float *inner;          // [T, B, H] GRU in training: W_h h + b_n of the candidate
-  float *h;              // [T + 1, B, H], the first is the state before
-  float *c;              // training: [T + 1, B, H]; else [B, H], in place
-  Int halves;            // of the room of a slab, packed_size(its rows, H)
+  float *h;              // [T + 1, B, H], starting with the initial state
+  float *c;              // [T + 1, B, H] in training; else [B, H], updated in place
+  Int halves;            // 16-bit elements of a slab's buffer, packed_size(its rows, H)
   unsigned short *room;  // [slabs, halves], by tiles; or NULL
 };
 
@@ -45,20 +45,20 @@ struct Backward {
   const float *gates, *inner, *h, *c, *peephole;
   const float *dy;       // [T, B, H] or NULL
   const float *dh_last;  // [B, H] or NULL
-  float *dc;             // [B, H]: gradient by the last c, replaced by that by the first
-  float *dh;             // [B, H]: by the first h
-  float *carry;          // [B, H] GRU: space for u dh
-  float *d;              // [T, B, G H] by the sums before activation; GRU [T, B, 4 H]: candidate's W_x side,
+  float *dc;             // [B, H]: in, gradient of the last c; out, gradient of the initial c
+  float *dh;             // [B, H]: gradient of the initial h
+  float *carry;          // [B, H] GRU: buffer for u dh
+  float *d;              // [T, B, G H] gradients of the pre-activations; GRU [T, B, 4 H]: candidate's W_x side,
                          // r, u, candidate's W_h side
   float *dpeephole;      // [slabs, 3, H], zeros at the start
-  Int halves;            // of the room of a slab, packed_size(its rows, G H)
+  Int halves;            // 16-bit elements of a slab's buffer, packed_size(its rows, G H)
   unsigned short *room;  // [slabs, halves], by tiles; or NULL
 };
 
 namespace {
 
-// From the sums [rows, NV] of some rows to the next state. NV is the cell's gates; where it has one, registers of units.
-// GRU: xn [rows] is the candidate's W_x x + b, its sum the inner one.
+// Compute the next state from the pre-activations [rows, NV]. NV is the number of gates or, for cells with one gate,
+// of registers of units. GRU: xn [rows] is the candidate's W_x x + b; its entry in the sums is W_h h + b_n.
 template <int CELL, int rows>
 INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, int registers, const V *sums, const V *xn) {
   constexpr bool plain = CELL >= ELMAN;  // a register is a block of units, not a gate
@@ -106,8 +106,8 @@ INLINE void finish_forward(const Forward &f, Int t, Int row, Int u, int register
   }
 }
 
-// The sums of MR rows and NV registers, for any cell. PLAIN: registers of units, W apart; else gates of the same
-// units, H apart (which may be W as well). xn: GRU's candidate apart, else NULL.
+// The pre-activations of MR rows and NV registers, for any cell. PLAIN: registers of units, W apart; else gates of
+// the same units, H apart (H may equal W). xn: the W_x side of GRU's candidate, else NULL.
 template <int NV, int MR, bool PLAIN>
 INLINE void sums_forward(const Forward &f, Int t, Int row, Int u, Int GH, const float *ph, const float *px, V *sums, V *xn) {
   const Int H = f.H, at = t * f.B + row, apart = PLAIN ? W : H, step = PLAIN ? W : 0;
@@ -138,9 +138,9 @@ inline void block_forward(const Forward &f, Int t, Int first, Int last, Int u, I
   tiles<max_rows(NV)>(first, last, [&](auto height, Int row) {
     constexpr int MR = decltype(height)::value;
     V sums[MR * NV], xn[MR];
-    if constexpr (CELL >= ELMAN)  // one copy for both
+    if constexpr (CELL >= ELMAN)  // one instantiation for both
       sums_of_units<NV, MR>(f, t, row, u, ph, px, sums);
-    else  // the sums of gates stay in registers: a copy for all cells was 4 % slower with 128 units
+    else  // inlined per cell, so gates stay in registers: one shared instantiation was 4 % slower with 128 units
       sums_forward<NV, MR, false>(f, t, row, u, gates(CELL) * f.H, ph, px, sums, CELL == GRU ? xn : nullptr);
     finish_forward<CELL, MR>(f, t, row, u, NV, sums, xn);
   });
@@ -169,7 +169,7 @@ template <int CELL> void slab_forward(const Forward &f, Int slab) {
   }
 }
 
-// One register of units of one row: from dh to the gradients of the sums.
+// One register of units of one row: gradients of the pre-activations from dh.
 template <int CELL> inline void cell_backward(const Backward &f, Int at, Int row, Int slab, Int u, M m, V dh) {
   const Int H = f.H, GH = gates(CELL) * H, o = at * H + u, next = o + f.B * H;
   float *d = f.d + at * (CELL == GRU ? 4 * H : GH) + u;
@@ -219,7 +219,7 @@ template <int CELL> inline void cell_backward(const Backward &f, Int at, Int row
   }
 }
 
-// From the gradients of some rows' states, without what their own outputs give, to those of the sums.
+// Gradients of the pre-activations from those of the states, to which dy is still to be added.
 template <int CELL>
 void finish_backward(const Backward &f, Int t, Int row, Int slab, Int u, int rows, int NV, const V *sums) {
   const Int H = f.H;
@@ -235,8 +235,8 @@ void finish_backward(const Backward &f, Int t, Int row, Int slab, Int u, int row
     }
 }
 
-// What the next step's sums give to the states of MR rows, for any cell; `from` is added, or NULL. d: of the
-// first row, NULL where the rows end here.
+// Gradient that the states of MR rows receive from the next step, for any cell. `from` is added, unless NULL.
+// d: gradients of the next step's pre-activations, of the first row; NULL at the last step of the rows.
 template <int NV, int MR>
 NOINLINE void sums_backward(const Backward &f, Int row, Int u, const float *from, const float *d, Int D, Int K, V *sums) {
   const Int H = f.H;
@@ -252,7 +252,7 @@ NOINLINE void sums_backward(const Backward &f, Int row, Int u, const float *from
 template <int CELL, int NV, int MR>
 inline void tile_backward(const Backward &f, Int t, Int row, Int slab, Int u, bool begun) {
   const Int H = f.H, K = gates(CELL) * H, D = CELL == GRU ? 4 * H : K;
-  const float *from = begun ? CELL == GRU ? f.carry : nullptr : f.dh_last;  // where it is not begun the row ends here
+  const float *from = begun ? CELL == GRU ? f.carry : nullptr : f.dh_last;  // if not begun, this is the last step of the row
   V sums[MR * NV];
   sums_backward<NV, MR>(f, row, u, from, begun ? f.d + ((t + 1) * f.B + row) * D + (CELL == GRU ? H : 0) : nullptr, D, K, sums);
   finish_backward<CELL>(f, t, row, slab, u, MR, NV, sums);
@@ -345,13 +345,13 @@ inline void slab(const Backward &f, Int s) {
 
 }  // namespace
 
-API Int weft_cells_version() { return 3; }  // of the structs above, as jobs.py expects it
+API Int weft_cells_version() { return 3; }  // version of the structs above; must equal VERSION in jobs.py
 API void weft_forward(const Forward *f, Start start) { run<Forward, slab>(f, start); }
 API void weft_backward(const Backward *f, Start start) { run<Backward, slab>(f, start); }
 
 namespace {
 
-// Four rows of weights, four numbers each, transposed: number i of all four goes to p + i * apart.
+// Transpose four rows of four weights each: column i goes to p + i * apart.
 inline void turn(const float *w, Int K, float *p, Int apart) {
   __m128 a = _mm_loadu_ps(w), b = _mm_loadu_ps(w + K), c = _mm_loadu_ps(w + 2 * K), d = _mm_loadu_ps(w + 3 * K);
   _MM_TRANSPOSE4_PS(a, b, c, d);
@@ -360,7 +360,7 @@ inline void turn(const float *w, Int K, float *p, Int apart) {
 
 }  // namespace
 
-// Weights [G H, K] as panels for the forward pass; gated cells [blocks, K, G, W], else [blocks, K, NV, W].
+// Pack weights [G H, K] into panels for the forward pass: gated cells [blocks, K, G, W], else [blocks, K, NV, W].
 API void weft_pack_forward(Int cell, Int H, Int K, const float *w, float *panel) {
   const Int G = gates((int)cell), registers = (H + W - 1) / W;
   const Blocks blocks(H);
@@ -381,7 +381,7 @@ API void weft_pack_forward(Int cell, Int H, Int K, const float *w, float *panel)
   }
 }
 
-// Weights [K, H] as panels [blocks, K, NV, W] for the backward pass.
+// Pack weights [K, H] into panels [blocks, K, NV, W] for the backward pass.
 API void weft_pack_backward(Int H, Int K, const float *w, float *panel) {
   const Blocks blocks(H);
   for (Int j = 0; j < blocks.count; j++) {
@@ -395,7 +395,7 @@ API void weft_pack_backward(Int H, Int K, const float *w, float *panel) {
 }
 
 #if defined(__AMX_BF16__)
-// The same for tiles, [pairs of tiles of units, G, 2, ..]; `back` as weft_pack_backward, the units are W's second axis.
+// The same for tiles, [pairs of tiles of units, G, 2, ..]; with `back`, units are the second axis of the weights.
 API void weft_pack_tiled(Int G, Int H, Int K, Int back, const float *w, unsigned short *panel) {
   const Int all = (H + TILE - 1) / TILE, size = deep(K) * TRIPLE, row = back ? 1 : K, step = back ? H : 1;
   for (Int j = 0; j < all; j += 2)

@@ -1,6 +1,6 @@
-// The best continuations of a beam on the CPU: each row of log-probabilities is read once, and few of its numbers
-// reach the list of the best. Sums are taken in double, as candidates.py does, so both find the same in one order:
-// the larger sum, then the earlier parent, then the lower token.
+// The best continuations of a beam on the CPU. Each row of log-probabilities is read once, and few of its numbers
+// enter the list of the best. Sums are in double, as in candidates.py, so both find the same list in the same order:
+// larger sum first, then earlier parent, then lower token.
 //
 // Plain C interface, compiled like cells.cpp.
 #include "common.h"
@@ -8,17 +8,17 @@
 #include <cmath>
 
 struct Choose {
-  Int sources, beam, classes, apart, count, slabs;  // apart: floats from a row to the next
+  Int sources, beam, classes, apart, count, slabs;  // apart: floats between row starts
   const float *logp;            // [B W, V]
-  const double *base;           // [B, W]; -inf: there is no such row; it is not read
-  const Int *banned;            // tokens in rising order, the last one V
-  double *value;                // [B, k], the result; -inf where there are fewer
+  const double *base;           // [B, W]; -inf marks a missing row, which is not read
+  const Int *banned;            // tokens in ascending order, followed by V
+  double *value;                // [B, k], the result; -inf if there are fewer than k
   Int *parent, *token;          // [B, k]
 };
 
 namespace {
 
-// Lanes above the bound, and those that are NaN: a NaN counts as the largest.
+// Lanes above the bound or NaN; NaN counts as the largest value.
 #if defined(__AVX512F__)
 inline unsigned above(V x, V bound) { return _mm512_cmp_ps_mask(x, bound, _CMP_NLE_UQ); }
 #else
@@ -41,7 +41,7 @@ struct Best {
   }
 };
 
-// The float below which no sum with this base gets into the list.
+// The float below which no sum with this base enters the list.
 inline float bound_of(double least, double base) {
   if (least != least) return INFINITY;  // all are NaN
   double bound = least - base;
@@ -76,5 +76,5 @@ inline void slab(const Choose &c, Int s) {
 
 }  // namespace
 
-API Int weft_choosing_version() { return 3; }  // of the struct above, as jobs.py expects it
+API Int weft_choosing_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
 API void weft_choose(const Choose *work, Start start) { run<Choose, slab>(work, start); }

@@ -1,4 +1,4 @@
-// What cells.cpp and light.cpp have in common: registers of 16 floats (8 with AVX2), the activations, threads.
+// Shared by all sources: registers of 16 floats (8 with AVX2), the activations, threads.
 #pragma once
 
 #include <immintrin.h>
@@ -15,7 +15,7 @@ typedef long long Int;
 #endif
 
 #define NOINLINE __attribute__((noinline))
-// Arrays of registers that go through a call that is not inlined live in memory.
+// Without inlining, arrays of registers would be passed through memory.
 #define INLINE inline __attribute__((always_inline))
 
 namespace {
@@ -35,8 +35,8 @@ inline V mul(V a, V b) { return _mm512_mul_ps(a, b); }
 inline V add(V a, V b) { return _mm512_add_ps(a, b); }
 inline V sub(V a, V b) { return _mm512_sub_ps(a, b); }
 inline V div(V a, V b) { return _mm512_div_ps(a, b); }
-inline V least(V a, V b) { return _mm512_min_ps(a, b); }  // of a NaN and a number this returns the second,
-inline V most(V a, V b) { return _mm512_max_ps(a, b); }   // so x is second and a NaN stays
+inline V least(V a, V b) { return _mm512_min_ps(a, b); }  // min and max of NaN and a number return the second operand,
+inline V most(V a, V b) { return _mm512_max_ps(a, b); }   // so x is second and NaN is kept
 inline V nearest(V a) { return _mm512_roundscale_ps(a, 0); }
 inline V times_power(V p, V n) { return _mm512_scalef_ps(p, n); }
 inline V positive(V x, V y) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, set(0), _CMP_GT_OQ), y); }
@@ -97,7 +97,7 @@ inline V sigmoid(V x) {
   Power e(sub(set(0.f), least(set(87.f), most(set(-87.f), x))));
   return div(set(1.f), add(set(1.f), fma(e.p, e.scale, e.scale)));
 }
-inline V tangent(V x) {  // the hyperbolic one: (e^2|x| - 1) / (e^2|x| + 1) with the sign of x
+inline V tangent(V x) {  // tanh x = (e^2|x| - 1) / (e^2|x| + 1) with the sign of x
   V magnitude = least(set(20.f), without_sign(x));
   Power e(add(magnitude, magnitude));
   V less = fma(e.p, e.scale, sub(e.scale, set(1.f)));
@@ -115,7 +115,7 @@ inline float total(V v) {
 inline V slope_sigmoid(V y) { return mul(y, sub(set(1.f), y)); }
 inline V slope_tangent(V y) { return fnma(y, y, set(1.f)); }
 
-// Calls SLAB(work, number) for every slab of rows, by as many threads as there are slabs.
+// Call SLAB(work, number) for every slab of rows, with one thread per slab.
 template <class Work, void (*SLAB)(const Work &, Int)> struct Job {
   const Work *work;
   std::atomic<Int> next;
@@ -125,7 +125,7 @@ template <class Work, void (*SLAB)(const Work &, Int)> struct Job {
   }
 };
 
-// How OpenMP starts a team (GOMP_parallel of the library that torch ships), or NULL for one thread.
+// The function that starts OpenMP's threads (GOMP_parallel of the library that torch ships), or NULL for one thread.
 typedef void (*Start)(void (*)(void *), void *, unsigned, unsigned);
 
 template <class Work, void (*SLAB)(const Work &, Int)> void run(const Work *work, Start start) {

@@ -1,10 +1,10 @@
-// One step of a search on the CPU: all layers of a Transformer decoder in one call, and an output layer. In float32; in
-// bfloat16 torch computes the products, and this file what follows them.
+// One search step on the CPU: all layers of a Transformer decoder in one call, and an output layer, in float32. For
+// bfloat16, torch computes the products of the output layer, and this file its softmax.
 //
-// A step is some thirty small products and twice as many smaller operations; called one by one, the calls cost more
-// than the work. Here a row's numbers stay in the L1 cache from its first norm to its last. A hypothesis reads
-// the entries of its own path in its source's cache (nn/cache.py) and no others, so attention costs what it
-// wrote, not what its whole beam did. Sources are independent: each thread takes a slab of them.
+// A step has about thirty small products and twice as many smaller operations; called one by one, the calls cost more
+// than the work. Here a row stays in the L1 cache from its first norm to its last. A hypothesis reads only the entries
+// of its own path in its source's cache (nn/cache.py), so attention costs as much as the hypothesis is long, not as
+// much as its whole beam wrote. Sources are independent: each thread takes a slab of them.
 //
 // Plain C interface, compiled like cells.cpp; with tiles (tiles.h) for enough rows.
 #include "panels.h"
@@ -13,34 +13,34 @@
 
 enum Activation { RELU, GELU, GELU_TANH, SILU, SWIGLU };
 
-struct Dense { const float *panel, *bias; };  // bias [O] or NULL; tiled, the panel is that of tiles.h
+struct Dense { const float *panel, *bias; };  // bias [O] or NULL; with tiles, the panel has the layout of tiles.h
 struct Norm { const float *gain, *shift; };   // [D] each, or NULL
 
 struct Layer {
   Norm attention_norm, cross_norm, network_norm;
   Dense query, key_value, out, cross_query, cross_out, first, second;
   float *cache;                // [B, 2, H, >= E + W, K]
-  const float *keys, *values;  // [B, H, S, K] each by its strides, or NULL for no source
+  const float *keys, *values;  // [B, H, S, K] with the strides below, or NULL for no source
   Int cache_source, cache_side, cache_head, keys_source, keys_head, keys_place, values_source, values_head, values_place;
 };
 
 struct Decode {
   Int layers, rows, sources, size, heads, inner, entries, positions, places, slabs;
-  Int before, root, activation;  // norms before the sublayers; norms by the root of the mean square
+  Int before, root, activation;  // before: norms before the sublayers; root: RMSNorm
   double epsilon;
   const Layer *each;
-  Norm last;                  // gain NULL for none
+  Norm last;                  // gain is NULL without a last norm
   const Int *path;            // [N, P], the entries of each hypothesis, the new one last; NULL: entries are positions
   const unsigned char *mask;  // [B, S], 0 = padding; or NULL
-  float *x;                   // [N, D]: input and result
-  float *room;                // [N, D + max(3 D, inner or twice that)], and [slabs, max(P, S)] behind it
-  Int halves;                 // of the room of a slab
-  unsigned short *cut;        // [slabs, halves]: space for rows that are split for the tiles; or NULL
+  float *x;                   // [N, D]: input, overwritten by the result
+  float *room;                // buffer [N, D + max(3 D, inner or twice that)], followed by [slabs, max(P, S)]
+  Int halves;                 // 16-bit elements of a slab of `cut`
+  unsigned short *cut;        // [slabs, halves]: buffer for rows split for the tiles; or NULL
 };
 
 namespace {
 
-// The error function of Abramowitz & Stegun 7.1.26, exact to 1.5e-7.
+// The error function by Abramowitz & Stegun 7.1.26, absolute error up to 1.5e-7.
 inline V error(V x) {
   V z = without_sign(x), t = div(set(1.f), fma(set(0.3275911f), z, set(1.f)));
   V p = fma(set(1.061405429f), t, set(-1.453152027f));
@@ -66,12 +66,10 @@ typedef Tiles Tiled;
 struct Tiled { explicit Tiled(bool) {} };
 #endif
 
-// A piece of a panel and a group of rows fit into the L1 cache; the panel after this one is fetched meanwhile.
+// A piece of a panel and a group of rows fit into the L1 cache; the next panel is prefetched meanwhile.
 constexpr Int PIECE = 64, GROUP = 48;
 
-// Calls done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs; by tiles if there is
-// room to cut the rows in.
-// A piece of MR rows by a panel on top of the sums so far; one copy for all that `dense` is called for.
+// Add the product of a piece of MR rows and a panel to the sums; one instantiation for all callers of `dense`.
 template <int MR, int NV>
 NOINLINE void multiply(float *sums, const float *a, Int lda, const float *panel, Int K) {
   V acc[MR][NV];
@@ -82,6 +80,8 @@ NOINLINE void multiply(float *sums, const float *a, Int lda, const float *panel,
     for (int v = 0; v < NV; v++) store(sums + (r * NV + v) * W, lanes(W), acc[r][v]);
 }
 
+// Call done(row, unit, mask, sum) with W x + b for all rows of a [N, K] and registers of outputs; on tiles if `cut`, the
+// buffer for split rows, is given.
 template <class F>
 inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, unsigned short *cut, const F &done) {
 #if defined(__AMX_BF16__)
@@ -103,14 +103,14 @@ inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, 
     }
     for (Int group = 0; group < n; group += GROUP) {
       const Int end = group + GROUP < n ? group + GROUP : n;
-      float sums[GROUP * NV * W];  // of the pieces of K so far
+      float sums[GROUP * NV * W];  // over the pieces of K so far
       for (Int row = 0; row < end - group; row++)
         for (int v = 0; v < NV; v++) store(sums + (row * NV + v) * W, lanes(W), bias[v]);
       for (Int k = 0; k < K; k += PIECE) {
         const Int wide = K - k < PIECE + PIECE / 2 ? K - k : PIECE;
         tiles<max_rows(NV)>(group, end, [&](auto height, Int row) {
           constexpr int MR = decltype(height)::value;
-          const Int next = K * NV * W * row / n, end = K * NV * W * (row + MR) / n;  // its share of the next panel
+          const Int next = K * NV * W * row / n, end = K * NV * W * (row + MR) / n;  // this call's part of the next panel
           if (!k)
             for (Int i = next; i < end; i += 16) _mm_prefetch((const char *)(panel + K * NV * W + i), _MM_HINT_T1);
           float *sum = sums + (row - group) * NV * W;
@@ -158,7 +158,7 @@ void norm(const Decode &d, const Norm &by, Int n, const float *x, float *y) {
   }
 }
 
-// softmax(q K^T / sqrt(K)) V of one head of one row; R registers hold a head's numbers.
+// softmax(q K^T / sqrt(K)) V of one head of one row; a head has R registers.
 template <int R, class Place>
 inline void head(const float *q, const float *keys, const float *values, Int count, Int size, Int key, Int value,
                  const Place &place, const unsigned char *mask, float *energy, float *out) {
@@ -260,7 +260,7 @@ inline void slab(const Decode &d, Int s) {
     const Layer &l = d.each[j];
     const float *y = into(l.attention_norm);
     dense(l.query, n, D, D, y, D, cut, kept);
-    float *made = attended;  // keys and values of the new entries, [n, 2 D], then their places in the cache
+    float *made = attended;  // keys and values of the new entries, [n, 2 D]; copied to the cache below
     dense(l.key_value, n, D, 2 * D, y, D, cut, [&](Int r, Int u, M m, V v) { store(made + r * 2 * D + u, m, v); });
     for (Int r = 0; r < n; r++)
       for (Int part = 0; part < 2 * d.heads; part++) {
@@ -293,13 +293,13 @@ inline void slab(const Decode &d, Int s) {
 
 }  // namespace
 
-// log softmax(W x + b). (Groups of rows whose logits stay in the second cache were slower: panels came from farther away.)
+// log softmax(W x + b). (Groups of rows whose logits fit the L2 cache were slower: they evicted the panels.)
 struct Predict {
   Int rows, size, classes, slabs;
   Dense by;
   const float *x;  // [N, D]
   float *logp;     // [N, V]
-  Int halves;           // of the room of a slab
+  Int halves;           // 16-bit elements of a slab of `cut`
   unsigned short *cut;  // [slabs, halves], by tiles; or NULL
 };
 
@@ -309,7 +309,7 @@ namespace {
 void log_softmax(float *x, Int n) {
   const float top = peak_of(x, n);
   const V peak = set(top), less = set(std::log(sum_of_powers(x, n, top, [](Int, M, V) {})));
-  for (Int i = 0; i < n; i += W) {  // the sum after the peak, or a sum of thousands would lose it
+  for (Int i = 0; i < n; i += W) {  // subtract the maximum first, so that small terms keep their precision
     M m = lanes(n - i);
     store(x + i, m, sub(sub(load(x + i, m), peak), less));
   }
@@ -326,7 +326,7 @@ inline void predict_slab(const Predict &p, Int s) {
 
 }  // namespace
 
-// log softmax(z + b) of logits z in bfloat16: read once, kept in the L1 cache as floats until they are done.
+// log softmax(z + b) of bfloat16 logits z: each row is read once and kept in the L1 cache as floats.
 struct Soften {
   Int rows, classes, slabs;
   const unsigned short *logits;  // [N, V]
@@ -347,7 +347,7 @@ inline void soften_slab(const Soften &p, Int s) {
 
 }  // namespace
 
-API Int weft_decoding_version() { return 3; }  // of the structs above, as jobs.py expects it
+API Int weft_decoding_version() { return 3; }  // version of the structs above; must equal VERSION in jobs.py
 API void weft_soften(const Soften *work, Start start) { run<Soften, soften_slab>(work, start); }
 API void weft_predict(const Predict *work, Start start) { run<Predict, predict_slab>(work, start); }
 API void weft_decode(const Decode *work, Start start) { run<Decode, slab>(work, start); }

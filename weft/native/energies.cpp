@@ -1,6 +1,6 @@
 // Additive attention's energies, w^T tanh(q + k) of every query of a source with every key (scores/additive.py), and
-// their gradients, on the CPU in float32. The hidden layer [B, Q, S, A] is never kept: the backward pass
-// computes it again, which costs less than writing and reading it. Each thread takes a slab of sources.
+// their gradients, on the CPU in float32. The hidden layer [B, Q, S, A] is never stored: the backward pass
+// recomputes it, which costs less than writing and reading it. Each thread takes a slab of sources.
 //
 // Plain C interface, compiled like cells.cpp.
 #include "common.h"
@@ -8,9 +8,9 @@
 struct Energies {
   Int sources, queries, places, size, keys_source, keys_place, slabs;
   const float *query;   // [B, Q, A]
-  const float *keys;    // [B, S, A] by its strides
+  const float *keys;    // [B, S, A] with its strides
   const float *weight;  // [A]
-  float *energy;        // [B, Q, S]; in the backward pass its gradient is given
+  float *energy;        // [B, Q, S]; in the backward pass its gradient, an input
   float *dquery;        // [B, Q, A], zeros at the start
   float *dkeys;         // [B, S, A], zeros at the start
   float *dweight;       // [slabs, A], zeros at the start
@@ -26,7 +26,7 @@ inline void forward(const Energies &e, Int s) {
       const float *k = keys + p * e.keys_place;
       V sum = set(0.f);
       for (Int u = 0; u < e.size; u += W) {
-        M m = lanes(e.size - u);  // beyond the end the weight is zero
+        M m = lanes(e.size - u);  // lanes past the end have weight zero
         sum = fma(load(e.weight + u, m), tangent(add(load(q + u, m), load(k + u, m))), sum);
       }
       e.energy[n * e.places + p] = total(sum);
@@ -34,7 +34,7 @@ inline void forward(const Energies &e, Int s) {
   }
 }
 
-// One register of units after the other, so that its gradients by query and weight stay where they are.
+// One register of units after the other, so that its gradients of query and weight stay in registers.
 inline void backward(const Energies &e, Int s) {
   float *dweight = e.dweight + s * e.size;
   for (Int b = e.sources * s / e.slabs; b < e.sources * (s + 1) / e.slabs; b++)
@@ -62,6 +62,6 @@ inline void backward(const Energies &e, Int s) {
 
 }  // namespace
 
-API Int weft_energies_version() { return 3; }  // of the struct above, as jobs.py expects it
+API Int weft_energies_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
 API void weft_energies(const Energies *work, Start start) { run<Energies, forward>(work, start); }
 API void weft_energies_back(const Energies *work, Start start) { run<Energies, backward>(work, start); }

@@ -1,7 +1,8 @@
-"""What compiled code is told: for each of its functions a struct of sizes and addresses, as in the sources.
+"""The arguments of compiled functions: for each function a struct of sizes and addresses.
 
-A struct has the fields of the C++ struct of the same name, in the same order; a change of either needs a new
-VERSION in both. Read next: library.py.
+Each struct has the fields of its C++ struct in the same order. A change of either needs a new VERSION in
+both.
+ Read next: library.py.
 """
 
 from ctypes import Structure, c_double, c_longlong, c_void_p
@@ -63,7 +64,7 @@ class LightBack(Structure):
 
 
 class DecoderLayer(Structure):
-    """As struct Layer in decoding.cpp: of each product its panels and bias, of each norm gain and shift."""
+    """As struct Layer in decoding.cpp: panel and bias of each product, gain and shift of each norm."""
 
     _fields_ = [
         *((f"{name}_{part}", c_void_p) for name in NORMS for part in ("gain", "shift")),
@@ -159,4 +160,4 @@ CALLS: dict[str, dict[str, type[Structure]]] = {
     "choosing": {"weft_choose": Choose},
     "tiles": {"weft_tiles_pack": Product, "weft_tiles_product": Product},
 }
-"""For each source, the functions that share their work among threads, and the struct that each is given."""
+"""For each source, its multi-threaded functions and the struct that each takes."""

@@ -1,7 +1,7 @@
-"""The libraries: found for this processor, loaded once and their functions declared.
+"""The compiled libraries: find those for this processor, load them once and declare their functions.
 
-Each source is compiled for several instruction sets (build.py); one library serves every version of Python
-and of torch. Read next: calls.py.
+Each source is compiled for several instruction sets (build.py); one library fits all versions of Python and
+torch. Read next: calls.py.
 """
 
 import ctypes
@@ -17,20 +17,20 @@ from weft.native.jobs import CALLS, VERSION
 
 FOLDER = Path(__file__).parent
 SETS = {"AVX512": ("amx", "avx512"), "AVX2": ("avx2",)}
-"""torch's names of the processor's instructions, and the names in our files, the best first."""
+"""torch's name of the processor's instruction set, and the names in our files, best first."""
 
 WIDTHS = {"amx": 16, "avx512": 16, "avx2": 8}  # floats in a register
-SPOKEN = {"amx": "AVX-512 and AMX", "avx512": "AVX-512", "avx2": "AVX2"}
+DISPLAY_NAMES = {"amx": "AVX-512 and AMX", "avx512": "AVX-512", "avx2": "AVX2"}
 NO_TILES = "the processor has no tiles (AMX), or the system does not allow them"
 
 
 class Loaded(NamedTuple):
-    """A library, or why there is none.
+    """A library, or the reason why there is none.
 
-    library: its functions; None where there is none.
-    reason: in words, which instructions it uses or why it is missing.
+    library: its functions, or None.
+    reason: the instruction set that it uses, or why it is missing, as text.
     width: floats in a register.
-    start: the address of the function that starts threads; None is one thread.
+    start: the address of the function that starts threads; None means one thread.
     """
 
     library: Any
@@ -41,7 +41,7 @@ class Loaded(NamedTuple):
 
 @functools.cache
 def loaded(source: str = "cells") -> Loaded:
-    """The library of a source for this processor, or why it is missing.
+    """The library of a source for this processor, or the reason why it is missing.
 
     Args:
         source: one of CALLS.
@@ -59,19 +59,19 @@ def loaded(source: str = "cells") -> Loaded:
     path = next((path for name in names if (path := FOLDER / f"{source}.{name}.so").exists()), None)
     if path is None:
         return Loaded(None, "it was not compiled when Weft was installed (is there a C++ compiler?)")
-    return _opened(path, source)
+    return _load(path, source)
 
 
 def tiles() -> bool:
-    """Whether the processor has tiles (AMX), the system allows them and our code for them was compiled."""
+    """Whether tiles (AMX) can be used: processor and system support them and our code was compiled."""
     return loaded("tiles").library is not None
 
 
-def _opened(path: Path, source: str) -> Loaded:
+def _load(path: Path, source: str) -> Loaded:
     instructions = path.suffixes[0].removeprefix(".")
     try:
         library = ctypes.CDLL(str(path))
-        fits = _declared(library, source, instructions)
+        fits = _declare(library, source, instructions)
     except (OSError, AttributeError) as error:
         return Loaded(None, f"{path.name} cannot be loaded ({error})")
     if not fits:
@@ -80,11 +80,11 @@ def _opened(path: Path, source: str) -> Loaded:
         return Loaded(None, NO_TILES)
     start = openmp.parallel()
     threads = "" if start else ", on one thread: torch's OpenMP was not found"
-    return Loaded(library, f"{SPOKEN[instructions]}{threads}", WIDTHS[instructions], start)
+    return Loaded(library, f"{DISPLAY_NAMES[instructions]}{threads}", WIDTHS[instructions], start)
 
 
-def _declared(library: Any, source: str, instructions: str) -> bool:
-    """Declare what the functions of a library take; False if it was compiled for other structs."""
+def _declare(library: Any, source: str, instructions: str) -> bool:
+    """Declare the argument types of a library's functions; False if it was compiled for other structs."""
     version = getattr(library, f"weft_{source}_version")
     version.restype = c_longlong
     for name, struct in CALLS[source].items():

@@ -1,31 +1,31 @@
 // Recurrences without a matrix over all steps on the CPU, float32: minGRU, minLSTM, SSRU, SRU (C10).
 //
-// Gates and state in one pass over what one product made of all inputs, so each number is read once; in the
-// backward pass the gates are computed again, which costs less than keeping them. Units and rows are independent:
-// each thread takes a slab of rows. Plain C interface, compiled like cells.cpp.
+// One product has computed the gates' inputs z for all steps. Gates and state are computed in one pass over z, so each
+// number is read once. The backward pass recomputes the gates, which costs less than storing them. Units and rows
+// are independent: each thread takes a slab of rows. Plain C interface, compiled like cells.cpp.
 #include "common.h"
 
 enum Kind { MINGRU, MINLSTM, SSRU, SRU };
 
 // z [B, T, G H] with its biases: u, candidate (MINGRU); f, i, candidate (MINLSTM); f, candidate (SSRU);
-// candidate, f, r (SRU), whose highway carries `past`. Rows and steps of z, past and c by their strides.
+// candidate, f, r (SRU), whose highway input is `past`. z, past and c have strides for rows and steps.
 struct Light {
   Int kind, T, B, H, slabs, z_row, z_step, past_row, past_step, c_row, c_step;
   const Int *bounds;          // [slabs + 1]
-  const float *z, *past;      // past: SRU alone
-  const float *peep;          // [2, H] of f and r, SRU, or NULL
-  const unsigned char *mask;  // [B, T], 0 holds the state and makes y zero; or NULL
+  const float *z, *past;      // past: only for SRU
+  const float *peep;          // [2, H] for f and r of SRU, or NULL
+  const unsigned char *mask;  // [B, T], 0 keeps the state and makes y zero; or NULL
   const float *first;         // [B, H], c_0
-  float *c;                   // c_1 .. c_T, or with step 0 only the last
-  float *y;                   // [B, T, H], or NULL where y equals c
+  float *c;                   // c_1 .. c_T, or only c_T if c_step is 0
+  float *y;                   // [B, T, H], or NULL if y equals c
 };
 
 struct LightBack {
   Light f;  // with c for all steps
   Int slabs, dz_row, dz_step, dpast_row, dpast_step;
   const float *dy;    // [B, T, H] or NULL
-  float *dc;          // [B, H]: gradient by c_T, replaced by that by c_0
-  float *dz, *dpast;  // by their strides
+  float *dc;          // [B, H]: in, gradient of c_T; out, gradient of c_0
+  float *dz, *dpast;  // with their strides
   float *dpeep;       // [slabs, 2, H], zeros at the start
 };
 
@@ -152,6 +152,6 @@ void slab(const LightBack &w, Int s) {
 
 }  // namespace
 
-API Int weft_light_version() { return 3; }  // of the structs above, as jobs.py expects it
+API Int weft_light_version() { return 3; }  // version of the structs above; must equal VERSION in jobs.py
 API void weft_light_forward(const Light *f, Start start) { run<Light, slab>(f, start); }
 API void weft_light_backward(const LightBack *w, Start start) { run<LightBack, slab>(w, start); }

@@ -11,9 +11,9 @@ struct Losses {
   const float *bias;   // [V] or NULL
   const Int *target;   // [N]
   void *gradient;      // [N, V], the result; NULL if not wanted
-  float *dbias;        // [slabs, V], added to; NULL where there is no bias or no gradient
-  float *room;         // [slabs, V]
-  double *sums;        // [slabs, 2], added to: the smoothed sum and the plain one
+  float *dbias;        // [slabs, V], accumulated; NULL without bias or without gradient
+  float *room;         // [slabs, V], buffer
+  double *sums;        // [slabs, 2], accumulated: the smoothed sum and the plain sum
 };
 
 namespace {
@@ -26,7 +26,7 @@ template <> inline float written<float>(float x) { return x; }
 template <> inline unsigned short written<unsigned short>(float x) { return narrowed(x); }
 
 inline double sum_of(const float *x, Int n) {
-  constexpr Int PIECE = 64 * W;  // short enough for float32 sums to be exact enough
+  constexpr Int PIECE = 64 * W;  // short enough for accurate float32 sums
   double all = 0;
   for (Int at = 0; at < n; at += PIECE) {
     const Int end = at + PIECE < n ? at + PIECE : n;
@@ -81,5 +81,5 @@ inline void slab(const Losses &p, Int s) {
 
 }  // namespace
 
-API Int weft_losses_version() { return 3; }  // of the struct above, as jobs.py expects it
+API Int weft_losses_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
 API void weft_losses(const Losses *work, Start start) { run<Losses, slab>(work, start); }

@@ -1,4 +1,4 @@
-"""torch's own OpenMP, which compiled code shares: a second team of threads would compete with the first."""
+"""torch's own OpenMP, which compiled code uses too: a second thread pool would compete with the first."""
 
 import ctypes
 from pathlib import Path
@@ -7,7 +7,7 @@ import torch
 
 
 def parallel() -> int | None:
-    """The address of GOMP_parallel, None where torch has no such function."""
+    """The address of GOMP_parallel, or None if torch does not ship it."""
     libraries = [None, *sorted((Path(torch.__file__).parent / "lib").glob("libgomp*"))]
     folder = Path(torch.__file__).parent.parent / "torch.libs"
     libraries += sorted(folder.glob("libgomp*")) if folder.is_dir() else []

@@ -7,11 +7,11 @@
 
 namespace {
 
-// acc += a [MR, K] times a panel [K, NV, W].
+// acc += a [MR, K] times a panel [K, NV, W]
 template <int MR, int NV>
 INLINE void product(V (&acc)[MR][NV], const float *a, Int lda, const float *panel, Int K) {
   Int k = 0;
-  if constexpr (MR * NV <= 8) {  // few sums: split K, or each would wait for the one before
+  if constexpr (MR * NV <= 8) {  // few sums: split K, so that additions do not wait for each other
     constexpr int S = MR * NV <= 4 ? 4 : 2;
     V part[S][MR][NV];
     for (int s = 0; s < S; s++)
@@ -38,7 +38,7 @@ INLINE void product(V (&acc)[MR][NV], const float *a, Int lda, const float *pane
   }
 }
 
-// Calls f(height, row) for tiles of nearly equal height that cover the rows.
+// Call f(height, row) for blocks of nearly equal height that cover the rows.
 template <int MAX, class F> inline void tiles(Int first, Int last, const F &f) {
   Int n = last - first, count = (n + MAX - 1) / MAX, row = first;
   for (Int i = 0; i < count; i++) {
@@ -52,7 +52,7 @@ template <int MAX, class F> inline void tiles(Int first, Int last, const F &f) {
   }
 }
 
-// Blocks of up to four registers that cover n units, as even as can be.
+// Blocks of up to four registers that cover n units, as even as possible.
 struct Blocks {
   Int registers, count;
   explicit Blocks(Int n) : registers((n + W - 1) / W), count((registers + 3) / 4) {}

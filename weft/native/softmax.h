@@ -1,4 +1,4 @@
-// What decoding.cpp and losses.cpp have in common: the parts of a softmax over one row, and bfloat16.
+// Shared by decoding.cpp and losses.cpp: the parts of a softmax over one row, and bfloat16.
 #pragma once
 
 #include "common.h"
@@ -7,7 +7,7 @@
 
 namespace {
 
-inline V power(V x) {  // e^x of x <= 0
+inline V power(V x) {  // e^x for x <= 0
   Power e(most(set(-87.f), x));
   return fma(e.p, e.scale, e.scale);
 }
@@ -19,9 +19,9 @@ inline float largest(V v) {
   return found;
 }
 
-// The largest of a row without NaNs: they show in its sum.
+// The maximum of a row, ignoring NaN, which shows up in the sum.
 inline float peak_of(const float *x, Int n) {
-  constexpr int N = 4;  // registers at once, so that none waits for the one before
+  constexpr int N = 4;  // independent registers, so that none waits for the previous one
   V high[N];
   for (int v = 0; v < N; v++) high[v] = set(-INFINITY);
   Int i = 0;
@@ -64,7 +64,7 @@ inline float widened(unsigned short half) {
   return value;
 }
 
-inline unsigned short narrowed(float value) {  // to the nearest, a tie to the even one
+inline unsigned short narrowed(float value) {  // round to nearest, ties to even
   unsigned bits;
   memcpy(&bits, &value, sizeof bits);
   unsigned near = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;

@@ -1,4 +1,4 @@
-// The linear product on tiles: y = x W^T + b in float32, see tiles.h. Only where the compiler and the processor have AMX.
+// The linear product on tiles: y = x W^T + b in float32, see tiles.h. Needs a compiler and a processor with AMX.
 #include "tiles.h"
 
 #include <sys/syscall.h>
@@ -6,21 +6,21 @@
 
 struct Product {
   Int rows, inputs, outputs, slabs;
-  Int x_row, x_step, w_row, w_step, y_row;  // one of each pair of steps is 1
+  Int x_row, x_step, w_row, w_step, y_row;  // in each (row, step) pair of x and w one is 1
   const float *x, *w, *bias;                // [N, K], [O, K], [O] or NULL
-  unsigned short *packed;                   // space for W, packed_size(O, K)
-  unsigned short *room;                     // [slabs, ROOM]
+  unsigned short *packed;                   // buffer for W, packed_size(O, K)
+  unsigned short *room;                     // buffer [slabs, ROOM]
   float *y;                                 // [N, O]
 };
 
 namespace {
 
-// What stays in the L2 cache: this much depth, and as many rows as fit.
+// The block that stays in the L2 cache: this much depth, and as many rows as fit.
 constexpr Int CHUNK = 512, ROOM = 12 * (CHUNK / DEEP) * TRIPLE;
 
 inline Int less(Int a, Int b) { return a < b ? a : b; }
 
-// W in chunks of depth, one behind the other.
+// Pack W in chunks of depth, one after the other.
 inline void pack_slab(const Product &p, Int s) {
   const Int all = (p.outputs + TILE - 1) / TILE;
   for (Int k = 0; k < p.inputs; k += CHUNK)
@@ -47,8 +47,8 @@ inline void product_slab(const Product &p, Int s) {
 
 }  // namespace
 
-API Int weft_tiles_version() { return 3; }  // of the struct above, as jobs.py expects it
-API Int weft_tiles_allowed() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux gives tiles to processes that ask
+API Int weft_tiles_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
+API Int weft_tiles_allowed() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux enables tiles on request
 API Int weft_tiles_room(Int n, Int K) { return packed_size(n, K); }
 API Int weft_tiles_group() { return ROOM; }
 API void weft_tiles_pack(const Product *work, Start start) { run<Product, pack_slab>(work, start); }

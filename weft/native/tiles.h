@@ -1,10 +1,10 @@
 // Products of float32 numbers on a processor's tiles (AMX), which multiply bfloat16: each number is split into three
-// parts of eight bits that add up to it, and the six products of parts that matter are summed in float32. What is
-// left out is 2^-24 of a product, as much as float32 rounds off, so nothing is lost against a product in float32,
-// at a multiple of its speed. A number that is not finite makes every sum with it NaN.
+// parts of eight bits that add up to it, and the six products of parts that matter are summed in float32. The
+// omitted products are 2^-24 of the result, as much as the rounding of float32, so the precision is that of float32
+// at a multiple of its speed. A number that is not finite makes every sum that contains it NaN.
 //
-// A tile has 16 rows of 32 numbers; the weights' tile has 16 rows of 16 pairs. Packed, the three parts lie behind
-// each other, [tile of rows, depth, part, 512].
+// A tile has 16 rows of 32 numbers; the weights' tile has 16 rows of 16 pairs. Packed, the three parts follow
+// each other: [tile of rows, depth, part, 512].
 #pragma once
 
 #include "common.h"
@@ -19,8 +19,8 @@ constexpr Int TILE = 16, DEEP = 32, PART = TILE * DEEP, TRIPLE = 3 * PART;
 inline Int deep(Int K) { return (K + DEEP - 1) / DEEP; }       // tiles that cover K numbers
 inline Int packed_size(Int n, Int K) { return (n + TILE - 1) / TILE * deep(K) * TRIPLE; }
 
-// Eight registers of 16 rows by 64 bytes, for as long as it lives; then they are as whoever had them before left them
-// (oneDNN has them too), but for what was in them.
+// Configures eight tile registers of 16 rows by 64 bytes during its lifetime, then restores the previous
+// configuration (oneDNN uses tiles too), but not their contents.
 struct Tiles {
   struct Shape { unsigned char palette, start, none[14]; unsigned short wide[16]; unsigned char rows[16]; };
   Shape before;
@@ -40,7 +40,7 @@ struct Tiles {
 
 inline __m512i upper(__m512i x) { return _mm512_and_epi32(x, _mm512_set1_epi32((int)0xffff0000)); }
 
-// The parts of 16 numbers, each in the upper half of its lane.
+// The three parts of 16 numbers, each in the upper half of its lane.
 inline void cut(V x, __m512i (&part)[3]) {
   part[0] = upper(bits(x));
   x = sub(x, _mm512_castsi512_ps(part[0]));
@@ -48,7 +48,7 @@ inline void cut(V x, __m512i (&part)[3]) {
   part[2] = upper(bits(sub(x, _mm512_castsi512_ps(part[1]))));
 }
 
-inline void turn(__m512i (&r)[16]) {  // [16, 16] of 32 bits
+inline void turn(__m512i (&r)[16]) {  // transpose [16, 16] of 32 bits
   __m512i t[16];
   for (int i = 0; i < 16; i += 2) t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]), t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
   for (int i = 0; i < 16; i += 4)
@@ -64,7 +64,7 @@ inline void turn(__m512i (&r)[16]) {  // [16, 16] of 32 bits
   }
 }
 
-// One tile of [n, k] numbers; one of the two steps is 1. `weights`: as pairs of k, else as rows.
+// Pack one tile of [n, k] numbers; one of the two strides is 1. `weights`: as pairs along k, else as rows.
 inline void pack_tile(const float *x, Int n, Int k, Int row, Int step, bool weights, Half *out) {
   if (step == 1) {
     const __m512i odd = _mm512_set_epi32(
@@ -96,7 +96,7 @@ inline void pack_tile(const float *x, Int n, Int k, Int row, Int step, bool weig
     }
 }
 
-// [n, K] by its steps to tiles; of many rows a thread packs tiles `first` to `last`.
+// Pack [n, K], with its strides, into tiles; with many rows a thread packs tiles `first` to `last`.
 inline void pack(const float *x, Int n, Int K, Int row, Int step, bool weights, Half *out, Int first, Int last) {
   for (Int i = first; i < last; i++)
     for (Int k = 0, d = deep(K); k < d; k++)
@@ -104,10 +104,10 @@ inline void pack(const float *x, Int n, Int K, Int row, Int step, bool weights, 
                 K - k * DEEP < DEEP ? K - k * DEEP : DEEP, row, step, weights, out + (i * d + k) * TRIPLE);
 }
 
-// out [16 MR, 16 NR], rows `wide` apart, = tiles a times tiles b over `depth` of them; `a_next`, `b_next` to the next tile.
-// What is at `ahead` is fetched into the L2 cache, `lines` of 64 bytes with every sixth of a depth, and
-// meanwhile() is called as often: the tiles are busy for longer than it takes to ask them, and other units are idle.
-// The compiler's own tile instructions want their registers as written numbers.
+// out [16 MR, 16 NR], rows `wide` apart, = tiles a times tiles b over `depth` tiles; `a_next`, `b_next`: strides.
+// The data at `ahead` is prefetched into the L2 cache, `lines` of 64 bytes with every sixth of a depth, and meanwhile()
+// is called as often: a tile product takes longer than issuing it, and the other units would be idle.
+// The compiler's tile intrinsics need register numbers as literals.
 #define ROWS_(p) { _tile_loadd(4, a + p * PART, 64); if constexpr (MR > 1) _tile_loadd(5, a + a_next + p * PART, 64); }
 #define WEIGHTS_(p) { _tile_loadd(6, b + p * PART, 64); if constexpr (NR > 1) _tile_loadd(7, b + b_next + p * PART, 64); }
 #define GO_ \
@@ -144,7 +144,7 @@ inline void tile_product(const Half *a, Int a_next, const Half *b, Int b_next, I
 #undef GO_
 #undef FOUR_
 
-// Hands out what is left to do with sums that are there, item by item, while the next are made.
+// Processes finished sums item by item while the next ones are computed.
 template <class Item> struct Pending {
   const Item &item;  // item(number)
   Int next = 0, count = 0, each = 1;
@@ -157,8 +157,8 @@ template <class Item> struct Pending {
   void begin(Int items, Int slots) { next = 0, count = items, each = (items + slots - 1) / slots; }
 };
 
-// Sums [n, G 32] of the rows of a pair of tiles and of the units of another pair, of each gate in turn; `ahead` are
-// the weights of other units.
+// Sums [n, G 32] of the rows of one pair of tiles and the units of another pair, gate by gate; `ahead`: the weights
+// to prefetch, of other units.
 template <int G, class Meanwhile>
 inline void tiled_sums(const Half *rows, Int n, Int depth, const Half *weights, Int units, const Half *ahead, Int lines,
                        float *sums, Meanwhile &meanwhile) {
@@ -175,9 +175,9 @@ inline void tiled_sums(const Half *rows, Int n, Int depth, const Half *weights, 
   }
 }
 
-// Calls done(row, unit, sums of its gates, 32 apart) for `count` rows of x [.., K] by its steps, times weights of G gates of
-// H units, packed in pairs of tiles of units, [pairs, G, 2, ..]. It is called for one block of rows and units while the
-// sums of the next are made. `room` is for the rows; `turned` begins with the last units.
+// Call done(row, unit, sums of its gates, 32 apart) for `count` rows of x [.., K], with its strides, times weights of G
+// gates of H units, packed in pairs of tiles of units, [pairs, G, 2, ..]. done is called for one block of rows and units
+// while the sums of the next are computed. `room`: buffer for the packed rows; `turned`: start with the last units.
 template <int G, class F>
 inline void tiled(const float *x, Int step, Int inner, Int K, Int count, const Half *weights, Int H, bool turned, Half *room,
                   const F &done) {
@@ -185,7 +185,7 @@ inline void tiled(const float *x, Int step, Int inner, Int K, Int count, const H
   const Int tiles = (count + TILE - 1) / TILE, depth = deep(K), all = (H + TILE - 1) / TILE, blocks = (all + 1) / 2;
   const Int pairs = (tiles + 1) / 2, lines = (16 + pairs - 1) / pairs, size = G * depth * TRIPLE;
   alignas(64) float sums[2][32 * 32 * G];
-  Int row = 0, unit = 0, units = 1, side = 0;  // of the block whose sums are there
+  Int row = 0, unit = 0, units = 1, side = 0;  // of the block whose sums are finished
   auto item = [&](Int i) { done(row + i / units, unit + i % units * TILE, sums[side] + i / units * 32 * G + i % units * TILE); };
   Pending<decltype(item)> pending{item};
   pack(x, count, K, step, inner, false, room, 0, tiles);

@@ -72,7 +72,7 @@ def _start_from(old: Path, path: Path, task: Task) -> None:
     """Give a new run the weights of another one, and what the task keeps there, such as vocabularies.
 
     Raises:
-        CheckpointError: that is no run directory, or not yet trained.
+        CheckpointError: not a run directory, or not yet trained.
     """
     model = old / "model.safetensors"
     if not (old / "recipe.yaml").is_file() or not model.is_file():

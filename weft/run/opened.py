@@ -52,7 +52,7 @@ def open_run(
 
     Raises:
         ConfigError: a change that does not fit.
-        CheckpointError: it is no run directory, of another format, not yet trained, or damaged.
+        CheckpointError: not a run directory, of another format, not yet trained, or damaged.
     """
     path = Path(path)
     try:

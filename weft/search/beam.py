@@ -1,27 +1,29 @@
 """Beam search: the W most probable hypotheses of every source side by side, in tensors.
 
-One step: call the model on all B * W rows; take the best 2W continuations of each source
-(candidates.py); those among the first W that choose eos have finished, and the first W that do not
-choose eos are the next beam. 2W are always enough, since each of the W hypotheses ends in one way
-only, and so a finished hypothesis never leaves the beam a place short.
+One step: call the model on all B * W rows; take the best 2W continuations of each source (candidates.py);
+those among the first W that choose eos have finished, and the first W that do not choose eos are the next
+beam. 2W are always enough: each of the W hypotheses has only one continuation with eos, so at least W of the
+2W continue.
 
-Order of the result: hypotheses that ended, by score = logp / norm(length) (normalisation.py), eos
-counted; then those cut at max_length, by score. An unfinished hypothesis never ranks before a finished
-one, however high its score: loops have the highest scores of all.
+Order of the result: first the hypotheses that ended, by score = logp / norm(length) (normalisation.py),
+where the length includes eos; then those cut at max_length, by score. An unfinished hypothesis never ranks
+before a finished one, because repetitive loops get the highest scores.
 
 A source is done when any of these holds:
   1. It has reached its max_length.
   2. patience * W of its hypotheses have finished (Kasai et al. 2022; patience 1 is fairseq's rule), and
-     none alive scores better at its present length than the best of these. The second half keeps a
-     confident model from ending early: where one word is all but certain, eos ranks second after every
-     word, and W such improbable ends would otherwise stop the search before the sentence is written.
-     This is part of the definition of the search, and makes a beam of one greedy for any length penalty.
+     no active hypothesis scores better at its current length than the best of these. The second
+     condition keeps a confident model from ending early: where one word is nearly certain, eos ranks
+     second after every word, and W such improbable ends would stop the search before the sentence is
+     complete. This is part of the definition of the search: with it, a beam of one is greedy for any length
+     penalty.
   3. Its n best can no longer change. Let c <= 0 be the cumulative log-probability of the best
-     hypothesis alive. Any continuation of it ends with a sum s <= c, since a log-probability is never
-     above 0, at a length n <= max_length. norm is positive and never falls, so
+     active hypothesis. Any continuation of it ends with a sum s <= c, since a log-probability is never
+     above 0, at a length n <= max_length. norm is positive and non-decreasing, so
         s / norm(n) <= c / norm(n) <= c / norm(max_length)      (c / norm(n) rises with n as c <= 0),
-     and all others alive start from less than c. When the nbest-th finished score is at least this
-     bound, continuing could at most tie, and ties go to what ended earlier. Cut hypotheses rank last.
+     and the other active hypotheses start from at most c. When the nbest-th finished score is at least
+     this bound, continuing could at most tie, and ties go to the hypothesis that ended earlier. Cut
+     hypotheses rank last.
 Rule 3 saves time and never changes the result.
 
 Read `_search` for the loop, then the steps below it. Read next: finished.py, trace.py.
@@ -52,7 +54,7 @@ from weft.search.trace import Settings, Trace
 from weft.tree import State, fan, keep_sources, reorder, take
 
 Penalty = Callable[[State], Tensor]
-"""The state gives what is added to the score of each hypothesis that ends, [N] float64, never above 0."""
+"""Maps the state to a term for the score of each hypothesis that ends, [N] float64, never above 0."""
 
 
 @torch.no_grad()
@@ -72,7 +74,7 @@ def beam(
     trace: Trace | None = None,
     penalty: Penalty | None = None,
 ) -> Hypotheses:
-    """The best hypotheses that a beam of `width` finds.
+    """The best hypotheses that beam search of `width` finds.
 
     Sums are kept in float64. Equal candidates are ordered by parent, then by token id, so that the
     result does not depend on the batch a source is in.
@@ -87,11 +89,11 @@ def beam(
         nbest: N, hypotheses returned per source, at most W.
         length_penalty: alpha of the normalisation; 0 is none.
         normalisation: "length" or "gnmt" (normalisation.py).
-        patience: a source is done when patience * W hypotheses have finished and none alive scores
-            better than the best of them; `math.inf`: only when its n best can no longer change.
-        banned: tokens never chosen; the other probabilities stay as they are.
-        trace: a new Trace, to keep every expanded candidate and its fate.
-        penalty: changes the score of hypotheses that end (coverage.py); a trace cannot replay it.
+        patience: a source is done when patience * W hypotheses have finished and no active one
+            scores better than the best of them; `math.inf`: only when its n best can no longer change.
+        banned: tokens never chosen; other probabilities are not renormalised.
+        trace: a new Trace, which records every expanded candidate and its fate.
+        penalty: added to the score of hypotheses that end (coverage.py); not possible with a trace.
 
     Returns:
         Hypotheses in the order of the sources, best first.
@@ -117,11 +119,9 @@ class Beams(NamedTuple):
 
     source: Tensor  # [B] int64, the number of the source
     limit: Tensor  # [B] int64, its max_length
-    finished: Finished  # its best N ends so far
-    num_finished: Tensor  # [B] int64, all of its ends
-    logp: (
-        Tensor  # [B, W] float64, cumulative; -inf where there is no hypothesis; W is 1 before the first step
-    )
+    finished: Finished  # the best N finished hypotheses so far
+    num_finished: Tensor  # [B] int64, number of all finished hypotheses
+    logp: Tensor  # [B, W] float64, cumulative; -inf for no hypothesis; W is 1 before the first step
     parent: Tensor  # [B, W] int64, the slot of each hypothesis one step before
     token: Tensor  # [B, W] int64, its last token
 
@@ -135,7 +135,7 @@ def _search(
     trace: Trace | None,
     penalty: Penalty | None,
 ) -> Hypotheses:
-    """The loop over time; sources that are done leave it, and their rows of the state with them."""
+    """The loop over time; sources that are done are removed, together with their rows of the state."""
     if trace is not None:
         _begin(trace, settings, penalty)
     limits = beams.limit
@@ -170,7 +170,7 @@ def _search(
             state = keep_sources(state, keep, 1 if time == 1 else settings.width)
             beams = take(beams, keep)
         elif num_done:
-            # A done source that stays in the batch is dead: it may finish and record nothing more.
+            # A done source that stays in the batch can no longer finish or record anything.
             beams = beams._replace(logp=beams.logp.masked_fill(done[:, None], -INFINITY))
         state = fan(state, settings.width) if time == 1 else _follow(state, beams.parent)
 
@@ -178,7 +178,7 @@ def _search(
 
 
 def _enough(width: int, nbest: int, patience: float, limits: Tensor) -> int:
-    """How many hypotheses of a source must have finished by rule 2; checks the settings."""
+    """Number of hypotheses of a source that must finish under rule 2; checks the settings."""
     if width < 1:
         raise ConfigError(f"width: expected at least 1, got {width}")
     if not 1 <= nbest <= width:
@@ -213,7 +213,7 @@ def _finish(
     width: int,
     extra: Tensor | None,
 ) -> tuple[Beams, Tensor]:
-    """The candidates among the first W that choose eos have finished: [B, 2W] bool."""
+    """Store the candidates among the first W that choose eos as finished; which these are, [B, 2W] bool."""
     ending = is_eos & (found.value > -INFINITY)
     ending[:, width:] = False
     if not bool(ending.any()):
@@ -226,9 +226,9 @@ def _finish(
 
 
 def _extend(beams: Beams, found: Candidates, is_eos: Tensor, width: int) -> tuple[Beams, Tensor]:
-    """The next beam: the first W candidates without eos, in order; and which ones these are, [B, W].
+    """The next beam: the first W candidates without eos, in order; and their indices, [B, W].
 
-    Where there are fewer than W, one with eos fills the place; its logp is -inf.
+    If there are fewer than W, candidates with eos fill the slots, with logp -inf.
     """
     order = is_eos.to(torch.uint8).sort(dim=1, stable=True).indices[:, :width]
     logp = found.value.masked_fill(is_eos, -INFINITY).gather(1, order)
@@ -247,7 +247,7 @@ def _done(beams: Beams, time: int, norm: Tensor, enough: int, extra: Tensor | No
 
 
 def _cut(beams: Beams, time: int, norm: Tensor, extra: Tensor | None) -> Beams:
-    """Rule 1: sources at their max_length keep the hypotheses alive behind those that ended."""
+    """Rule 1: at its max_length a source keeps its active hypotheses, after those that ended."""
     value = beams.logp.masked_fill((beams.limit != time)[:, None], -INFINITY)
     slots = torch.arange(beams.parent.shape[1], device=value.device).expand_as(beams.parent)
     cut = Finished(value / norm[time], value, torch.full_like(beams.parent, time), slots)
@@ -259,7 +259,7 @@ def _penalised(new: Finished, extra: Tensor | None, parent: Tensor) -> Finished:
 
 
 def _follow(state: State, parent: Tensor) -> State:
-    """The state's rows moved to where their hypotheses are now; unchanged where none moved."""
+    """Reorder the state's rows to match their hypotheses; unchanged if none moved."""
     sources, width = parent.shape
     if width == 1:
         return state

@@ -1,7 +1,7 @@
-"""Limits of a search: settings have an upper bound, and a batch has a budget of tokens.
+"""Limits of a search: an upper bound for each setting, and a budget of tokens per batch.
 
-A recipe may come from a stranger; `max_extra: 100000000` must neither fill the memory nor run for days.
-Read next: rollout.py and beam.py, which allocate memory for every token that they may write.
+A recipe may be untrusted; `max_extra: 100000000` must neither exhaust the memory nor run for days.
+Read next: rollout.py and beam.py, which allocate memory for the maximum number of tokens.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from weft.errors import ConfigError
 
 TOKENS = 2**18
-"""Tokens of one batch: sources, times hypotheses of each, times tokens that each of them may get."""
+"""Maximum of sources * hypotheses per source * maximum tokens per hypothesis in one batch."""
 
 MOST: Mapping[str, int] = {
     "beam": 1_000,
@@ -24,14 +24,14 @@ MOST: Mapping[str, int] = {
     "max_lines": 100_000,
     "no_repeat_ngram": 100_000,
 }
-"""The largest value of each setting of a search; far above the needs of any task."""
+"""The maximum of each search setting; far above the needs of any task."""
 
 
 def check_most(settings: Any) -> None:
     """Check that no setting is above its bound.
 
     Raises:
-        ConfigError: names the first of them.
+        ConfigError: a setting is above its bound; the first one is named.
     """
     for name, most in MOST.items():
         value = getattr(settings, name, 0)
@@ -40,10 +40,10 @@ def check_most(settings: Any) -> None:
 
 
 def most_tokens(width: int) -> int:
-    """How many tokens a hypothesis may have, given the number of hypotheses per source."""
+    """Maximum tokens of a hypothesis, given the number of hypotheses per source."""
     return max(1, TOKENS // width)
 
 
 def most_rows(width: int, longest: int) -> int:
-    """How many sources may be searched together."""
+    """Maximum number of sources in one batch."""
     return max(1, TOKENS // (width * longest))

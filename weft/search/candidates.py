@@ -1,10 +1,10 @@
-"""The best continuations of a beam: the largest of W * V sums, exactly, for little more than one reading.
+"""The best continuations of a beam: the exact top k of W * V sums, for little more than one pass.
 
-Sorting or `topk` over [B, W * V] costs several times what reading it costs. So the vocabulary is
-cut into blocks of 64 tokens; one vectorised pass takes each block's maximum, the best k blocks of
-each source are found among those maxima, and the best k tokens inside these k blocks. Nothing is
-approximate: had a token outside the chosen blocks been among the best k, each of the k chosen
-blocks would hold a token before it, its maximum.
+Sorting or `topk` over [B, W * V] costs several times as much as reading it. So the vocabulary is
+divided into blocks of 64 tokens. One vectorised pass computes each block's maximum; then the best k
+blocks of each source are chosen by these maxima, and the best k tokens inside these k blocks. The
+result is exact: if a token outside the chosen blocks were among the best k, each of the k chosen
+blocks would contain a better token, its maximum.
 
 On the CPU compiled code does the same, bit-identically, in one pass (native/choosing.cpp).
 
@@ -21,7 +21,7 @@ from torch import Tensor
 from weft import native
 
 BLOCK = 64
-"""Tokens a block: near sqrt(V / 2), where both stages cost alike for V of 4,000 to 16,000."""
+"""Tokens per block: near sqrt(V / 2), where both stages cost the same, for V from 4,000 to 16,000."""
 
 INFINITY = float("inf")
 
@@ -44,7 +44,7 @@ def best_candidates(logp: Tensor, base: Tensor, count: int, banned: Sequence[int
         logp: [B * W, V] log-probabilities (or logits).
         base: [B, W] float64 cumulative log-probabilities; -inf marks a missing hypothesis, whose
             row of logp is not read.
-        count: k; where W * V is less, the rest are impossible ones.
+        count: k; if W * V is less, impossible candidates fill up the result.
         banned: tokens never chosen.
     """
     if _compiled(logp):
@@ -53,7 +53,7 @@ def best_candidates(logp: Tensor, base: Tensor, count: int, banned: Sequence[int
 
 
 def by_torch(logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = ()) -> Candidates:
-    """`best_candidates` by torch's operations."""
+    """`best_candidates` in torch operations."""
     sources, width = base.shape
     vocabulary = logp.shape[1]
     there = base > -INFINITY
@@ -155,11 +155,11 @@ def _block_maxima(logp: Tensor, banned: Sequence[int]) -> Tensor:
 
 
 def _first(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The `count` largest a row and their places, equal ones in order of place.
+    """The `count` largest values per row and their indices; ties go to the lower index.
 
-    `topk` is 15 times faster than a stable sort but leaves the order of equal values open; so it
-    asks for one more than needed, and where two of them are equal a second one, over whole numbers
-    that are all different, decides which belong to them. (Logits in bfloat16 are equal often.)
+    `topk` is 15 times faster than a stable sort but leaves the order of equal values undefined. So it
+    returns one value more than needed. If two of them are equal, a second `topk` over distinct integers
+    decides which values belong to the result. (Logits in bfloat16 are often equal.)
     """
     size = values.shape[1]
     if count >= size:
@@ -167,12 +167,12 @@ def _first(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
         return ordered, index
     top, index = values.topk(count + 1, dim=1)
     equal = (top[:, 1:] == top[:, :-1]) & (top[:, 1:] > -INFINITY)
-    if not bool(equal.any()) or bool(top[:, 0].isnan().any()):  # NaN is refused later, by check_best
+    if not bool(equal.any()) or bool(top[:, 0].isnan().any()):  # check_best rejects NaN later
         return top[:, :count], index[:, :count]
     least = top[:, count - 1 : count]
     place = torch.arange(size - 1, -1, -1, device=values.device)
     key = ((values > least).int() + (values >= least).int()) * size + place
-    index = key.topk(count, dim=1).indices  # those above the least in order of place, then the first at it
+    index = key.topk(count, dim=1).indices  # values above the least by index, then the first ones equal to it
     ordered, order = values.gather(1, index).sort(dim=1, descending=True, stable=True)
     return ordered, index.gather(1, order)
 

@@ -21,7 +21,7 @@ LEAST = 1e-6
 
 
 class Source(NamedTuple):
-    """What belongs to a source: which of its positions are real, [B, S] bool."""
+    """The real positions of each source, [B, S] bool."""
 
     mask: Tensor
     per_source = True
@@ -36,11 +36,11 @@ class Covered(NamedTuple):
 
 
 Attended = Callable[[dict[str, list[Tensor]]], Tensor]
-"""What a probe saw during one step gives the attention [N, S] or [B, W, S] of that step."""
+"""Maps what a probe recorded during one step to the attention of that step, [N, S] or [B, W, S]."""
 
 
 def covering(step: Step, state: State, mask: Tensor, attended: Attended) -> tuple[Step, Covered]:
-    """The step and its first state, with the attention summed up."""
+    """A step that also sums up the attention, and its initial state."""
 
     def counting(token: Tensor, state: Covered) -> tuple[Tensor, Covered]:
         with probe() as seen:

@@ -1,4 +1,4 @@
-"""Diverse beam search: groups choose one after another, each away from the tokens chosen before it."""
+"""Diverse beam search: groups choose in turn, and each avoids the tokens that earlier groups chose."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -32,10 +32,10 @@ def diverse(
     normalisation: Normalisation = "length",
     banned: Sequence[int] = (),
 ) -> Hypotheses:
-    """At each step group g ranks by Theta(y) + logp - lambda * (times the groups before it chose the token).
+    """Rank in group g by Theta(y) + logp - lambda * (number of earlier groups' choices of the token).
 
-    The penalty ranks and is forgotten: sums and scores are the model's own. One group is a beam search.
-    A weak penalty lets groups of a confident model write the same text; each text is returned once. Where
+    The penalty only affects the ranking: sums and scores are the model's own. One group is a beam search.
+    With a weak penalty, groups of a confident model may write the same text; each text is returned once. If
     this leaves fewer than `nbest`, a plain beam search of the same width supplies the rest.
 
     Args:
@@ -45,7 +45,7 @@ def diverse(
         strength: lambda, in nats.
 
     Raises:
-        ConfigError: groups that do not divide the width, a strength below 0, nbest out of its range.
+        ConfigError: groups do not divide the width, strength is below 0, or nbest is out of its range.
 
     Source: Vijayakumar et al. 2016, algorithm 1, with Hamming diversity (section 5.1).
     """
@@ -89,7 +89,7 @@ def _choose(
     eos: int,
     banned: Sequence[int],
 ) -> Choices:
-    """The candidates of one group after another; a group's penalty is on the tokens chosen before it."""
+    """The candidates, group by group; a group's penalty is on the tokens that earlier groups chose."""
     sources, _, vocabulary = logp.shape
     chosen = logp.new_zeros(sources, vocabulary)
     parts = []
@@ -109,7 +109,7 @@ def _choose(
 
 
 def _with(found: Hypotheses, more: Hypotheses, rows: Tensor, eos: int) -> Hypotheses:
-    """The hypotheses of these sources with as many others as there are places."""
+    """The hypotheses of these sources, with empty slots filled from `more`."""
     longest = max(found.tokens.shape[2], more.tokens.shape[2])
     tokens, added = (
         pad(part.tokens, (0, longest - part.tokens.shape[2]), value=eos) for part in (found, more)

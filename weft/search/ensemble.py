@@ -15,10 +15,10 @@ Mean = Literal["probability", "log"]
 
 
 def ensemble(steps: Sequence[Step], mean: Mean = "probability") -> Step:
-    """One step of several, whose states stand side by side in a tuple.
+    """Combine several steps into one; its state is the tuple of their states.
 
     "probability": log of the mean of p_m (a mixture). "log": mean of log p_m (a product, high only
-    where all members agree; it is not normalised, so its scores are lower).
+    if all members agree; it is not normalised, so scores are lower).
 
     Args:
         steps: of models with the same vocabulary.

@@ -30,7 +30,7 @@ def temperature(logits: Tensor, degree: float) -> Tensor:
 
 
 def top_k(logits: Tensor, k: int) -> Tensor:
-    """Keep the k most probable tokens; of equal ones those with the lower ids."""
+    """Keep the k most probable tokens; ties go to the lower ids."""
     if k < 1:
         raise ConfigError(f"top_k: expected at least 1, got {k}")
     if k >= logits.shape[1]:
@@ -43,7 +43,7 @@ def top_k(logits: Tensor, k: int) -> Tensor:
 def top_p(logits: Tensor, p: float) -> Tensor:
     """Keep the smallest set of most probable tokens whose probabilities sum to p or more.
 
-    Source: Holtzman et al. 2020, section 3.1 (nucleus sampling). Of equal tokens the lower ids go first.
+    Source: Holtzman et al. 2020, section 3.1 (nucleus sampling). Ties go to the lower ids.
     """
     if not 0 < p <= 1:
         raise ConfigError(f"top_p: expected a number above 0 and at most 1, got {p}")
@@ -51,7 +51,7 @@ def top_p(logits: Tensor, p: float) -> Tensor:
         return logits
     ordered, index = logits.sort(dim=1, descending=True, stable=True)
     prob = ordered.double().softmax(1)
-    before = prob.cumsum(1) - prob  # what the more probable ones hold together
+    before = prob.cumsum(1) - prob  # the total of the more probable tokens
     return torch.full_like(logits, -float("inf")).scatter(
         1, index, ordered.masked_fill(before >= p, -float("inf"))
     )

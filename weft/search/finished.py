@@ -1,8 +1,8 @@
-"""The hypotheses that have ended so far, and the way back from an end to its tokens.
+"""The hypotheses that have ended so far, and the recovery of their tokens.
 
-While it runs, the beam keeps no token sequences: each step leaves behind which parent each
-hypothesis came from and which token it added, and the sequences of the few that are returned are
-read backwards at the end. Read next: beam.py.
+While it runs, the beam stores no token sequences: each step records the parent of each hypothesis
+and the token that was added. At the end, the sequences of the few hypotheses that are returned are
+read backwards from these records. Read next: beam.py.
 """
 
 from typing import NamedTuple
@@ -17,12 +17,12 @@ INFINITY = float("inf")
 
 
 class Finished(NamedTuple):
-    """The best N ends of each source, best first; a free place has score -inf."""
+    """The best N finished hypotheses of each source, best first; an empty slot has score -inf."""
 
     score: Tensor  # [B, N] float64
     logp: Tensor  # [B, N] float64
     written: Tensor  # [B, N] int64, tokens before eos
-    slot: Tensor  # [B, N] int64, which hypothesis of the beam wrote the last of them
+    slot: Tensor  # [B, N] int64, slot in the beam of the hypothesis that wrote the last of them
 
 
 class Added(NamedTuple):
@@ -41,21 +41,21 @@ def nothing_finished(sources: int, count: int, device: torch.device) -> Finished
 
 
 def merge_ended(table: Finished, new: Finished) -> Finished:
-    """The best N by score; of equal scores those that ended earlier, then those of better rank."""
+    """The best N by score; ties go to the earlier end, then to the better rank."""
     joined = _join(table, new)
-    # A source without new ends keeps its order: it may be done, and then hold cut ones behind ended ones.
+    # A source without new ends keeps its order: if it is done, cut hypotheses follow those that ended.
     without = (new.score == -INFINITY).all(1, keepdim=True)
     return _pick(joined, joined.score.masked_fill(without, 0.0), table.score.shape[1])
 
 
 def append_cut(table: Finished, cut: Finished) -> Finished:
-    """Fill free places with hypotheses that were cut: whatever their score, they rank after ended ones."""
+    """Fill empty slots with hypotheses that were cut; they rank last, whatever their score."""
     joined = _join(table, cut)
     return _pick(joined, (joined.score > -INFINITY).to(torch.uint8), table.score.shape[1])
 
 
 def read_back(table: Finished, steps: list[Added], eos: int) -> Tensor:
-    """The tokens of every hypothesis in the table: [B, N, T], eos after what was written."""
+    """The tokens of every hypothesis in the table: [B, N, T], padded with eos."""
     longest = len(steps)
     tokens = torch.full((*table.slot.shape, longest), eos, dtype=torch.int64, device=table.slot.device)
     slot = table.slot.clone()
@@ -88,7 +88,7 @@ def as_hypotheses(table: Finished, limits: Tensor, steps: list[Added], eos: int)
     there = table.score > -INFINITY
     if not bool(there.any(1).all()):
         raise no_token(int(there.any(1).int().argmin()))
-    # Those with as many tokens as are allowed were cut: an ended one left room for its eos.
+    # A hypothesis with the maximum number of tokens was cut: one that ended has eos among them.
     lengths = (table.written + (table.written < limits[:, None])) * there
     tokens = read_back(table, steps, eos)[:, :, : int(lengths.max()) if len(lengths) else 0]
     return Hypotheses(tokens, lengths, table.logp, table.score)

@@ -25,7 +25,7 @@ def greedy(
     max_length: int | Tensor,
     banned: Sequence[int] = (),
 ) -> Hypotheses:
-    """The most probable token at every step; of equal ones the lowest id. Deterministic.
+    """The most probable token at every step; ties go to the lowest id. Deterministic.
 
     Args:
         step: maps token [N] and state to logp [N, V] and state (step.py).

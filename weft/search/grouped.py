@@ -1,11 +1,11 @@
-"""A beam divided into groups: each has its own slots, its own ends, and its own idea of a good candidate.
+"""A beam divided into groups: each has its own slots, finished hypotheses and choice of candidates.
 
-The caller decides what the groups are: those of diverse.py avoid each other's tokens, those of required.py
-have written more and more of the required tokens. A hypothesis is a slot of its source, 0 to G K - 1, group
+The caller defines the groups: in diverse.py they avoid each other's tokens; in required.py they differ in how
+many of the required tokens they have written. A hypothesis is a slot of its source, 0 to G K - 1, group
 by group. A group is done when K of its hypotheses have ended (Kasai et al. 2022, as in beam.py); a source is
 done when all its groups that may end are done, when its n best can no longer change, or at max_length.
 
-Read beam.py first: the loop is the same.
+Read beam.py first; the loop is the same.
 """
 
 from collections.abc import Callable
@@ -30,17 +30,17 @@ from weft.tree import State, fan, keep_sources, reorder, take
 
 
 class Choices(NamedTuple):
-    """The candidates of each group, best first; -inf is none."""
+    """The candidates of each group, best first; value -inf means no candidate."""
 
     value: Tensor  # [B, G, n] float64 cumulative log-probability
     parent: Tensor  # [B, G, n] int64, the slot continued
     token: Tensor  # [B, G, n] int64
-    carried: Tensor  # [B, G, n] int64, what the chooser remembers of a hypothesis
+    carried: Tensor  # [B, G, n] int64, the state of `Choose` for each hypothesis
 
 
 Choose = Callable[[Tensor, Tensor, Tensor, Tensor], Choices]
-"""logp [B, G K, V], cumulative logp [B, G, K] float64, what is carried [B, G, K] and twins [B, G K] give the
-choices. Slots with the same number in `twins` have written the same tokens."""
+"""Maps logp [B, G K, V], cumulative logp [B, G, K] float64, carried [B, G, K] and twins [B, G K] to choices.
+Slots with the same number in `twins` have written the same tokens."""
 
 
 class Groups(NamedTuple):
@@ -74,7 +74,7 @@ def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: S
 
     Args:
         step, state, first: as in beam.py.
-        choose: see Choose; n is at least 2 K, or eos might leave slots empty.
+        choose: see Choose; n must be at least 2 K, else eos could leave slots empty.
         settings: see Settings.
 
     Returns:
@@ -92,7 +92,7 @@ def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: S
 def _search(
     step: Step, state: State, groups: Groups, table: Finished, choose: Choose, settings: Settings
 ) -> tuple[Finished, list[Added]]:
-    """The loop over time; gives the ends of every group [B G, N] and what each step added."""
+    """The loop over time; returns the finished hypotheses [B G, N] and what each step added."""
     width, norm = groups.token.shape[1], settings.norm
     state, result, steps, time = fan(state, width), table, list[Added](), 0
 
@@ -183,7 +183,7 @@ def _done(groups: Groups, full: Tensor, table: Finished, settings: Settings) -> 
 
 
 def _cut(groups: Groups, at_limit: Tensor, time: int, settings: Settings) -> Finished:
-    """The hypotheses alive of sources at their max_length, of the groups that may end, [B G, K]."""
+    """The active hypotheses of sources at their max_length, in groups that may end, [B G, K]."""
     shown = at_limit[:, None, None] & settings.may_end[:, None]
     value = groups.logp.masked_fill(~shown, -INFINITY).flatten(0, 1)
     slots = torch.arange(groups.token.shape[1], device=value.device).view(-1, settings.size)

@@ -16,8 +16,8 @@ INFINITY = float("inf")
 class Hypotheses(NamedTuple):
     """N hypotheses for each of B sources, best first (samples: as drawn).
 
-    A hypothesis that ended holds eos and counts it in its length. One that was cut at max_length has
-    no eos. One that does not exist (there are fewer than N possible) has length 0 and score -inf.
+    A hypothesis that ended contains eos, and its length includes it. One that was cut at max_length has
+    no eos. If fewer than N are possible, the missing ones have length 0 and score -inf.
     """
 
     tokens: Tensor  # [B, N, T] int64, without sos; eos after the end
@@ -27,7 +27,7 @@ class Hypotheses(NamedTuple):
 
 
 def best(hypotheses: Hypotheses) -> Hypotheses:
-    """The first hypothesis of each source alone, N = 1."""
+    """Only the first hypothesis of each source, N = 1."""
     return Hypotheses(*(part[:, :1] for part in hypotheses))
 
 
@@ -36,7 +36,7 @@ def distinct(hypotheses: Hypotheses, count: int, eos: int) -> Hypotheses:
 
     Args:
         hypotheses: in any order, repetitions allowed; tokens after the end are eos.
-        count: N of the result; fewer different ones leave absent ones at the end.
+        count: N of the result; if there are fewer different ones, the last ones are missing.
         eos: the token that ends a hypothesis.
     """
     tokens, lengths, _, score = hypotheses
@@ -61,7 +61,7 @@ def distinct(hypotheses: Hypotheses, count: int, eos: int) -> Hypotheses:
 
 
 def joined(parts: Sequence[Hypotheses], eos: int) -> Hypotheses:
-    """The hypotheses of several batches one after the other."""
+    """The hypotheses of several batches, concatenated."""
     longest = max(part.tokens.shape[2] for part in parts)
     tokens = [pad(part.tokens, (0, longest - part.tokens.shape[2]), value=eos) for part in parts]
     return Hypotheses(torch.cat(tokens), *(torch.cat(each) for each in list(zip(*parts, strict=True))[1:]))

@@ -3,12 +3,12 @@
 A sum of log-probabilities falls with every token, so that a search by the sum prefers short
 sentences. `length` counts every generated token, eos included.
 
-    length:  norm(n) = n^alpha                 alpha = 0: the sum itself; alpha = 1: the mean a token
+    length:  norm(n) = n^alpha                 alpha = 0: the sum itself; alpha = 1: the mean per token
     gnmt:    norm(n) = ((5 + n) / 6)^alpha     Wu et al. 2016, equation 14, without its coverage term
 
 Both are 1 at n = 1 and grow with n, but (5 + n) / 6 grows more slowly: from n = 10 to n = 20 n^alpha
 grows by 2^alpha, gnmt's by (25/15)^alpha, so that the same alpha favours long hypotheses less there.
-Read next: beam.py, whose early finish rests on norm never falling.
+Read next: beam.py, whose early stopping requires a non-decreasing norm.
 """
 
 from typing import Literal
@@ -24,10 +24,10 @@ Normalisation = Literal["length", "gnmt"]
 def norms(longest: int, alpha: float, kind: Normalisation = "length") -> Tensor:
     """norm(n) for n = 0 to `longest`: [longest + 1] float64; norm(0) is set to 1 and not used.
 
-    Python's own powers, so that a trace replayed without torch gives the same bits.
+    Powers are Python's own, so a trace replayed without torch is bit-identical.
 
     Raises:
-        ConfigError: alpha below 0 (the early finish would be wrong), or an unknown kind.
+        ConfigError: alpha below 0 (early stopping would be wrong), or an unknown kind.
 
     Example:
         >>> norms(3, 1.0).tolist()

@@ -3,8 +3,8 @@
 A hypothesis of beam c has written c of the C required tokens. Unless it is inside a required word, it may
 write any token and stay in beam c; or it writes the next token of a required word and moves to beam c + 1.
 Only those of beam C may end. So a step costs C + 1 beams, and hypotheses compete only with those that have
-written as many required tokens. How far a hypothesis is with each word is one number: its place in a small
-automaton, made once.
+written as many required tokens. The progress of a hypothesis is one number: its state in a small automaton
+that is built once.
 """
 
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ from weft.search.step import Step, source_limits
 from weft.tree import State
 
 MOST_WORDS = 8
-"""The automaton knows every subset of the words."""
+"""The automaton has a state for every subset of the words, so their number is limited."""
 
 
 class Automaton(NamedTuple):
-    """Where a hypothesis can stand among the required words; place 0 is the start."""
+    """The states of a hypothesis with respect to the required words; state 0 is the start."""
 
     token: Tensor  # [P, M] int64, required tokens that may come next
-    next: Tensor  # [P, M] int64, the place after each; -1 where there is none
+    next: Tensor  # [P, M] int64, the state after each; -1 for none
     free: Tensor  # [P] bool, not inside a word
     required: int  # C, required tokens altogether
 
@@ -49,7 +49,7 @@ def automaton(words: Sequence[Sequence[int]], device: torch.device | None = None
     places: dict[tuple[frozenset[int], int, int], int] = {(frozenset(), -1, 0): 0}
     edges: list[list[tuple[int, int]]] = []
     todo = list(places)
-    for met, word, offset in todo:  # grows while it is read
+    for met, word, offset in todo:  # grows during the loop
         if word >= 0:
             following = [(word, offset)]
         else:
@@ -84,12 +84,12 @@ def required(
     normalisation: Normalisation = "length",
     banned: Sequence[int] = (),
 ) -> Hypotheses:
-    """The best hypotheses that hold every word, each found by a beam of `width` in a grid.
+    """The best hypotheses that contain every word, found by a grid of beams of `width`.
 
     Args:
         step, state, first, eos, max_length, width, nbest, length_penalty, normalisation, banned: as in
             beam.py.
-        words: token sequences that each hypothesis must hold, without overlap, in any order.
+        words: token sequences that each hypothesis must contain, without overlap, in any order.
 
     Raises:
         ConfigError: more required tokens than max_length leaves room for, or nbest out of its range.
@@ -124,7 +124,7 @@ def _choose(
     eos: int,
     banned: Sequence[int],
 ) -> Choices:
-    """The best 2W of what each beam writes freely and of what comes to it from the beam below."""
+    """The best 2W of each beam: free continuations, and required tokens after the beam below."""
     free = _free(logp, base, carried, where, eos=eos, banned=banned)
     forced = _forced(logp, base, carried, where)
     parts = [
@@ -139,7 +139,7 @@ def _choose(
 def _free(
     logp: Tensor, base: Tensor, carried: Tensor, where: Automaton, *, eos: int, banned: Sequence[int]
 ) -> Choices:
-    """Any token after hypotheses that are not inside a required word; eos in the last beam alone."""
+    """Any token after hypotheses that are not inside a required word; eos only in the last beam."""
     (sources, groups, width), vocabulary = base.shape, logp.shape[2]
     open_logp = logp.clone().view(sources, groups, width, vocabulary)
     open_logp[:, :-1, :, eos] = -INFINITY
@@ -160,12 +160,12 @@ def _forced(logp: Tensor, base: Tensor, carried: Tensor, where: Automaton) -> Ch
 
 
 def _from_below(part: Tensor, empty: float) -> Tensor:
-    """What group c offers to group c + 1; the first group gets nothing."""
+    """Shift the choices of group c to group c + 1; the first group gets none."""
     return torch.cat([torch.full_like(part[:, :1], empty), part[:, :-1]], 1)
 
 
 def _repeated(parts: Sequence[Tensor], twins: Tensor) -> Tensor:
-    """Choices [B, G, n] with the same tokens and the same place as an earlier one.
+    """Choices [B, G, n] with the same tokens and the same state as an earlier one.
 
     Where a hypothesis contains a required word twice, either can count, so it may be found in two ways.
     """

@@ -13,7 +13,7 @@ from weft.search.step import COMPACT_SHARE, Step, checked_step, source_limits
 from weft.tree import State, fan, keep_sources
 
 Choose = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
-"""logp [n, V], the rows' numbers [n] and the time give each row's token [n] and its log-probability [n]."""
+"""Maps logp [n, V], row numbers [n] and the time to each row's token [n] and its log-probability [n]."""
 
 
 def rollout(
@@ -37,7 +37,7 @@ def rollout(
         max_length: maximum number of tokens, eos counted; one number or [B].
         count: N, rows per source.
         choose: picks the tokens.
-        banned: checked here against V; `choose` leaves them out.
+        banned: checked against V; `choose` must exclude them.
     """
     limits = source_limits(max_length, first).repeat_interleave(count)
     longest = int(limits.max()) if len(limits) else 0

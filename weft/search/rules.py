@@ -1,8 +1,8 @@
-"""Rules about what may come next, given what was written: a prefix, a least length, no n-gram twice.
+"""Rules for the next token, given the tokens so far: a prefix, a minimum length, no repeated n-gram.
 
-`ruled` wraps a step into another one, so that greedy search, sampling and every beam follow it: a token that
-breaks a rule gets log-probability -inf, the others keep theirs. Read next: required.py, for words that must
-appear, which a rule of this kind cannot enforce.
+`ruled` wraps a step, so the rules apply to greedy search, sampling and beams alike. A token that breaks a
+rule gets log-probability -inf; the others keep theirs. Read next: required.py, for words that must appear,
+which a rule of this kind cannot enforce.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from weft.tree import State
 
 INFINITY = float("inf")
 Rule = Callable[[Tensor, Tensor], Tensor]
-"""logp [N, V] and the tokens written, [N, t], give logp with -inf for forbidden tokens."""
+"""Maps logp [N, V] and the tokens so far, [N, t], to logp with -inf for forbidden tokens."""
 
 
 class Ruled(NamedTuple):
@@ -28,7 +28,7 @@ class Ruled(NamedTuple):
 
 
 def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]:
-    """The step and its first state under these rules; untouched where there are none.
+    """The step and its initial state under these rules; unchanged without rules.
 
     Example:
         >>> import torch
@@ -54,7 +54,7 @@ def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]
 
 
 def prefix(tokens: Sequence[int]) -> Rule:
-    """The hypothesis begins with these tokens; their log-probabilities count as all do."""
+    """The hypothesis begins with these tokens; their log-probabilities count like all others."""
 
     def rule(logp: Tensor, written: Tensor) -> Tensor:
         time = written.shape[1]
@@ -100,7 +100,7 @@ def no_repeat(size: int) -> Rule:
         if written.shape[1] < size:
             return logp
         grams = written.unfold(1, size, 1)  # [N, t - n + 1, n]
-        last = written[:, written.shape[1] - size + 1 :]  # the n - 1 tokens that the next would follow
+        last = written[:, written.shape[1] - size + 1 :]  # the last n - 1 tokens
         again = (grams[..., :-1] == last[:, None]).all(2)
         lowest = torch.where(again, -INFINITY, INFINITY).to(logp.dtype)
         return logp.scatter_reduce(1, grams[..., -1], lowest, "amin")

@@ -1,6 +1,6 @@
-"""All that search knows of a model: `step(token [N], state) -> (logp [N, V], state)`.
+"""The interface of search to a model: `step(token [N], state) -> (logp [N, V], state)`.
 
-Rows are laid out source by source: with W hypotheses a source, row b * W + w is hypothesis w of
+Rows are ordered by source: with W hypotheses per source, row b * W + w is hypothesis w of
 source b. What belongs to a source (`per_source`, see tree.py) has B rows while the tokens have
 B * W. Read next: greedy.py, then beam.py.
 """
@@ -15,10 +15,10 @@ from weft.shapes import check_shape
 from weft.tree import State
 
 Step = Callable[[Tensor, State], tuple[Tensor, State]]
-"""token [N] int64 and a state give the log-probabilities [N, V] of what follows, and the next state."""
+"""Maps token [N] int64 and a state to log-probabilities [N, V] of the next token, and the next state."""
 
 COMPACT_SHARE = 1 / 8
-"""Finished sources leave the batch once they are this share of it: a smaller one is not worth a copy."""
+"""Finished sources are removed once they are this share of the batch; fewer are not worth a copy."""
 
 ROUNDING = 1e-3
 """A log-probability may exceed 0 by this much (bfloat16 rounds); more means that the step gives logits."""
@@ -56,10 +56,10 @@ def checked_step(
 
 
 def check_best(best: Tensor, before: Tensor, time: int) -> None:
-    """Check that these are log-probabilities, by the best candidates alone.
+    """Check that these are log-probabilities, by the best candidates only.
 
-    NaN counts as the greatest number wherever candidates are chosen, so it appears among the best and
-    [N, V] is not read a second time.
+    NaN counts as the largest value when candidates are chosen, so it appears among the best and [N, V] need
+    not be read again.
 
     Args:
         best: [N] the best cumulative log-probability after this step.

@@ -68,14 +68,14 @@ class _Saved(jsonfile.Form):
 
 
 class Settings(NamedTuple):
-    """What a replay must know of the search."""
+    """The settings that a replay needs."""
 
     eos: int
     width: int
     nbest: int
     length_penalty: float
     normalisation: Normalisation
-    enough: int  # a source may be done when so many have finished
+    enough: int  # number of finished hypotheses after which a source may be done
     limits: list[int]  # max_length of each source
 
 
@@ -88,7 +88,7 @@ class Replayed(NamedTuple):
 
 
 class Trace:
-    """Give a new one to `beam(..., trace=)` and read it afterwards.
+    """The record of one search: pass a new one to `beam(..., trace=)` and read it afterwards.
 
     Attributes:
         settings: those of the search, once it has begun.
@@ -172,7 +172,7 @@ class Trace:
         ]
 
     def to_json(self) -> str:
-        """Settings and candidates; numbers keep every bit."""
+        """Settings and candidates as JSON; numbers are stored exactly."""
         settings = self._begun()
         columns = {
             name: [candidate[place] for candidate in self.candidates]
@@ -218,7 +218,7 @@ def _replay_source(steps: dict[int, list[Candidate]], limit: int, settings: Sett
         # The stopping rules of beam.py need no replay: after a stop there are no more candidates.
         if not steps[time + 1]:
             break
-    # A stable sort: of equal scores the earlier end, then the better rank, stays in front.
+    # The sort is stable: ties go to the earlier end, then to the better rank.
     best = sorted(ended, key=lambda hypothesis: -hypothesis.score)[: settings.nbest]
     cut = [Replayed(*hypothesis, hypothesis[1] / length_norm) for hypothesis in alive if time == limit]
     return best + cut[: settings.nbest - len(best)]
