@@ -38,7 +38,6 @@ ODD_PROSE = re.compile(
 # Packages whose prose has not been rewritten yet; this list may only get shorter.
 ROUGH = (
     "weft/serve",
-    "weft/tasks",
 )
 
 

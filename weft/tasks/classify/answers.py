@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     """A text to classify."""
 
     text: str
-    row: Row | None = None  # of the table it stands in, where that has a header
+    row: Row | None = None  # of its table, if that has a header
 
 
 class Header(Answer):

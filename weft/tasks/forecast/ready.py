@@ -129,7 +129,7 @@ class ForecastReady(ready.Ready):
 
         Raises:
             ConfigError: a member of the ensemble belongs to another task or forecasts something else; a point
-                forecaster is asked for quantiles; a future is given that the model does not read.
+                forecaster has no quantiles; a future is given that the model does not read.
         """
         members, scores = options.get("ensemble", ()), bool(options.get("scores"))
         if options.get("future") is not None and not self.data.known:

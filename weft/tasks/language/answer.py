@@ -1,4 +1,4 @@
-"""A text that was continued, as the answer of a language model. Read next: predictor.py."""
+"""The continuation of a text, as the answer of a language model. Read next: predictor.py."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class Written(NamedTuple):
-    """A text that was continued."""
+    """A text and its continuation."""
 
-    text: str  # what was given and what was written
-    added: str  # what was written
-    logp: float  # nats, of what was written, before temperature and the like
+    text: str  # the given text and its continuation
+    added: str  # the continuation
+    logp: float  # nats, of the continuation, before temperature, top_k and top_p
 
 
 class Continuation(Answer):
@@ -32,12 +32,12 @@ class Continuation(Answer):
         self._found = found
 
     def text(self) -> str:
-        """Each on its own line; with scores, its log-probability and a tab before it."""
+        """Each continuation on its own line; with scores, after its log-probability and a tab."""
         shown = [f"{one.logp:.4f}\t{one.text}" if self._writer.scores else one.text for one in self._found]
         return "\n".join([*shown, *[""] * (self._writer.lines - len(shown))])
 
     def json(self) -> Json:
-        """The first one and its log-probability."""
+        """The first continuation and its log-probability."""
         return {"text": self._found[0].text, "logp": self._found[0].logp}
 
     def figure(self) -> "Figure":

@@ -1,4 +1,4 @@
-"""A batch of pieces of text. Read next: stream.py, which says where they begin."""
+"""A batch of pieces of text. Read next: stream.py, which chooses where they begin."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,13 +12,13 @@ from weft.text.vocabulary import EOS
 
 
 class ProseBatch(NamedTuple):
-    """What is read and what follows it; a weft.models.Generator without an encoder learns from it."""
+    """Inputs and targets for a weft.models.Generator without an encoder."""
 
-    target_in: Tensor  # [B, T] what stands before each token; </s> before the first of a line
+    target_in: Tensor  # [B, T] the token before each target; </s> before the first of a line
     target_out: Tensor  # [B, T] int64
     target_mask: Tensor  # [B, T] bool
     target_tokens: int
-    continues: bool = False  # begins where the batch before ended
+    continues: bool = False  # whether it begins where the previous batch ended
 
     @property
     def source(self) -> Tensor:
@@ -36,7 +36,7 @@ class ProseBatch(NamedTuple):
         return ProseBatch(first, second, third, self.target_tokens, self.continues)
 
     def rows(self, chosen: slice) -> "ProseBatch":
-        """Some rows, padded as they are in the batch."""
+        """Some rows, with the batch's padding."""
         first, second, third = (part[chosen] for part in self[:3])
         return ProseBatch(first, second, third, int(third.sum()), self.continues)
 
@@ -61,7 +61,7 @@ def cut(tokens: np.ndarray, starts: np.ndarray, length: int, *, continues: bool 
 
 
 def collate_lines(lines: Sequence[np.ndarray | list[int]]) -> ProseBatch:
-    """Whole lines, without and with their ends."""
+    """Whole lines, as inputs and as targets with their ends."""
     before, _ = pad([[EOS, *line] for line in lines])
     after, mask = pad([[*line, EOS] for line in lines])
     return ProseBatch(before, after, mask, int(mask.sum()))

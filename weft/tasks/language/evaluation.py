@@ -1,7 +1,8 @@
-"""How likely a model finds a text: perplexity, nats a word and bits a character, beside an n-gram model.
+"""The likelihood of a text: perplexity, nats per word and bits per character, next to an n-gram model.
 
-Perplexity is a token's, </s> counted, so it compares between models of one vocabulary only; nats a word and
-bits a character compare between all. Read next: scoring.py, for the contexts; mixture.py, for the baseline.
+Perplexity is per token, with </s>, so it is comparable only between models with the same vocabulary; nats per
+word and bits per character are comparable between all. Read next: scoring.py, for the contexts; mixture.py,
+for the baseline.
 """
 
 import math
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BUCKETS = (0, 1, 10, 100, 1_000, 10_000, 100_000)
-"""Least numbers of times that a token was seen in training."""
+"""Lower bounds of the frequency classes: how often a token occurs in training."""
 
 
 class Likelihood(NamedTuple):
@@ -44,21 +45,21 @@ class Likelihood(NamedTuple):
 
 
 class Bucket(NamedTuple):
-    """Tokens that were seen about equally often in training."""
+    """Tokens with about the same frequency in training."""
 
     least: int
     tokens: int
-    nats: dict[str, float]  # by model, a token
+    nats: dict[str, float]  # per token, by model
 
 
 @dataclass(frozen=True)
 class ProseEvaluation(Evaluation):
-    """The scores of a text under the model, beside those of an n-gram model."""
+    """The scores of a text under the model, next to those of an n-gram model."""
 
     title: str
     context: str
     vocabulary: str
-    outputs: list[str]  # the log-probability of each line in nats, its </s> counted
+    outputs: list[str]  # the log-probability of each line in nats, with its </s>
     scores: list[Scored]  # perplexity, nats a word, bits a character; then the mixture's perplexity
     model: Likelihood
     lines: int
@@ -99,7 +100,7 @@ class ProseEvaluation(Evaluation):
         }
 
     def figure(self, name: str) -> "Figure":
-        """Which tokens the model finds hard, beside the n-gram model and the mixture."""
+        """The loss by frequency of tokens, next to the n-gram model and the mixture."""
         from weft.tasks.language.figure import nats_by_frequency
 
         note = (
@@ -120,19 +121,19 @@ def evaluate(
     train: Stream | None,
     valid: Callable[[], Stream] | None,
 ) -> ProseEvaluation:
-    """Score a text: the model, the n-gram model of the training text, and a mixture if one is asked for.
+    """Score a text: the model, the n-gram model of the training text, and a mixture if `decoding` sets one.
 
     Args:
         model: in evaluation mode.
         stream: the text.
-        title: which text.
-        data, decoding: how it is read; which n-grams, which mixture.
+        title: names the text.
+        data, decoding: how the text is read; the n-grams and the mixture.
         size: V.
-        train: the training text; None where it is no longer there.
-        valid: reads the validation text, that a weight is tuned on; None where it is `stream` itself.
+        train: the training text; None if it is missing.
+        valid: reads the validation text, for tuning the weight; None if it is `stream` itself.
 
     Raises:
-        DataError: a mixture is asked for without a training text.
+        DataError: a mixture requires the training text, which is missing.
     """
     begun = time.perf_counter()
     own = Likelihood("the model", logp_of(model, stream, data, decoding))
@@ -172,13 +173,13 @@ def evaluate(
 
 
 def _by_line(stream: Stream, values: np.ndarray) -> np.ndarray:
-    """[lines] the sum over the tokens of each, its </s> counted."""
+    """[lines] the sum over the tokens of each line, with its </s>."""
     begins = np.concatenate([[0], stream.ends()[:-1]])
     return np.add.reduceat(values, begins)  # type: ignore[no-any-return]
 
 
 def _scored(stream: Stream, own: Likelihood, others: list[Likelihood], signature: str) -> list[Scored]:
-    """Perplexity, nats a word and bits a character, each beside the same of the others."""
+    """Perplexity, nats per word and bits per character, each next to the other models' values."""
     nats = -_by_line(stream, own.logp)
     tokens = _by_line(stream, np.ones(len(own.logp)))
     items = fingerprint([str(stream.lines), *map(str, stream.each.ravel())])
@@ -201,7 +202,7 @@ def logp_of(model: Generator, stream: Stream, data: ProseData, decoding: Writing
 
 
 def counted_for(data: ProseData, decoding: Writing, train: Stream, size: int) -> Counted:
-    """The n-gram model of the training text that belongs beside this model."""
+    """The n-gram model of the training text to compare this model with."""
     kind = data.vocabulary.kind
     return counted(train, size=size, kind=kind, batching=data.batches, order=decoding.order)
 
@@ -221,7 +222,7 @@ def _mixture(
     decoding: Writing,
     valid: Callable[[], Stream] | None,
 ) -> Likelihood:
-    """The mixture of a model and the n-grams, with the weight that the recipe asks for."""
+    """The mixture of a model and the n-grams, with the recipe's weight."""
     of = f"KN{counted.model.order}"
     name = f"the model and {of}"
     if decoding.mixture != "tuned":
@@ -238,7 +239,7 @@ def _mixture(
 
 
 def by_frequency(stream: Stream, train: Stream, models: list[Likelihood], size: int) -> list[Bucket]:
-    """Nats of each model for tokens that training saw seldom, and often.
+    """The loss of each model for rare and for frequent tokens.
 
     Args:
         stream: the text.

@@ -1,4 +1,4 @@
-"""Where a language model is surprised: text coloured by probability, and losses by how rare a token is.
+"""The surprise of a language model: text coloured by probability, and losses by frequency of tokens.
 
 Read next: predictor.py and evaluation.py, where the numbers are from.
 """
@@ -23,7 +23,7 @@ DARK = 0.55  # from here on letters are white
 
 
 def coloured_text(scored: "Scored", title: str) -> Figure:
-    """The tokens of a text, each on a ground that is the darker the likelier it was, with its probability.
+    """The tokens of a text with their probabilities; the likelier a token, the darker its background.
 
     Args:
         scored: the tokens and their log-probabilities.
@@ -76,7 +76,7 @@ def _lines(scored: "Scored") -> list[list[tuple[str, float]]]:
 
 
 def nats_by_frequency(buckets: "Sequence[Bucket]", *, title: str, note: str) -> Figure:
-    """Bars of the loss a token, for tokens that training saw never, seldom and often.
+    """The loss per token as bars, for unseen, rare and frequent tokens.
 
     Args:
         buckets: the rows, rarest first.

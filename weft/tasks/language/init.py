@@ -20,7 +20,7 @@ _TIGHT = re.compile(r"(?<=\w)[.,;:?!](?= |$)", re.MULTILINE)
 
 
 class Language(Init):
-    """A text, and which tokens and model."""
+    """A recipe for a text, with a choice of tokens and model."""
 
     about: ClassVar[str] = "A language model for plain text."
     examples: ClassVar = ("--train plays.txt --kind character --model gpt",)
@@ -44,7 +44,7 @@ class Language(Init):
 
 
 class Looked(NamedTuple):
-    """What a text is like."""
+    """Properties of a text."""
 
     lines: int
     words: int
@@ -52,7 +52,7 @@ class Looked(NamedTuple):
     different_words: int
     different_characters: int
     repeated_words: int
-    tokenised: bool  # punctuation stands alone, or <unk> in the place of words
+    tokenised: bool  # punctuation is separated by spaces, or words are replaced by <unk>
 
     @property
     def kind(self) -> Kind:
@@ -97,9 +97,9 @@ def recipe(
     """A commented recipe.
 
     Args:
-        train, valid, test: text files; the last two are looked for beside the first if None, and without a
-            validation file the last tenth of the first one validates.
-        kind: of the vocabulary; chosen by what the text is like if None.
+        train, valid, test: text files; if None, the last two are looked for next to the first; without a
+            validation file, the last tenth of the first one is for validation.
+        kind: of the vocabulary; None chooses it by the text.
         model: a recurrent network, or a Transformer.
 
     Raises:
@@ -127,7 +127,7 @@ def recipe(
     plan = planned(tokens / (20 * length), epochs=epochs, warmup=200)
     about = f"{seen.lines:,} lines, {seen.words:,} words ({seen.different_words:,} different ones)"
     return f"""# {train.name}: {about}.
-# Written by `weft init`; every line may be changed.
+# Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: language
 data:
@@ -136,20 +136,20 @@ data:
   {tested}
   vocabulary: {{kind: {kind}{size}}}   # space, word, character, bpe, unigram
   batches: {_batches(model)}
-  length: {length}                        # tokens of a piece
-  rows: 20                          # pieces a batch; less if memory runs out
+  length: {length}                        # tokens per piece
+  rows: 20                          # pieces per batch; lower it if memory runs out
 model:
 {_model(model, width, length)}
 training:
   optimiser: {{use: adamw, lr: 0.003, betas: [0.9, 0.99]}}
   schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
   max_epochs: {plan.epochs}
-  patience: 3                       # validations without a better loss
+  patience: 3                       # stop after this many validations without improvement
   seed: 1
 decoding:
-  temperature: 0.8                  # of `weft predict`; also top_k, top_p, seed, search: greedy
+  temperature: 0.8                  # for `weft predict`; or top_k, top_p, seed, search: greedy
   max_tokens: 100
-  # mixture: tuned                  an n-gram model of the same text mixed in
+  # mixture: tuned                  mixes in an n-gram model of the same text
 """
 
 

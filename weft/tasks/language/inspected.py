@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from weft.tasks.language.ready import LanguageReady
 
 WRITTEN = 16
-"""Tokens of the continuation."""
+"""Maximum number of tokens of the continuation."""
 
 WIDTH = 5
 
@@ -36,7 +36,7 @@ def inspected(
 ) -> Inspected:
     """See Ready.inspected.
 
-    Reads the text, says how likely each token was, and searches a continuation.
+    Computes the probability of each token of the text, and searches a continuation.
     """
     text = checked(examples.middle() if text is None else text)
     writer = ready.predictor(model)

@@ -1,4 +1,4 @@
-"""The n-gram model beside a neural one: the baseline that it must beat, and a mixture of both.
+"""An n-gram model as the baseline of a neural one, and a mixture of both.
 
     p(w | u) = (1 - λ) p_neural(w | u) + λ p_ngram(w | u)
 
@@ -41,7 +41,7 @@ def counted(train: Stream, *, size: int, kind: str, batching: Batching, order: i
         train: the text.
         size: V.
         kind: of the vocabulary: characters are counted in longer n-grams, over line ends.
-        batching: of the neural model; where it reads lines, so do the n-grams.
+        batching: of the neural model; if it reads lines, so do the n-grams.
         order: 0 takes 7 for characters and 5 otherwise.
     """
     bound = batching == "lines" or kind in ("space", "word")
@@ -82,7 +82,7 @@ def mixed(neural: np.ndarray, ngram: np.ndarray, weight: float) -> np.ndarray:
 
 
 def tuned(neural: np.ndarray, ngram: np.ndarray) -> float:
-    """The weight under which these tokens are likeliest: one maximum, found by golden section."""
+    """The weight that maximises the likelihood of these tokens, by golden-section search."""
     low, high, ratio = 0.0, 1.0, (math.sqrt(5) - 1) / 2
     for _ in range(STEPS):
         left, right = high - ratio * (high - low), low + ratio * (high - low)
@@ -94,7 +94,7 @@ def tuned(neural: np.ndarray, ngram: np.ndarray) -> float:
 
 
 def halves(neural: np.ndarray, ngram: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-    """Each half of a text mixed with the weight that suits the other half: nothing is tuned on itself.
+    """Mix each half of a text with the weight tuned on the other half.
 
     Returns:
         The log-probabilities, and the weights of the first and of the second half.

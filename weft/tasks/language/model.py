@@ -1,4 +1,4 @@
-"""A recipe's section `model` for running text: a decoder that looks back at nothing but the text."""
+"""A recipe's section `model` for running text: a decoder without an encoder."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from weft.nn.heads.categorical import Categorical
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
-    """How tokens become vectors.
+    """How tokens are embedded.
 
     Args:
         size: features of a token's vector.
@@ -41,7 +41,7 @@ class Embedding:
 
 @dataclass(frozen=True, kw_only=True)
 class ProseModel:
-    """A language model: p(w_i | what stands before it).
+    """A language model: p(w_i | w_1 .. w_i-1).
 
     Args:
         decoder: a part of nn/decoders: recurrent, transformer, bag, ...
@@ -62,8 +62,8 @@ class ProseModel:
 
         Args:
             size: V, tokens.
-            weights: [V] how much each token says (its idf), for a decoder that weighs tokens; ones where they
-                are not known yet, or come from a file of weights.
+            weights: [V] the idf of each token, for a decoder that weighs tokens; ones if unknown or if loaded
+                with the model's weights.
         """
         settings = self.embedding
         decoder = self.decoder(settings.size)
@@ -79,7 +79,7 @@ class ProseModel:
 
 
 def grows(model: Generator) -> bool:
-    """Whether a model's state holds everything that it has read, so that it cannot be carried for ever."""
+    """Whether a model's state grows with the text, so that it cannot be carried on without limit."""
     state = model.start(None, torch.ones(2, 1, dtype=torch.bool))
     _, after = model.step(torch.zeros(2, dtype=torch.int64), state)
 

@@ -27,11 +27,11 @@ from weft.tasks.predictor import Answer, Place, Predictor, Raw
 from weft.tasks.shared.running_text import Batching
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 
-WINDOW = 512  # lines that are grouped by length together
+WINDOW = 512  # lines per sort by length
 
 
 class Scored(NamedTuple):
-    """What the model gives each token of a text; the last one is its end."""
+    """The log-probability of each token of a text; the last one is its end."""
 
     pieces: list[str]
     logp: list[float]
@@ -43,7 +43,7 @@ class Scored(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """A token that may come next."""
+    """A candidate for the next token."""
 
     piece: str
     prob: float
@@ -55,7 +55,7 @@ class Writer(Predictor[str]):
     Args:
         model: in evaluation mode, on its device.
         vocabulary: its tokens.
-        decoding: how to write.
+        decoding: settings of the continuation.
         batching, length: how training cut the text.
         mixed: an n-gram model and its weight, or None.
         scores: whether `weft predict` writes log-probabilities before the texts.
@@ -84,7 +84,7 @@ class Writer(Predictor[str]):
         self.lines = decoding.nbest
         self.scores = scores
         self.reader = Reader(model, length if batching == "windows" else None, mixed)
-        self._random = self._seeded()  # of all answers together
+        self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A text; an empty one may be continued too."""
@@ -97,9 +97,9 @@ class Writer(Predictor[str]):
             yield answer
 
     def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
-        """As Predictor.attempts; only the texts that cannot be continued are tried again.
+        """Like Predictor.attempts, but tries only the failed texts again.
 
-        With scores and max_tokens=0, the score is the log-probability of the text itself, its end counted.
+        With scores and max_tokens=0, the score is the log-probability of the text itself, with its end.
         """
         for text, found in zip(inputs, self._window(inputs, self._random), strict=True):
             try:
@@ -113,7 +113,7 @@ class Writer(Predictor[str]):
                 yield error
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Every text can be drawn; no words are aligned."""
+        """Every text has a figure; there are no alignments."""
         if alignments:
             super().check_figures(alignments=True)
 
@@ -127,7 +127,7 @@ class Writer(Predictor[str]):
         """For each text, in order, its continuations.
 
         Args:
-            texts: read `window` at a time; those with equally many tokens are written side by side.
+            texts: read `window` at a time; those with the same number of tokens are continued together.
             window: 1 answers each at once.
         """
         texts, generator = iter(texts), self._seeded()
@@ -167,7 +167,7 @@ class Writer(Predictor[str]):
         return found
 
     def score(self, text: str) -> Scored:
-        """How likely each token of a text is, after a line end, and its own line end after it."""
+        """The probability of each token of a text, read after a line end, and of the line end after it."""
         tokens = self.tokens(text)
         stream = Stream(np.array([EOS, *tokens, EOS], np.int32), 1, 0, 0)
         logp = token_logp(self.model, stream, self.batching, length=self.length, stride=self.decoding.stride)
@@ -190,8 +190,8 @@ class Writer(Predictor[str]):
         return [token for row in rows for token in (EOS, *row)][1:]
 
     def room(self, read: int) -> int | None:
-        """How many tokens the model has positions for after so many; None for any number."""
-        # The line end before a text takes one more; windows begin anew before they are full.
+        """How many tokens the model has positions for after `read` tokens; None for any number."""
+        # The line end before a text takes one more; windows start again before they are full.
         most = None if self.reader.window is not None else most_positions(self.model.decoder)
         return None if most is None else max(0, most - read)
 
@@ -217,7 +217,7 @@ class Writer(Predictor[str]):
         return Written(text + new, new, logp)
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
-        """What tokens add to a text, up to the first of the texts that stop it.
+        """The text that tokens append to a text, up to the first of the `stop` texts.
 
         Args:
             text: that was given.
@@ -249,7 +249,7 @@ class Writer(Predictor[str]):
         how = self.decoding
         if not how.max_tokens:
             return [[([], 0.0)] for _ in rows]
-        # With several lines to write, a line end ends nothing: padding, which is never chosen, would.
+        # With several lines to write, no line end ends the search: padding, which is never chosen, would.
         end = EOS if how.max_lines == 1 else PAD
         banned = (PAD, UNK, SOS)
         with torch.inference_mode():
@@ -267,7 +267,7 @@ class Writer(Predictor[str]):
         return self._cut(found)
 
     def _cut(self, found: Hypotheses) -> list[list[tuple[list[int], float]]]:
-        """What was written up to the last line end that is wanted, without it."""
+        """The continuation up to the last wanted line end, without it."""
         made = []
         for texts, lengths, logps in zip(*(part.tolist() for part in found[:3]), strict=True):
             row = []

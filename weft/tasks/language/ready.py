@@ -44,7 +44,7 @@ def read(data: ProseData, vocabulary: Vocabulary, split: Split) -> Stream:
 
 
 class LanguageTraining(ready.Training):
-    """The text of a training.
+    """The training text.
 
     Args:
         data: the recipe's section.
@@ -61,7 +61,7 @@ class LanguageTraining(ready.Training):
         self._lines = list(lines_of(train)) if data.batches == "lines" else []
 
     def plan(self, seed: int) -> Pieces | Windows | Batches:
-        """Pieces of the training text, one after the other; windows from anywhere; or lines."""
+        """Consecutive pieces of the training text, random windows, or lines."""
         rows, length = self._data.rows, self._data.length
         if self._data.batches == "stream":
             return Pieces(self.text.size, rows=rows, length=length)
@@ -80,7 +80,7 @@ class LanguageTraining(ready.Training):
         return cut(self.text.tokens, numbers, length, continues=self.streams and numbers[0] > 0)
 
     def validate(self, model: nn.Module) -> Validation:
-        """Loss and perplexity of the validation text, a token, </s> counted."""
+        """Loss and perplexity per token of the validation text, with </s>."""
         assert isinstance(model, Generator)
         data = self._data
         logp = token_logp(model, self._valid, data.batches, length=data.length, rows=VALIDATION_ROWS)
@@ -105,7 +105,7 @@ class LanguageReady(ready.Ready):
     Args:
         task: the recipe.
         vocabulary: of the training text.
-        training: the text; None for use alone.
+        training: the text; None unless prepared for training.
     """
 
     task: "Language"
@@ -157,7 +157,7 @@ class LanguageReady(ready.Ready):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> ProseEvaluation:
-        """Perplexity, nats a word and bits a character, beside an n-gram model of the training text."""
+        """Perplexity, nats per word and bits per character, next to an n-gram model of the training text."""
         assert isinstance(model, Generator)
         source = self.task.data
         text = source.open(split) if data is None else PlainText(data)

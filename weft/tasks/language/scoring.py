@@ -1,11 +1,11 @@
-"""The log-probability of each token of a text, in the context that it is read in (M5).
+"""The log-probability of each token of a text, in its context (M5).
 
     stream   the state is carried through the whole text: a token sees everything before it
     windows  the last `stride` tokens of each window are scored, so that a token sees at least
-             length - stride tokens before it; stride = length cuts the text into windows (nanoGPT's way)
+             length - stride tokens before it; stride = length cuts the text into windows (as in nanoGPT)
     lines    a token sees its own line
 
-Every signature names the one that was used: a streamed network sees more than a window.
+Every signature names the context: a streamed network sees more than a window.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from weft.tasks.language.stream import Stream, lines_of
 from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.running_text import Batching
 
-TOKENS = 2048  # scored at a time
+TOKENS = 2048  # scored per step
 
 
 def token_logp(
@@ -35,7 +35,7 @@ def token_logp(
         batching: the context that a token is read in.
         length: of windows.
         stride: of windows; 0 for their length.
-        rows: of a stream: parts that are read side by side, each from a state of its own; 1 is exact.
+        rows: of a stream: parts that are read in parallel, each from an initial state; 1 is exact.
     """
     with torch.inference_mode():
         if batching == "stream":
@@ -93,7 +93,7 @@ def _by_lines(model: Generator, lines: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def token_rows(model: Generator, batch: ProseBatch) -> np.ndarray:
-    """Log-probabilities [B, T] of what follows, each row from its own beginning; padding is scored too."""
+    """Log-probabilities [B, T] of the targets, each row from its start; padding is scored too."""
     batch = batch.to(_device(model))
     return _picked(model.head, model.features(batch), batch.target_out)
 

@@ -1,4 +1,4 @@
-"""What a search sees of a language model: a state after a text, and one step from it.
+"""A language model as the search sees it: the state after a text, and one step from a state.
 
 Two things are added to the model's own step. A model that reads windows of limited length forgets the older
 half when its window is full, and an n-gram model may be mixed in. Both keep what they need in the state.
@@ -28,10 +28,10 @@ class Mixed(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What is carried from step to step."""
+    """The state between steps."""
 
     inner: State  # the model's
-    past: Tensor | None  # [N, P] what the model has read, where it reads windows
+    past: Tensor | None  # [N, P] the tokens read so far, if the model reads windows
     recent: Tensor | None  # [N, n-1] the newest tokens for the n-grams, NONE before a line or text
 
 
@@ -39,7 +39,7 @@ class Reader:
     """A model as `start` and `step`.
 
     Args:
-        model: at work.
+        model: in evaluation mode.
         window: maximum number of tokens that it can read; None for no limit.
         mixed: an n-gram model, or None.
     """
@@ -50,10 +50,10 @@ class Reader:
         self.mixed = mixed
 
     def start(self, rows: Sequence[Sequence[int]]) -> tuple[Read, Tensor]:
-        """The state after texts of equally many tokens but for their last one, and that one.
+        """The state after texts of equal length without their last token, and that token.
 
         Args:
-            rows: tokens; a line end stands before each of them.
+            rows: tokens; a line end is read before each row.
         """
         device = next(self.model.parameters()).device
         tokens = torch.tensor([[EOS, *row] for row in rows], device=device)
@@ -68,7 +68,7 @@ class Reader:
         return Read(self._read(past), past if self.window is not None else None, recent), first
 
     def step(self, token: Tensor, state: Read) -> tuple[Tensor, Read]:
-        """Log-probabilities [N, V] of what follows, and the next state."""
+        """Log-probabilities [N, V] of the next token, and the next state."""
         inner, past, recent = state
         if past is not None and self.window is not None:
             if past.shape[1] >= self.window:

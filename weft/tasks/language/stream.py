@@ -1,9 +1,9 @@
 """Text as one row of tokens, each line closed by </s>, and how it is cut into pieces.
 
-    </s> w_1 w_2 </s> w_3 </s> ...      the leading </s> is only read, all others are predicted too
+    </s> w_1 w_2 </s> w_3 </s> ...      the leading </s> is only read; all others are also predicted
 
-The line end before a line is the symbol that its first token follows: no <sos> is needed, and a model
-that has read a text to the end of a line stands at the beginning of the next. Read next: batch.py.
+The first token of a line follows the previous line end, so no <sos> is used, and a model that has read
+a line to its end is at the start of the next. Read next: batch.py.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from weft.nn.embed.weighted import idf
 from weft.text.normalise import normalise
 from weft.text.vocabulary import EOS, UNK, Vocabulary
 
-LINES = 5_000  # encoded at a time
+LINES = 5_000  # encoded per step
 
 
 class Stream(NamedTuple):
@@ -28,8 +28,8 @@ class Stream(NamedTuple):
 
     tokens: np.ndarray  # [1 + N] int32, the first one </s>
     lines: int
-    words: int  # between white space, and one </s> a line
-    characters: int  # of the normalised text, and one line end a line
+    words: int  # separated by white space, and one </s> per line
+    characters: int  # of the normalised text, and one line end per line
     each: np.ndarray = np.zeros((0, 2), np.int64)  # [lines, 2] words and characters of each line
 
     @property
@@ -48,10 +48,10 @@ class Stream(NamedTuple):
 
 
 def encode(lines: Iterable[str], vocabulary: Vocabulary, name: str) -> Stream:
-    """Lines to one row of tokens.
+    """Encode lines as one row of tokens.
 
     Raises:
-        DataError: there is no word in them.
+        DataError: the lines have no words.
     """
     parts = [np.array([EOS], np.int32)]
     number = 0
@@ -92,7 +92,7 @@ class Pieces:
         self.rows, self.length = rows, length
 
     def epoch(self, number: int) -> "Epoch":
-        """The same ones in every epoch."""
+        """The same batches in every epoch."""
         starts = np.arange(self.rows) * self.part
         return Epoch(starts, self.part, self.length)
 
@@ -113,7 +113,7 @@ class Epoch:
 
 
 class Windows:
-    """Batches of windows drawn from anywhere, as many an epoch as hold the text once.
+    """Batches of random windows; an epoch has as many tokens as the text.
 
     Args:
         count: N.
@@ -145,7 +145,7 @@ def lines_of(stream: Stream) -> Iterator[np.ndarray]:
 
 
 def line_batches(stream: Stream, *, rows: int, length: int, seed: int) -> Batches:
-    """Batches of lines of like length; a line's number is its place in the text."""
+    """Batches of lines of similar length; a line's number is its place in the text."""
     ends = stream.ends()
     lengths = np.diff(ends, prepend=0) - 1
     sides = np.stack([lengths, lengths], 1)

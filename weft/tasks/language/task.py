@@ -1,4 +1,4 @@
-"""M5, language models: what comes next in a text, and how likely the text is.
+"""M5, language models: predicts the next token of a text, and scores texts.
 
 Read next: ../shared/running_text.py, model.py, ready.py, scoring.py (contexts), evaluation.py, predictor.py.
 """
@@ -29,12 +29,12 @@ VOCABULARY = "tokenizer.json"
 
 
 class Language(Task):
-    """Running text to a language model.
+    """Trains a language model on running text.
 
     Args:
-        data: where the text comes from, and how it is cut.
-        model: which decoder.
-        decoding: how texts are continued, and scored, once the model is trained.
+        data: the text, and how it is cut.
+        model: the decoder.
+        decoding: how the trained model continues and scores texts.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ProseData, "model": ProseModel, "decoding": Writing}
@@ -53,7 +53,7 @@ class Language(Task):
         ),
         "evaluate": (),
     }
-    note: ClassVar[str] = "Loss is in nats a token and perplexity a token's, the end of each line counted."
+    note: ClassVar[str] = "Loss (in nats) and perplexity are per token, with the end of each line."
     evaluation: ClassVar = ProseEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {"loss": "lower", "perplexity": "lower"}
 
@@ -71,7 +71,7 @@ class Language(Task):
         return self.data.has(split)
 
     def rehearse(self) -> Loss:
-        """Two pieces, or lines, under a vocabulary of 19 tokens."""
+        """Two pieces, or lines, with a vocabulary of 19 tokens."""
         model = self.parts.build(19)
         if self.streams:
             loss, state = model.carry_on(cut(np.arange(19), np.array([0, 5]), 4), None)
@@ -80,7 +80,7 @@ class Language(Task):
         return model.loss(collate_lines([[5, 6, 7], [8]]))
 
     def check_ready(self) -> None:
-        """See that all files are there, and that the model and the batches fit together."""
+        """Check that all files exist, and that the model and the batches fit together."""
         with within("model"):
             model = self.parts.build(5)
             with torch.no_grad():
@@ -118,13 +118,13 @@ class Language(Task):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Plain text: see weft/data/plain.py."""
+        """Check plain text; see weft/data/plain.py."""
         return check(files)
 
 
 def _learnt(run: Path) -> Vocabulary:
     if not (run / VOCABULARY).exists():
         raise CheckpointError(
-            f"{run / VOCABULARY}: is missing; this is no run directory, or training has not begun"
+            f"{run / VOCABULARY}: is missing; this is not a run directory, or training has not started"
         )
     return load_vocabulary(run / VOCABULARY)

@@ -35,8 +35,8 @@ class Writing:
         max_lines: line ends after which writing stops.
         stop: texts before which writing stops.
         batch_rows: lines written at once.
-        mixture: weight of an n-gram model of the training text beside the neural one, 0 to 1, or "tuned": the
-            weight that suits the validation text (each half of it has that of the other half).
+        mixture: weight of an n-gram model of the training text next to the neural one, 0 to 1, or "tuned" on
+            the validation text (each of its halves is scored with the weight tuned on the other).
         order: of the n-grams; 0 takes 7 for characters and 5 otherwise.
         stride: of windows, when a text is scored; 0 takes their length. A smaller one gives more context.
     """
@@ -63,10 +63,10 @@ class Writing:
             raise ConfigError(f"mixture: expected a weight from 0 to 1 or tuned, got {self.mixture}")
 
     def asked(self, options: Mapping[str, Any]) -> "Writing":
-        """These settings with those that a user asks for; other options are ignored.
+        """These settings with the user's options; other options are ignored.
 
         Raises:
-            ConfigError: a setting that the search does not use, or one out of its range.
+            ConfigError: the search does not use a setting, or a setting is out of range.
         """
         settings = {field.name for field in fields(self)}
         given = {name: value for name, value in options.items() if name in settings}

@@ -128,7 +128,7 @@ class MaskedReady(ready.Ready):
             options: `nbest`, the number of pieces of each gap, and `scores`.
 
         Raises:
-            ConfigError: no piece is asked for.
+            ConfigError: `nbest` is less than 1.
         """
         assert isinstance(model, Masked)
         count = options.get("nbest", 1)

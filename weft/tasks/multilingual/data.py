@@ -1,4 +1,4 @@
-"""A recipe's section `data` for many language pairs at once (M4), and how a source says what is wanted."""
+"""A recipe's section `data` for many language pairs at once (M4), and how a source names the target."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,11 +18,11 @@ class ManyData:
         pairs: directions such as en-de; each is trained.
         zero_shot: directions that are scored but not trained.
         temperature: of the mixture of the pairs, see weft/data/mixture.py; 1 keeps their sizes.
-        prompt: how a source says what is wanted. null puts one symbol of the target language before it
+        prompt: how a source names its target language. null puts a symbol of the language before it
             (Johnson et al. 2017). A text puts words there, with {source}, {target} (names of the languages)
             and {text}: "Translate from {source} to {target}: {text}".
-        names: names of languages in prompts, where the usual English name is not wanted.
-        folder, train, valid, test: as for one pair; {source}, {target} and {pair} stand for the languages,
+        names: names of languages in prompts, instead of the usual English names.
+        folder, train, valid, test: as for one pair; languages replace {source}, {target} and {pair},
             as in train: "{pair}/train".
         corpus: an embedded corpus instead of files.
         vocabulary: one for all languages.
@@ -64,7 +64,7 @@ class ManyData:
         if self.temperature < 1:
             raise ConfigError(f"temperature: expected at least 1, got {self.temperature:g}")
         if self.prompt is not None and "{text}" not in self.prompt:
-            raise ConfigError("prompt: {text} is missing; it stands where the source goes")
+            raise ConfigError("prompt: {text} is missing; put it where the source goes")
         if not self.vocabulary.shared:
             raise ConfigError("vocabulary: expected shared: true, as all languages have one vocabulary here")
         for pair in every:
@@ -72,7 +72,7 @@ class ManyData:
 
     @property
     def targets(self) -> list[str]:
-        """The languages that are written, in a fixed order."""
+        """The target languages, in a fixed order."""
         return sorted({pair.split("-")[1] for pair in self.pairs})
 
     def of(self, pair: str) -> PairData:
@@ -99,19 +99,19 @@ class ManyData:
         )
 
     def asking(self, vocabulary: Vocabulary, source: str, target: str) -> "Asking":
-        """The vocabulary of sources in one language that ask for a target language."""
+        """The vocabulary of sources in one language, with a given target language."""
         if self.prompt is None:
             return Asking(vocabulary, tag=len(vocabulary) + self.targets.index(target), target=target)
         words = self.prompt.replace("{source}", self.name(source)).replace("{target}", self.name(target))
         return Asking(vocabulary, prompt=words, target=target)
 
     def name(self, language: str) -> str:
-        """What a language is called in a prompt."""
+        """The name of a language in a prompt."""
         return self.names.get(language, NAMES.get(language, language))
 
     @property
     def symbols(self) -> int:
-        """Symbols that stand for target languages, numbered behind the pieces of the vocabulary."""
+        """Symbols of the target languages, numbered after the pieces of the vocabulary."""
         return 0 if self.prompt is not None else len(self.targets)
 
 
@@ -122,7 +122,7 @@ class Asking:
         vocabulary: of all languages.
         tag: number of the symbol that comes first, or None.
         prompt: words with {text} in them, or nothing.
-        target: the language that is asked for, as it is shown.
+        target: name of the target language, for display.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Asking:
         return [self._shown(number) for number in ids]
 
     def words(self, ids: Sequence[int], text: str | None = None) -> list[Word]:
-        """The words with the positions of their pieces; the symbol of the language is in none."""
+        """The words with the positions of their pieces, without the symbol of the language."""
         first = 1 if self._tag is not None and len(ids) and ids[0] == self._tag else 0
         return [
             Word(word.text, [place + first for place in word.positions])
@@ -163,7 +163,7 @@ class Asking:
         return ()
 
     def extended(self, pieces: Sequence[str]) -> "Asking":
-        """The same with more pieces, numbered after those of the vocabulary."""
+        """The same with further pieces, numbered after the vocabulary's."""
         return Asking(self.base.extended(pieces), tag=self._tag, prompt=self._prompt, target=self._target)
 
     def __len__(self) -> int:

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 class ManyEvaluation(Evaluation):
     """The evaluations of all pairs, trained ones first."""
 
-    title: str  # how many pairs, and which search
+    title: str  # the number of pairs and the search
     outputs: list[str]  # pair, tab, translation
     scores: list[Scored]  # the mean BLEU of trained pairs, and every score of every pair
     pairs: Mapping[str, PairEvaluation]  # trained ones first
-    unseen: Sequence[str]  # those that were never trained
+    unseen: Sequence[str]  # pairs without training data
     shows: ClassVar[str] = "BLEU of each pair"
     compares: ClassVar[bool] = True
 
     def with_metrics(self, metrics: Mapping[str, Metric]) -> Self:
-        """With more scores of every pair."""
+        """This evaluation with further scores of every pair."""
         found = together({pair: one.with_metrics(metrics) for pair, one in self.pairs.items()}, self.unseen)
         return replace(self, scores=found.scores, pairs=found.pairs)
 
     def text(self) -> str:
-        """The mean and a table of BLEU, and every score of every pair below it."""
+        """Mean BLEU, a table of BLEU, and every score of every pair."""
         lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>8}{'95 %':>16}{'source copied':>16}"]
         for pair, one in self.pairs.items():
             bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
@@ -49,7 +49,7 @@ class ManyEvaluation(Evaluation):
         return "\n".join(lines)
 
     def json(self) -> str:
-        """For a program."""
+        """The report as JSON."""
         every = {pair: json.loads(one.json()) for pair, one in self.pairs.items()}
         whole = {"pairs": every, "unseen": list(self.unseen), "scores": as_json(self.scores[:1])}
         return json.dumps(whole, indent=1) + "\n"
@@ -70,7 +70,7 @@ def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> Many
 
     Args:
         pairs: of each, trained ones first.
-        unseen: those that were never trained.
+        unseen: pairs without training data.
     """
     first = next(iter(pairs.values()))
     every = [

@@ -1,4 +1,4 @@
-"""A trained model of many language pairs: each text is translated into the language that is asked for."""
+"""A trained model of many language pairs: translates each text into the chosen language."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,10 +19,10 @@ class ManyTranslator(Predictor[str]):
 
     Args:
         model: in evaluation mode.
-        data: the pairs, and how a source says what is wanted.
+        data: the pairs, and how a source names its target language.
         vocabulary: of all languages.
-        decoding: how to search.
-        others: models that search together with the first, as an ensemble.
+        decoding: search settings.
+        others: further members of an ensemble.
         scores: whether `weft predict` writes the score of each text before it.
     """
 
@@ -60,20 +60,20 @@ class ManyTranslator(Predictor[str]):
         """The translator into one language.
 
         Args:
-            target: the language that is written.
-            source: the language that is read; only a prompt that names it needs it.
+            target: the target language.
+            source: the source language; required only if the prompt names it.
 
         Raises:
-            ConfigError: a language that this model does not write, or a source that the prompt needs.
+            ConfigError: the model does not write this language, or the prompt requires a source language.
         """
         if target not in self._data.targets:
             raise ConfigError(f"--target {target}: this model writes {', '.join(self._data.targets)}")
         if source is None and self._data.prompt is not None and "{source}" in self._data.prompt:
-            raise ConfigError("--source: the prompt of this model names it; give the language that is read")
+            raise ConfigError("--source: this model's prompt names the source language; give it")
         return self.of(f"{source or 'any'}-{target}")
 
     def align(self, source: Sequence[int], target: Sequence[int]) -> Alignment:
-        """What the attention did; see Translator.align."""
+        """The attention; see Translator.align."""
         return self.of(self._data.pairs[0]).align(source, target)
 
     def parse(self, raw: Raw, place: Place) -> str:
@@ -83,7 +83,7 @@ class ManyTranslator(Predictor[str]):
         self._refuse()
 
     def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
-        """Refused: the target language is missing."""
+        """Raise an error: the target language is missing."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class ManyTraining(ready.Training):
-    """The pairs of a training.
+    """The training pairs.
 
     Args:
         data: the recipe's section.
@@ -102,7 +102,7 @@ class ManyReady(ready.Ready):
     Args:
         task: the recipe.
         vocabulary: of all languages.
-        training: the pairs; None for use alone.
+        training: the pairs; None unless prepared for training.
     """
 
     task: "Multilingual"
@@ -153,13 +153,13 @@ class ManyReady(ready.Ready):
         return sample.partition(": ")[2]
 
     def _source_for(self, target: str) -> str | None:
-        """A language that is translated into this one; None where there is none."""
+        """A source language for this target language, or None."""
         return next((source for source, to in self.directions() if to == target), None)
 
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspected:
-        """A text may begin with its direction ("en-de: Click."); else it is of the recipe's first pair."""
+        """A text may begin with its direction ("en-de: Click."); by default it is of the recipe's first pair."""
         from weft.tasks.shared.writing.inspected import of
 
         data = self.task.data
@@ -182,12 +182,12 @@ class ManyReady(ready.Ready):
     ) -> ManyEvaluation | GivenScores:
         """Every trained pair and every unseen one with its scores and baselines.
 
-        With the option `score`, a file as `--output` writes it (pair TAB translation), nothing is translated:
+        With the option `score`, a file as `--output` writes it (pair TAB translation), the result is
         the log-probability of each of its lines.
 
         Raises:
             ConfigError: other data was given.
-            DataError: a line of the file does not say which pair it is of.
+            DataError: a line of the file does not name its pair.
         """
         assert isinstance(model, Generator)
         if data is not None:

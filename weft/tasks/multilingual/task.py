@@ -1,7 +1,7 @@
-"""M4, one model for many language pairs: the target language is asked for by a symbol, or in words.
+"""M4, one model for many language pairs: a symbol or words name the target language.
 
 An encoder-decoder reads the symbol before the source; a decoder alone (`encoder: null`) reads source or
-prompt itself and continues it, as a language model does. Pairs that were never trained can be asked for.
+prompt itself and continues it, as a language model does. It can also translate pairs that were not trained.
 Read next: data.py, the data; ready.py; ../translate/task.py, the same for one pair.
 """
 
@@ -32,16 +32,16 @@ from weft.text.vocabulary import Vocabulary
 
 VOCABULARY = "tokenizer.json"
 REPEATED = 100
-"""Copies of each prompt in the text of the vocabulary, so that it becomes few pieces."""
+"""Copies of each prompt in the vocabulary's training text, so that it is split into few pieces."""
 
 
 class Multilingual(Task):
-    """Parallel text of several pairs to one translator.
+    """Trains one translator on parallel text of several pairs.
 
     Args:
-        data: the pairs, and how a source says what is wanted.
-        model: which encoder and decoder; `encoder: null` for a decoder alone.
-        decoding: how translations are searched once the model is trained; validation is greedy.
+        data: the pairs, and how a source names its target language.
+        model: encoder and decoder; `encoder: null` for a decoder alone.
+        decoding: search settings for the trained model; validation is greedy.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": ManyData, "model": PairModel, "decoding": Decoding}
@@ -68,12 +68,12 @@ class Multilingual(Task):
         return self.data.of(self.data.pairs[0]).has(split)
 
     def rehearse(self) -> Loss:
-        """Two pairs under a vocabulary of 19 tokens."""
+        """Two pairs with a vocabulary of 19 tokens."""
         batch = collate_pairs([[17, 5, 6, 7], [18, 8]], [[9, 10], [11, 12, 13]])
         return self.parts.build(19, 19, one_vocabulary=True).loss(batch)
 
     def check_ready(self) -> None:
-        """See that all files are there, and that the parts of the model fit together."""
+        """Check that all files exist, and that the parts of the model fit together."""
         with within("model"):
             self.parts.build(5, 5, one_vocabulary=True)
         for pair in self.data.pairs:
@@ -103,12 +103,12 @@ class Multilingual(Task):
     def open(self, run: Path) -> ManyReady:
         """Read the vocabulary of the run."""
         if not (run / VOCABULARY).exists():
-            raise CheckpointError(f"{run / VOCABULARY}: is missing; this is no run that was trained")
+            raise CheckpointError(f"{run / VOCABULARY}: is missing; this is not a trained run")
         return ManyReady(self, load_vocabulary(run / VOCABULARY))
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Parallel text: see weft/data/check.py."""
+        """Check parallel text; see weft/data/check.py."""
         return check(*files)
 
 
@@ -131,7 +131,7 @@ def _text(data: ManyData) -> Iterator[str]:
 
 
 def _stored(data: ManyData, pair: str, path: Path, vocabulary: Vocabulary, progress: Progress) -> TokenStore:
-    """The token store of a pair; one that was built before is opened."""
+    """The token store of a pair; an existing one is opened."""
     train, asking = data.of(pair).open("train"), data.asking(vocabulary, *pair.split("-"))
     key = content_key(
         train.files,

@@ -1,4 +1,4 @@
-"""How good summaries are: ROUGE with intervals, beside the lead that needs no model."""
+"""Scores of summaries: ROUGE with intervals, next to the lead, which requires no model."""
 
 import re
 import time
@@ -31,7 +31,7 @@ def lead_sentence(text: str) -> str:
 
 
 def lead_words(text: str, count: int) -> str:
-    """The first words, as many as summaries have on average.
+    """The first words; callers pass the mean length of summaries.
 
     Example:
         >>> lead_words("A game of war.", 2)
@@ -42,14 +42,14 @@ def lead_words(text: str, count: int) -> str:
 
 @dataclass(frozen=True)
 class SummaryEvaluation(Evaluation):
-    """A set of summaries and all that is known of it."""
+    """Summaries, and their scores."""
 
     title: str
-    outputs: list[str]  # a line for each text of the data; empty where the pair is left out
-    left_out: int  # texts without text or without a summary: in no score
+    outputs: list[str]  # a line for each text of the data; empty if the pair is left out
+    left_out: int  # pairs with an empty side, which no score counts
     scores: list[Scored]  # ROUGE-1, -2, -L
-    words: tuple[float, float, float]  # a source, a reference, an output, on average
-    copied: float  # share of the outputs' words that stand in their source
+    words: tuple[float, float, float]  # mean length of sources, references and outputs
+    copied: float  # share of the outputs' words that occur in their source
     seconds: float
     compared: Compared | None
     shows: ClassVar[str] = "scores, intervals and baselines"
@@ -60,16 +60,16 @@ class SummaryEvaluation(Evaluation):
         rate = (len(self.outputs) - self.left_out) / max(self.seconds, 1e-9)
         return [
             f"  words: {self.words[0]:.0f} a source, {self.words[1]:.1f} a reference, {self.words[2]:.1f} an "
-            f"output, of which {100 * self.copied:.0f} % stand in the source",
+            f"output, of which {100 * self.copied:.0f} % occur in the source",
             f"  {rate:.0f} summaries/s, {self.seconds:.1f} s",
         ]
 
     def facts(self) -> dict[str, Any]:
-        """How much was copied."""
+        """Lengths and the copied share."""
         return {"seconds": self.seconds, "copied": self.copied, "left_out": self.left_out}
 
     def figure(self, name: str) -> "Figure":
-        """By how much each score is better than the baselines, a row each."""
+        """The gain of each score over the baselines, a row for each."""
         from weft.figures.intervals import intervals
 
         return intervals(self.scores, title=f"{name}: {self.title}")
@@ -81,9 +81,9 @@ def evaluate(
     """Summarise and score; pairs without text on one side are left out, as in training, and counted.
 
     Args:
-        translator: at work.
-        sources, references: text, a line each.
-        title: which data.
+        translator: with the trained model.
+        sources, references: texts, a line for each.
+        title: names the data.
 
     Raises:
         DataError: no pair has text on both sides.

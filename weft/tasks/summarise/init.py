@@ -11,11 +11,11 @@ from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
 from weft.tasks.shared.writing.survey import SMALL, beside, survey
 
-WORDS = 15  # of a summary, about: what is looked at is the longer side
+WORDS = 15  # typical length of a summary; Survey counts the longer side
 
 
 class Summarise(Init):
-    """Texts and their summaries, as two columns or two files."""
+    """A recipe for texts and their summaries, in two columns or two files."""
 
     about: ClassVar[str] = "A summariser for texts."
     details: ClassVar[str] = "Texts and summaries are two columns of a .tsv file, or two files."
@@ -38,7 +38,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     """A commented recipe.
 
     Args:
-        train, valid, test: prefixes or .tsv files; the last two are looked for beside the first if None.
+        train, valid, test: prefixes or .tsv files; if None, the last two are looked for next to the first.
         source, target: the columns, or file endings, of text and summary.
 
     Raises:
@@ -58,7 +58,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     plan = planned(seen.pairs * WORDS / 600, epochs=10, warmup=200)
     width = 128 if seen.pairs < SMALL else 256
     return f"""# {seen.pairs:,} texts; the longest has {seen.longest_words:,} words.
-# Written by `weft init`; every line may be changed.
+# Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: summarise
 data:
@@ -70,11 +70,11 @@ data:
   vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}
   max_length: 400                   # tokens; pairs with a longer side are left out and counted
   cut_source: 400                   # tokens read of a text; a longer one is cut and counted
-  batch_tokens: 600                 # target tokens a batch; less if memory runs out
-  validate_rows: 200                # texts that are summarised for ROUGE; the loss is over all
+  batch_tokens: 600                 # target tokens per batch; lower it if memory runs out
+  validate_rows: 200                # texts to summarise for ROUGE; the loss uses all
 model:
-  # also: transformer. Any encoder goes with any decoder. decoder: {{use: pointer}} copies words of the text
-  # that the vocabulary lacks; it wants vocabulary: {{kind: word, size: 20000}} and smoothing: 0.
+  # or transformer; any encoder fits any decoder. decoder: {{use: pointer}} copies words of the text
+  # that the vocabulary lacks; it requires vocabulary: {{kind: word, size: 20000}} and smoothing: 0.
   encoder: {{use: recurrent, cell: lstm, sizes: [{width}], bidirectional: true, dropout: 0.2}}
   decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], score: bilinear, dropout: 0.2}}
   embedding: {{size: {width}, dropout: 0.1}}
@@ -82,10 +82,10 @@ training:
   optimiser: {{use: adamw, lr: 0.002}}
   schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
   max_epochs: {plan.epochs}
-  metric: rouge_l                   # what chooses the best checkpoint; also rouge_1, rouge_2, loss
+  metric: rouge_l                   # chooses the best checkpoint; or rouge_1, rouge_2, loss
   patience: 4
   seed: 1
 decoding:
   beam: 4
-  no_repeat_ngram: 3                # no three tokens in a row come twice
+  no_repeat_ngram: 3                # no three tokens in a row are repeated
 """

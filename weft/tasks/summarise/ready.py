@@ -23,9 +23,9 @@ class SummariseReady(PairReady):
         data: Path | None = None,
         options: Mapping[str, Any] = {},
     ) -> SummaryEvaluation | GivenScores:
-        """ROUGE beside the lead sentence and the first words.
+        """ROUGE, next to the lead sentence and the first words.
 
-        With the option `score`, a file, nothing is written: the log-probability of each of its lines.
+        With the option `score`, a file, the result is the log-probability of each of its lines instead.
         """
         pairs = self.pairs(split, data)
         if "score" in options:

@@ -1,4 +1,4 @@
-"""M14, summarisation: a long text becomes a short one.
+"""M14, summarisation: shortens a text.
 
 Read next: ../shared/writing/task.py, which reads, trains and searches; evaluation.py, the scores.
 """
@@ -20,7 +20,7 @@ from weft.tasks.validation import Validation
 
 
 class Summarise(PairTask):
-    """Texts and their summaries, two columns of a TSV file or two files side by side, to a summariser."""
+    """Trains a summariser on texts and summaries, from two columns of a TSV file or two aligned files."""
 
     evaluation: ClassVar = SummaryEvaluation
     better: ClassVar[Mapping[str, Literal["higher", "lower"]]] = {
@@ -31,7 +31,7 @@ class Summarise(PairTask):
         "rouge_l": "higher",
     }
     options: ClassVar[Mapping[str, Sequence[str]]] = {"predict": ALIGNED, "evaluate": EVALUATED}
-    note: ClassVar[str] = "ROUGE is F1 of greedy output, in small letters, without stemming."
+    note: ClassVar[str] = "ROUGE is F1 of greedy output, in lower case, without stemming."
 
     def about(self) -> str:
         """The corpus."""
@@ -49,7 +49,7 @@ class Summarise(PairTask):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Pairs as of a translation, but of one language and of unequal length."""
+        """Check pairs as for translation, but in one language and of unequal length."""
         report = check(*files)
         left = ("ratio", "swapped")
         words = {

@@ -20,11 +20,11 @@ class Named(NamedTuple):
     train: Path
     source: str
     target: str
-    note: str = ""  # what was taken from the names of two files
+    note: str = ""  # the languages found in the names of two files
 
 
 class Translate(Init):
-    """Parallel text: two files of any names, files with a common prefix, or a table."""
+    """A recipe for parallel text: two files of any names, files with a common prefix, or a table."""
 
     about: ClassVar[str] = "A translator for parallel text."
     details: ClassVar[str] = (
@@ -63,7 +63,7 @@ class Translate(Init):
             raise ConfigError(f"--source and --target are both {source!r}; name two languages")
         for path in (train, valid, test):
             if path is not None:
-                ParallelText(path, source, target)  # so that missing files are named before any are written
+                ParallelText(path, source, target)  # raises for missing files before any file is written
         if given["hold_out"] is not None:
             if valid is not None:
                 raise ConfigError(
@@ -81,7 +81,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     """A commented recipe.
 
     Args:
-        train, valid, test: prefixes or .tsv files; the last two are looked for beside the first if None.
+        train, valid, test: prefixes or .tsv files; if None, the last two are looked for next to the first.
         source, target: languages.
 
     Raises:
@@ -102,11 +102,11 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         )
     width, dropout = (256, 0.3) if seen.pairs < SMALL else (256, 0.2) if seen.pairs < MIDDLE else (512, 0.1)
     epochs = 30 if seen.pairs < SMALL else 15 if seen.pairs < MIDDLE else 5
-    tokens = 2048 if seen.pairs > TINY else 512  # a batch
+    tokens = 2048 if seen.pairs > TINY else 512  # per batch
     plan = planned(1.3 * seen.pairs * seen.mean_words / tokens, epochs=epochs, warmup=400)
     test_line = f"  test: {quoted(test)}" if test else "  # test: path/test              for `weft evaluate`"
     return f"""# {source} to {target}: {seen.pairs:,} training pairs of {seen.mean_words:.0f} words on average
-# (the longest has {seen.longest_words:,}). Written by `weft init`; every line may be changed.
+# (the longest has {seen.longest_words:,}). Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
 task: translate
 data:
@@ -115,11 +115,11 @@ data:
   train: {quoted(train)}              # {_meaning(train, source, target)}
   valid: {quoted(valid)}
 {test_line}
-  vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}   # also unigram, word, character
+  vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}   # or unigram, word, character
   max_length: 128                   # tokens; longer pairs are left out and counted
-  batch_tokens: {tokens:<4}                # target tokens a batch; less if memory runs out
+  batch_tokens: {tokens:<4}                # target tokens per batch; lower it if memory runs out
 model:
-  # also: transformer. Any encoder goes with any decoder.
+  # or transformer; any encoder fits any decoder
   encoder: {{use: recurrent, cell: lstm, sizes: [{width}, {width}], bidirectional: true, dropout: {dropout}}}
   decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], score: bilinear, dropout: {dropout}}}
   embedding: {{size: {width}, dropout: {dropout}}}
@@ -128,8 +128,8 @@ training:
   optimiser: {{use: adamw, lr: 0.002}}
   schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
   max_epochs: {plan.epochs}
-  metric: bleu                      # what chooses the best checkpoint; also loss, chrf
-  patience: 6                       # validations without a better score
+  metric: bleu                      # chooses the best checkpoint; or loss, chrf
+  patience: 6                       # stop after this many validations without improvement
   seed: 1
 decoding:
   beam: 5
@@ -146,7 +146,7 @@ def _meaning(train: Path, source: str, target: str) -> str:
 
 
 def _named(given: Mapping[str, Any]) -> Named:
-    """The training text and its languages, those of two files by their names."""
+    """The training text and its languages; for two files, from their names."""
     files, train, source, target = (given[name] for name in ("files", "train", "source", "target"))
     if len(files) > 2 or (files and train is not None) or not (files or train):
         raise ConfigError("expected two FILES, one text, or --train with one; see weft init translate --help")

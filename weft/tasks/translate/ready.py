@@ -30,10 +30,10 @@ class TranslateReady(PairReady):
     ) -> PairEvaluation | GivenScores:
         """BLEU, chrF, METEOR and perplexity.
 
-        With the option `score`, a file, nothing is translated: the log-probability of each of its lines.
+        With the option `score`, a file, the result is the log-probability of each of its lines instead.
 
-        `data` is a prefix of files, or a .tsv. The baseline "nearest training sentence" is left out where the
-        training data is no longer there.
+        `data` is a prefix of files, or a .tsv. The baseline "nearest training sentence" is left out if the
+        training data is missing.
         """
         pairs = self.pairs(split, data)
         if "score" in options:

@@ -1,4 +1,4 @@
-"""M1-M3, translation: a sequence of one language becomes one of another.
+"""M1-M3, translation: translates a sequence into another language.
 
 Read next: ../shared/writing/task.py, which reads, trains and searches; ready.py.
 """
@@ -21,14 +21,14 @@ from weft.tasks.validation import Validation
 
 
 class Translate(PairTask):
-    """Parallel text to a translator."""
+    """Trains a translator on parallel text."""
 
     options: ClassVar[Mapping[str, Sequence[str]]] = {
         "predict": ALIGNED,
         "evaluate": (*EVALUATED, "lowercase"),
     }
     note: ClassVar[str] = (
-        "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is a token of the vocabulary."
+        "BLEU and chrF are sacrebleu's on detokenised greedy output, perplexity is per token."
     )
     evaluation: ClassVar = PairEvaluation
     suffixes: ClassVar[Sequence[str]] = ("*",)
@@ -46,5 +46,5 @@ class Translate(PairTask):
 
     @classmethod
     def check(cls, files: Sequence[Path]) -> Report:
-        """Parallel text: see weft/data/check.py."""
+        """Check parallel text; see weft/data/check.py."""
         return check(*files)

@@ -1,4 +1,4 @@
-"""Where a model looked while it wrote: attention for each token, from one source and one target.
+"""The attention of a model for each token that it wrote, for one source and one target.
 
 Read next: translator.py; ../../../figures/pharaoh.py, which turns it into pairs of words.
 """
@@ -17,12 +17,12 @@ from weft.text.vocabulary import EOS
 
 
 class Alignment(NamedTuple):
-    """Where a translation looked."""
+    """The attention of a translation."""
 
     weights: np.ndarray  # [T, S] attention of each target token over the source tokens
     source: list[int]
     target: list[int]
-    shown: str  # which attention this is
+    shown: str  # names the layer and heads, for a caption
 
 
 def align(model: Generator, source: Sequence[int], target: Sequence[int]) -> Alignment:

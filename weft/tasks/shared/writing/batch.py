@@ -11,14 +11,14 @@ from weft.text.vocabulary import EOS, PAD, SOS
 
 
 class PairBatch(NamedTuple):
-    """Sources and targets; what weft.models.Generator learns from."""
+    """Sources and targets for a weft.models.Generator."""
 
     source: Tensor  # [B, S] int64, padded
     source_mask: Tensor  # [B, S] bool
     target_in: Tensor  # [B, T] <sos> w_1 .. w_n
     target_out: Tensor  # [B, T] w_1 .. w_n <eos>
     target_mask: Tensor  # [B, T] bool
-    target_tokens: int  # real target positions, <eos> counted
+    target_tokens: int  # real target positions, with <eos>
 
     def to(self, device: torch.device) -> "PairBatch":
         """The same batch on a device."""
@@ -26,7 +26,7 @@ class PairBatch(NamedTuple):
         return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], self.target_tokens)
 
     def rows(self, chosen: slice) -> "PairBatch":
-        """Some rows, padded as they are in the batch."""
+        """Some rows, with the batch's padding."""
         tensors = [part[chosen] for part in self[:5]]
         count = int(tensors[4].sum())
         return PairBatch(tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], count)

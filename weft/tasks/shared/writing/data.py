@@ -1,4 +1,4 @@
-"""A recipe's section `data` for sequence pairs: which files, which vocabulary, which batches.
+"""A recipe's section `data` for sequence pairs: files, vocabulary and batches.
 
 Read next: ../../../data/parallel.py and ../../../data/corpora.py, which read them; ../../../data/store.py,
 which keeps tokens.
@@ -16,11 +16,11 @@ from weft.tasks.task import Split
 
 @dataclass(frozen=True, kw_only=True)
 class VocabularySettings:
-    """How text becomes tokens; trained on the training side of the data alone.
+    """How text is tokenised; learnt from the training side of the data alone.
 
     Args:
         kind: subwords (bpe, unigram), words, words between white space alone (space), or characters.
-        size: tokens, the four special ones counted; null takes every word or character there is.
+        size: number of tokens, with the four special ones; null takes every word or character.
         shared: one vocabulary for both languages.
         min_count: rarer words (of a word vocabulary) or characters become unknown.
         form: Unicode normal form.
@@ -37,11 +37,11 @@ class VocabularySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PairData:
-    """Where sentence pairs come from.
+    """The source of sentence pairs.
 
     Args:
         source, target: language codes: the files' suffixes, or the columns of a TSV file.
-        folder: where train, valid and test are; the current one by default.
+        folder: folder of train, valid and test; by default the current one.
         train, valid, test: prefixes (path/train means path/train.en and path/train.de, also compressed),
             .tsv files, or two files of any names with a comma between them (english.txt,german.txt).
         corpus: an embedded corpus instead of files.
@@ -49,10 +49,10 @@ class PairData:
             first text has the weight 1.
         temperature: of the mixture (weft/data/mixture.py); 1 keeps the weighted sizes.
         vocabulary: see VocabularySettings.
-        max_length: pairs with more tokens on a side are left out of training, counted and reported.
+        max_length: pairs with more tokens on a side are left out of training; their number is reported.
         cut_source: maximum number of tokens read of a source, in training and in use; longer sources are cut
             and counted. null reads all.
-        batch_tokens: target tokens a batch, padding not counted.
+        batch_tokens: target tokens per batch, without padding.
         batch_rows: maximum number of pairs in a batch; 0 for no limit.
         validate_rows: validation pairs that are translated for BLEU; 0 for all. The loss is over all.
     """
@@ -99,14 +99,14 @@ class PairData:
             )
 
     def has(self, split: Split) -> bool:
-        """Whether there is such a split."""
+        """Whether the recipe has the split."""
         return self.corpus is not None or getattr(self, split) is not None
 
     def open(self, split: Split) -> Any:
         """The pairs of a split: iterates (number, source, target).
 
         Raises:
-            ConfigError: there is no such split.
+            ConfigError: the recipe does not have the split.
             DataError: files are missing or damaged.
         """
         if self.corpus is not None:
@@ -123,7 +123,7 @@ class PairData:
         """Sources and targets of a split; pairs without text on one side are left out, as in training.
 
         Raises:
-            ConfigError: there is no such split.
+            ConfigError: the recipe does not have the split.
             DataError: files are missing or damaged, or every pair has an empty side.
         """
         pairs = list(self.open(split))

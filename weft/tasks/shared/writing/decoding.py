@@ -1,4 +1,4 @@
-"""A recipe's section `decoding` for sequence pairs: how a translation is searched.
+"""A recipe's section `decoding` for sequence pairs: the search settings.
 
 Read next: translator.py.
 """
@@ -29,7 +29,7 @@ _LEAST = {
     "coverage": 0,
 }
 SEARCHED = ("diverse", "prefix", "require", "no_repeat_ngram", "min_length", "coverage", "ensemble")
-"""Options of predict and evaluate beside the usual ones."""
+"""Options of predict and evaluate in addition to the usual ones."""
 
 PREDICTED = (
     *("beam", "nbest", "scores", "sample", "temperature", "top_k", "top_p", "seed", "length_penalty", "plot"),
@@ -44,12 +44,12 @@ _OF_BEAMS = {"diverse": 1, "require": (), "coverage": 0.0}  # and the value that
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """How a translation is searched: a recipe's section `decoding`.
+    """The search settings for translations: a recipe's section `decoding`.
 
     Args:
         search: beam, greedy or sample.
         beam: hypotheses kept; 1 is greedy.
-        nbest: translations returned a line.
+        nbest: translations per line.
         length_penalty: a hypothesis's log-probability is divided by its length to this power; 0 favours
             short ones.
         max_ratio, max_extra: at most max_ratio * (source tokens) + max_extra tokens are written.
@@ -60,7 +60,7 @@ class Decoding:
         coverage: beta of Wu et al.'s coverage penalty; 0 is none.
         diverse: groups of the beam that avoid each other's tokens (Vijayakumar et al. 2016); 1 is none.
         diversity: nats that a token costs for each earlier group that chose it at the same step.
-        prefix: what every translation begins with.
+        prefix: the text that every translation begins with.
         require: words or phrases that every translation contains (grid beam search, Hokamp & Liu 2017).
         no_repeat_ngram: length of the n-grams that may not be repeated in a translation; 0 allows all.
         min_length: minimum number of tokens.
@@ -107,13 +107,13 @@ class Decoding:
             )
 
     def asked(self, options: Mapping[str, Any]) -> "Decoding":
-        """These settings with those that a user asks for; other options are ignored.
+        """These settings with the user's options; other options are ignored.
 
         Asking for a beam, or for several translations, selects beam search. The beam is wide enough for them
         unless its width is given too.
 
         Raises:
-            ConfigError: a setting that the search does not use, or one out of its range.
+            ConfigError: the search does not use a setting, or a setting is out of range.
         """
         settings = {field.name for field in fields(self)}
         given = {name: value for name, value in options.items() if name in settings}

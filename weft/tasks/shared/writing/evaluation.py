@@ -40,20 +40,20 @@ BETTER: Mapping[str, Literal["higher", "lower"]] = {
 """The scores of a translator's validation."""
 
 COPIED = "source copied"
-TOKENS = 4000  # target tokens a batch while perplexity is computed
+TOKENS = 4000  # target tokens per batch while perplexity is computed
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairEvaluation(Evaluation):
-    """The translations of a test set and their scores."""
+    """The translations of a test set, and their scores."""
 
-    title: str  # which data, which search
-    outputs: list[str]  # a line for each pair of the data; empty where the pair is left out
-    left_out: int  # pairs without text on one side: not translated, and in no score
+    title: str  # the data and the search
+    outputs: list[str]  # a line for each pair of the data; empty if the pair is left out
+    left_out: int  # pairs with an empty side, which are not translated or scored
     scores: list[Scored]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
-    ratio: float  # words of the outputs to words of the references
+    ratio: float  # words of the outputs divided by words of the references
     compared: Compared | None
     shows: ClassVar[str] = "BLEU by source length"
     length: ClassVar[str] = "words in the source sentence"
@@ -61,7 +61,7 @@ class PairEvaluation(Evaluation):
 
     @property
     def perplexity(self) -> float:
-        """A target token's, <eos> counted."""
+        """Perplexity per target token, with <eos>."""
         return next(one.value for one in self.scores if one.score.name == "perplexity")
 
     def details(self) -> list[str]:
@@ -104,8 +104,8 @@ def evaluate(
 
     Args:
         translator: searches the translations.
-        sources, references: text, a line each.
-        title: which data.
+        sources, references: texts, a line for each.
+        title: names the data.
         train: training sources and targets, for the baseline "nearest training sentence".
         lowercase: BLEU and chrF ignore case, as in much of the literature on small data.
 
@@ -155,7 +155,7 @@ def likelihood(
     references: Sequence[str],
     train: Sequence[str] | None = None,
 ) -> Scored:
-    """The perplexity of the references, beside that of token frequencies (of training, if given)."""
+    """The perplexity of the references, next to that of token frequencies (from training, if given)."""
     pairs = encode_pairs(translator.source, translator.target, sources, references)
     found = scores_of(
         translator.model,
@@ -177,7 +177,7 @@ def likelihood(
 
 
 def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> float:
-    """Nats a target token under the token frequencies of training, with add-one smoothing; <eos> counts."""
+    """Nats per target token, with <eos>, under training's token frequencies with add-one smoothing."""
     size = 1 + max((max(row, default=0) for rows in (train, targets) for row in rows), default=0)
     counts = np.ones(size + 1)  # the last is <eos>
     counts[:size] += np.bincount([token for row in train for token in row], minlength=size)
@@ -190,7 +190,7 @@ def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) ->
 def loss_of_pairs(
     model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> float:
-    """Nats a target token, <eos> counted, without label smoothing; the model is in evaluation mode."""
+    """Nats per target token, with <eos>, without label smoothing; the model is in evaluation mode."""
     return mean_loss(
         model,
         (

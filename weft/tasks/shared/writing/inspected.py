@@ -1,4 +1,4 @@
-"""What `weft inspect` shows of a written text: the search tree, every hypothesis and where it looked."""
+"""What `weft inspect` shows of a written text: the search tree, every hypothesis and its attention."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from weft.text.vocabulary import EOS, UNK, Vocabulary
 
 
 def of(translator: Translator, text: str, data: PairData) -> Inspected:
-    """What a translator makes of a text.
+    """The translations of a text and their search.
 
     Args:
         translator: its search is replaced by a plain beam search, which has a tree.

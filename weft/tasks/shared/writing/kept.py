@@ -1,4 +1,4 @@
-"""Which pairs are scored: those with text on both sides, as in training. Read next: evaluation.py."""
+"""Chooses the pairs to score: those with text on both sides, as in training. Read next: evaluation.py."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ def scorable(sources: Sequence[str], references: Sequence[str], title: str) -> l
     """The numbers of the pairs that can be scored.
 
     Raises:
-        DataError: there is none.
+        DataError: no pair can be scored.
     """
     kept = complete(sources, references)
     if not kept:
@@ -22,7 +22,7 @@ def scorable(sources: Sequence[str], references: Sequence[str], title: str) -> l
 
 
 def counted(kept: int, left_out: int, what: str) -> str:
-    """How much is scored, for a title.
+    """The number of scored pairs, for a title.
 
     Example:
         >>> counted(748, 110, "pairs"), counted(3, 0, "pairs")
@@ -33,7 +33,7 @@ def counted(kept: int, left_out: int, what: str) -> str:
 
 
 def aligned(outputs: Sequence[str], kept: Sequence[int], count: int) -> list[str]:
-    """A line for each pair of the data, an empty one where the pair was left out."""
+    """A line for each pair of the data, an empty one if the pair was left out."""
     lines = [""] * count
     for number, output in zip(kept, outputs, strict=True):
         lines[number] = output

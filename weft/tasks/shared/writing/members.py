@@ -1,4 +1,4 @@
-"""Runs that search together, as an ensemble: what they must share is checked before any work starts."""
+"""Runs that search together as an ensemble: checks beforehand that they fit together."""
 
 from pathlib import Path
 from typing import Protocol
@@ -16,15 +16,15 @@ class Member(Protocol):
 
     @property
     def path(self) -> Path:
-        """Its directory."""
+        """The run's directory."""
 
     @property
     def ready(self) -> Ready:
-        """Its vocabularies."""
+        """The run's Ready, with its vocabularies."""
 
     @property
     def model(self) -> nn.Module:
-        """Its model, in evaluation mode."""
+        """The run's model, in evaluation mode."""
 
 
 def joined(member: Member, ready: Ready) -> Generator:
@@ -35,7 +35,7 @@ def joined(member: Member, ready: Ready) -> Generator:
         ready: of the first run; what both must share is what its `common` gives.
 
     Raises:
-        ConfigError: another task, other vocabularies, or another input.
+        ConfigError: the member has another task, other vocabularies or another input.
     """
     model, own, its = member.model, ready.common(), member.ready.common()
     if not isinstance(model, Generator) or its.keys() != own.keys():

@@ -1,4 +1,4 @@
-"""A recipe's section `model` for sequence pairs: which encoder, which decoder, which embeddings."""
+"""A recipe's section `model` for sequence pairs: encoder, decoder and embeddings."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,12 +19,12 @@ from weft.text.vocabulary import UNK
 
 @dataclass(frozen=True, kw_only=True)
 class Embedding:
-    """How tokens become vectors.
+    """How tokens are embedded.
 
     Args:
         size: features of a token's vector.
         dropout: share of features set to zero in training.
-        shared: source and target use one table; null does so where they share a vocabulary.
+        shared: source and target use one table; null does so if they share a vocabulary.
         tied: the output layer uses the target's table (Press & Wolf 2017).
         scaled: vectors are multiplied by the square root of their size; see `Tokens`.
     """
@@ -65,7 +65,7 @@ class PairModel:
 
     @property
     def copies(self) -> bool:
-        """Whether what is written may copy words of the source that the vocabulary does not have."""
+        """Whether the output may copy words of the source that the vocabulary lacks."""
         made = self.decoder.func if isinstance(self.decoder, partial) else self.decoder
         return getattr(made, "copies", False)
 
@@ -73,8 +73,8 @@ class PairModel:
         """A new model.
 
         Args:
-            source_size, target_size: how many tokens there are on each side.
-            one_vocabulary: whether both sides use the same.
+            source_size, target_size: number of tokens on each side.
+            one_vocabulary: whether both sides share a vocabulary.
 
         Raises:
             ConfigError: shared embeddings, or a decoder that copies, with two vocabularies.

@@ -18,15 +18,15 @@ from weft.text.loading import load_vocabulary
 from weft.text.vocabulary import Vocabulary
 
 LEARNING = "learning the vocabulary"
-TOLD = 2**17  # lines between two reports of progress
+TOLD = 2**17  # lines between progress reports
 
 
 class Vocabularies(NamedTuple):
     """The vocabularies of a run."""
 
     source: Vocabulary
-    target: Vocabulary  # the same object where both sides share it
-    reading: SourceReader  # how sources are read
+    target: Vocabulary  # the same object if both sides share it
+    reading: SourceReader  # reads sources
 
 
 def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
@@ -38,18 +38,20 @@ def vocabularies(run: Path, data: PairData, *, copies: bool) -> Vocabularies:
         copies: whether the model copies unknown words of a source.
 
     Raises:
-        CheckpointError: they are missing.
+        CheckpointError: the vocabularies are missing.
     """
     source, target = vocabulary_paths(run, data)
     if not source.exists():
-        raise CheckpointError(f"{source}: is missing; this is no run directory, or training has not begun")
+        raise CheckpointError(
+            f"{source}: is missing; this is not a run directory, or training has not started"
+        )
     first = load_vocabulary(source)
     second = first if source == target else load_vocabulary(target)
     return Vocabularies(first, second, SourceReader(first, cut=data.cut_source, copies=copies))
 
 
 def vocabulary_paths(run: Path, data: PairData) -> tuple[Path, Path]:
-    """Where a run keeps the vocabularies of source and target; the same file where they share one."""
+    """The run's files of the source and target vocabularies; the same file if they share one."""
     if data.vocabulary.shared:
         return run / "tokenizer.json", run / "tokenizer.json"
     return run / "tokenizer.source.json", run / "tokenizer.target.json"
@@ -77,11 +79,11 @@ def learn(data: PairData, run: Path, progress: Progress) -> None:
     sources = (source for _, source, _ in chain.from_iterable(texts))
     source = Vocabulary.train(_told(sources, progress), **how)
     target.save(target_path)
-    source.save(source_path)  # last, since its presence says that both are there
+    source.save(source_path)  # last, since its existence means that both are saved
 
 
 def _told(lines: Iterable[str], progress: Progress) -> Iterator[str]:
-    """The lines; progress is told now and then of how many have been read."""
+    """The lines; progress is reported every TOLD lines."""
     for number, line in enumerate(lines, 1):
         if number % TOLD == 0:
             progress(LEARNING, number, None)
@@ -91,7 +93,7 @@ def _told(lines: Iterable[str], progress: Progress) -> Iterator[str]:
 def stored(
     text: Any, data: PairData, reading: SourceReader, target: Vocabulary, run: Path, progress: Progress
 ) -> TokenStore:
-    """The token store of a training text; one that was built before is opened."""
+    """The token store of a training text; an existing one is opened."""
     length = data.max_length
     key = content_key(
         text.files,

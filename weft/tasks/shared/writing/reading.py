@@ -14,11 +14,11 @@ from weft.text.vocabulary import UNK, Vocabulary, Word
 
 
 class Reading(Protocol):
-    """What a translator needs of its source's vocabulary."""
+    """What a translator requires of its source vocabulary."""
 
     @property
     def base(self) -> Vocabulary:
-        """The vocabulary by whose numbers it reads."""
+        """The vocabulary that numbers the pieces."""
 
     def encode(self, text: str, /) -> list[int]:
         """The numbers of one text."""
@@ -64,11 +64,11 @@ class SourceReader:
         return f"{cut}, {'unknown words to be copied' if self.copies else 'nothing to be copied'}"
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of one text, as many as are read."""
+        """The numbers of one text, after cutting."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of many texts, as many of each as are read."""
+        """The numbers of many texts, after cutting."""
         rows = [row[: self.cut] for row in self.base.encode_batch(texts)]
         if self.copies:
             for place, row in enumerate(rows):
@@ -77,13 +77,13 @@ class SourceReader:
         return rows
 
     def num_cut(self, texts: Sequence[str]) -> int:
-        """How many texts are longer than what is read."""
+        """How many texts are cut."""
         if self.cut is None:
             return 0
         return sum(len(row) > self.cut for row in self.base.encode_batch(texts))
 
     def counted(self, target: Vocabulary) -> PairEncoder:
-        """What turns pairs into tokens, see `encode_pairs`, and counts the sources that it cuts."""
+        """An encoder of pairs, see `encode_pairs`, that also counts the sources it cuts."""
 
         def encode(sources: list[str], targets: list[str]) -> EncodedPairs:
             found = encode_pairs(self, target, sources, targets)
@@ -100,7 +100,7 @@ class SourceReader:
         return self.base.words(ids, text)
 
     def copyable(self, text: str) -> Sequence[str]:
-        """The unknown pieces of what is read of a text, each once."""
+        """The unknown pieces of a text after cutting, each once."""
         if not self.copies:
             return ()
         row = self.base.encode(text)[: self.cut]

@@ -44,7 +44,7 @@ class Pairs(NamedTuple):
 
 
 class PairTraining(ready.Training):
-    """The pairs of a training.
+    """The training pairs.
 
     Args:
         data: the recipe's section.
@@ -110,7 +110,7 @@ class PairReady(ready.Ready, ABC):
     Args:
         task: the recipe.
         known: the vocabularies.
-        training: the pairs; None for use alone.
+        training: the pairs; None unless prepared for training.
     """
 
     task: "PairTask"
@@ -134,7 +134,7 @@ class PairReady(ready.Ready, ABC):
         return {**known, "reading": str(self.reading)}
 
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Translator:
-        """The trained model: `predict(text)` gives a text."""
+        """The trained model; `predict(text)` returns a text."""
         assert isinstance(model, Generator)
         others = [joined(member, self) for member in options.get("ensemble", ())]
         decoding, scores = self.task.decoding.asked(options), bool(options.get("scores"))
@@ -159,18 +159,18 @@ class PairReady(ready.Ready, ABC):
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspected:
-        """A text and what was written for it."""
+        """See Ready.inspected."""
         from weft.tasks.shared.writing.inspected import of
 
         return of(self.predictor(model), examples.middle() if text is None else text, self.task.data)
 
     def pairs(self, split: Split, data: Path | None) -> Pairs:
-        """What is scored: a split of the recipe, or a prefix of files or a .tsv of the user."""
+        """The pairs to score: a split of the recipe, or the user's files (a prefix or a .tsv)."""
         found = list(self.task.data.open(split) if data is None else self.task.data.at(data))
         return Pairs([pair.source for pair in found], [pair.target for pair in found])
 
     def title(self, split: Split, data: Path | None, pairs: Pairs) -> str:
-        """What is scored, and how many of its sources are cut."""
+        """The data, and how many of its sources are cut, as a title."""
         named = self.task.data.describe(split, data)
         number = self.reading.num_cut([pairs.sources[n] for n in complete(*pairs)])
         return f"{named}, {number:,} cut after {self.reading.cut} tokens" if number else named

@@ -1,4 +1,4 @@
-"""How probable the model finds given translations, line by line. Read next: evaluation.py."""
+"""The log-probability of given translations, line by line. Read next: evaluation.py."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,8 @@ TOKENS = 2000  # target positions whose distributions are held at once
 class GivenLine(NamedTuple):
     """One given translation."""
 
-    logp: float  # nats, <eos> counted
-    tokens: int  # <eos> counted
+    logp: float  # nats, with <eos>
+    tokens: int  # with <eos>
     text: str
 
 
@@ -35,12 +35,12 @@ class GivenScores(Evaluation):
 
     title: str
     outputs: list[str]  # log-probability, tokens, text, with tabs between them
-    scores: list[Scored]  # the perplexity of a token; nothing stands beside given lines
+    scores: list[Scored]  # the perplexity per token, without a baseline
     lines: list[GivenLine]
-    kept: Sequence[int]  # of the lines; the others answer pairs with an empty side and are not summed
+    kept: Sequence[int]  # numbers of the lines that are summed; the others belong to pairs with an empty side
 
     def text(self) -> str:
-        """For a reader: each line, and all together."""
+        """The scores of each line and of all lines, as text."""
         kept = [self.lines[number] for number in self.kept]
         total, tokens = sum(one.logp for one in kept), sum(one.tokens for one in kept)
         shown = counted(len(self.kept), len(self.lines) - len(self.kept), "translations")
@@ -48,7 +48,7 @@ class GivenScores(Evaluation):
         return "\n".join([*self.outputs, whole, *report(self.scores)])
 
     def facts(self) -> dict[str, Any]:
-        """Each line."""
+        """The scores of each line."""
         rows = [one._asdict() for one in self.lines]
         return {"left_out": len(self.lines) - len(self.kept), "lines": rows}
 
@@ -82,13 +82,13 @@ def score_file(
         encode: lines to the numbers of their pieces.
         batch: makes batches.
         options: of the command; `score` names the file, and no other may be given.
-        labels: what each line begins with, before a tab; empty for none.
+        labels: the label before a tab that each line begins with; empty for none.
         kept: the numbers of the sources whose pair has text on both sides, the only ones that are summed;
-            all unless given.
+            by default all.
 
     Raises:
-        ConfigError: other options.
-        DataError: another number of lines, or another label.
+        ConfigError: there are other options.
+        DataError: the number of lines or a label is wrong.
     """
     path: Path = options["score"]
     beside = sorted({*options} - {"score"})
@@ -144,5 +144,5 @@ def _logp(model: Generator, batch: Batch) -> list[float]:
 
 
 def perplexity(loss: float) -> float:
-    """e to the loss in nats, infinite where that is no number."""
+    """exp(loss) for a loss in nats; infinite on overflow."""
     return math.exp(loss) if loss < 700 else math.inf

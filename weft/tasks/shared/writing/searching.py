@@ -1,4 +1,4 @@
-"""One batch of sources, searched as the section `decoding` says: models, rules and searches put together.
+"""Searches one batch of sources with the settings of section `decoding`: models, rules and search.
 
 Read next: ../../search/beam.py; ../../search/rules.py.
 """
@@ -33,13 +33,13 @@ class Searching:
 
     Args:
         models: in evaluation mode, on one device, with the same vocabularies.
-        target: the vocabulary that is written.
-        how: the settings.
+        target: the vocabulary of the output.
+        how: the search settings.
         banned: tokens that are never written.
 
     Raises:
-        ConfigError: a prefix or a required word that the vocabulary cannot spell; settings that these
-            models do not allow.
+        ConfigError: the vocabulary cannot spell a prefix or a required word, or these models do not support
+            a setting.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class Searching:
         Args:
             tokens, mask: on the models' device.
             trace: records a plain beam search.
-            chance: of sampling; begins with the seed unless given.
+            chance: for sampling; by default it starts from the seed.
 
         Raises:
-            ConfigError: what must be written does not fit into the length allowed.
-            ShapeError: a source leaves the model no position to write at.
+            ConfigError: the required text does not fit into the allowed length.
+            ShapeError: a source leaves the model no positions for output.
         """
         how = self._how
         width = {"beam": how.beam * (1 + sum(map(len, self._words))), "greedy": 1}.get(how.search, how.nbest)
@@ -87,7 +87,7 @@ class Searching:
         return self._search(tokens, mask, limits, trace, chance)
 
     def _limits(self, lengths: Tensor, width: int) -> Tensor:
-        """How many tokens each source may get: by the settings, the models' positions and the budget."""
+        """The maximum output length for each source: by settings, the models' positions and the budget."""
         how = self._how
         limits = torch.ceil(how.max_ratio * lengths).long() + how.max_extra
         if int(limits.min()) < self._least:
@@ -165,7 +165,7 @@ class Searching:
             return beam(step, state, first, trace=trace, **beams)
 
     def _too_short(self, limit: int) -> None:
-        """Refuse required words that do not fit; a minimum length raises the limit instead."""
+        """Raise an error if required words do not fit; a minimum length raises the limit instead."""
         if self._words:
             raise ConfigError(
                 f"require: the words and the end take {self._least} tokens, but the shortest line of the "
@@ -184,7 +184,7 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
     """The tokens of a text that must be written.
 
     Raises:
-        ConfigError: it is empty, or holds what the vocabulary cannot spell.
+        ConfigError: the text is empty, or the vocabulary cannot spell it.
     """
     tokens = vocabulary.encode(text)
     if not tokens:
@@ -199,7 +199,7 @@ def spelled(vocabulary: Vocabulary, name: str, text: str) -> list[int]:
 
 
 def _memory_mask(model: Generator, mask: Tensor) -> Tensor:
-    """Which states of the memory are real: one stands for `stride` positions of the source."""
+    """The mask of the memory's states; each state covers `stride` positions of the source."""
     stride = 1 if model.encoder is None else model.encoder.stride
     if stride == 1:
         return mask
@@ -207,7 +207,7 @@ def _memory_mask(model: Generator, mask: Tensor) -> Tensor:
 
 
 def looked(seen: dict[str, list[Tensor]]) -> Tensor:
-    """Where a step looked: [N, S] or [B, W, S].
+    """The attention of a step, [N, S] or [B, W, S].
 
     Raises:
         ConfigError: the model has no attention.

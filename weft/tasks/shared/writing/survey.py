@@ -1,4 +1,4 @@
-"""What parallel text is like, for the recipe that `weft init` writes for it."""
+"""Properties of parallel text, for the recipe that `weft init` writes."""
 
 from collections import Counter
 from pathlib import Path
@@ -13,7 +13,7 @@ TINY, SMALL, MIDDLE = 3_000, 50_000, 500_000  # pairs
 
 
 class Survey(NamedTuple):
-    """What the files are like; characters and repeated words are those of the first SMALL pairs."""
+    """Properties of the files; characters and repeated words are from the first SMALL pairs."""
 
     pairs: int
     mean_words: float

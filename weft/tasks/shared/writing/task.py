@@ -1,4 +1,4 @@
-"""A task of sequence pairs: a text is written for a text, such as a translation or a summary.
+"""A task on sequence pairs: writes a text for a source text, such as a translation or a summary.
 
 Vocabularies are learnt on the training texts when training begins; tokens are kept in a memory-mapped store.
 Read next: data.py, model.py, ready.py.
@@ -25,12 +25,12 @@ from weft.tasks.validation import Validation
 
 
 class PairTask(Task, ABC):
-    """Sequence pairs to a model that writes one side for the other.
+    """Trains a model on sequence pairs to write the target for a source.
 
     Args:
-        data: where the pairs come from.
-        model: which encoder and decoder.
-        decoding: how texts are searched once the model is trained; validation is greedy.
+        data: the pairs.
+        model: encoder and decoder.
+        decoding: search settings for the trained model; validation is greedy.
     """
 
     sections: ClassVar[Mapping[str, type]] = {"data": PairData, "model": PairModel, "decoding": Decoding}
@@ -52,12 +52,12 @@ class PairTask(Task, ABC):
         return self.data.has(split)
 
     def rehearse(self) -> Loss:
-        """Two pairs under a vocabulary of 19 tokens."""
+        """Two pairs with a vocabulary of 19 tokens."""
         model = self.parts.build(19, 19, one_vocabulary=self.data.vocabulary.shared)
         return model.loss(collate_pairs([[5, 6, 7], [8]], [[9, 10], [11, 12, 13]]))
 
     def check_ready(self) -> None:
-        """See that all files are there, and that the parts of the model fit together."""
+        """Check that all files exist, and that the parts of the model fit together."""
         with within("model"):
             self.parts.build(5, 5, one_vocabulary=self.data.vocabulary.shared)
         for split in SPLITS:

@@ -1,6 +1,6 @@
 """A trained model that writes a text for a text: lines in, the same number of answers out, in order.
 
-Read next: ../../../search/beam.py for how an answer is found; alignment.py for where the model looked.
+Read next: ../../../search/beam.py for the search; alignment.py for the attention.
 """
 
 import copy
@@ -29,7 +29,7 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WINDOW = 2048  # lines that are sorted by length together
+WINDOW = 2048  # lines per sort by length
 
 
 class Translation(NamedTuple):
@@ -42,7 +42,7 @@ class Translation(NamedTuple):
 
 
 NOTHING = Translation("", -math.inf, -math.inf, [])
-"""Fills up the answers where there are fewer hypotheses than were asked for."""
+"""Fills up the answers if there are fewer hypotheses than `nbest`."""
 
 
 class Translator(Predictor[str]):
@@ -51,9 +51,9 @@ class Translator(Predictor[str]):
     Args:
         model: in evaluation mode, on its device.
         source, target: the vocabularies.
-        decoding: how to search.
+        decoding: search settings.
         banned: tokens that are never written, besides the special symbols.
-        others: models that search together with the first, as an ensemble; same vocabularies, same device.
+        others: further members of an ensemble, with the same vocabularies and on the same device.
         scores: whether `weft predict` writes the score of each text before it.
     """
 
@@ -79,7 +79,7 @@ class Translator(Predictor[str]):
         self.lines = decoding.nbest
         self.scores = scores
         self._searching = Searching([model, *others], target, decoding, self.banned)
-        self._random = self._seeded()  # of all answers together
+        self._random = self._seeded()  # shared by all answers
 
     def parse(self, raw: Raw, place: Place) -> str:
         """A text; an empty one has empty answers."""
@@ -92,13 +92,13 @@ class Translator(Predictor[str]):
             yield answer
 
     def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
-        """As Predictor.attempts; only the lines that cannot be answered are searched again."""
+        """Like Predictor.attempts, but searches only the failed lines again."""
         for line, found in zip(inputs, self._window(inputs, self._random), strict=True):
             failed = isinstance(found, DataError | ShapeError)
             yield found if failed else Translated(self, line, found)  # type: ignore[arg-type,misc]
 
     def check_figures(self, *, alignments: bool) -> None:
-        """Refuse a model without attention."""
+        """Raise an error if the model has no attention."""
         self.align([EOS], [])
 
     def predict(self, raw: Any) -> str:
@@ -108,7 +108,7 @@ class Translator(Predictor[str]):
         return next(self.translate([raw]))[0].text
 
     def translate(self, lines: Iterable[str]) -> Iterator[list[Translation]]:
-        """For each line, in order, its n best translations; an empty line gives as many empty ones."""
+        """The n best translations of each line, in order; an empty line has n empty ones."""
         return (found for _, found in self.pairs(lines))
 
     def pairs(self, lines: Iterable[str], *, window: int = WINDOW) -> Iterator[tuple[str, list[Translation]]]:
@@ -130,7 +130,7 @@ class Translator(Predictor[str]):
                 yield line, found
 
     def beside(self, line: str) -> "Translator":
-        """The same for one source, whose words both vocabularies know as far as they may be copied."""
+        """The same for one source, with the words it may copy added to both vocabularies."""
         copyable = self.source.copyable(line)
         if not copyable:
             return self
@@ -144,7 +144,7 @@ class Translator(Predictor[str]):
 
     @property
     def device(self) -> torch.device:
-        """The model's."""
+        """The model's device."""
         return next(self.model.parameters()).device
 
     def _seeded(self) -> torch.Generator:
@@ -196,7 +196,7 @@ class Translator(Predictor[str]):
         Args:
             sources: tokens.
             trace: records a beam search.
-            generator: of sampling; begins with the seed unless given.
+            generator: for sampling; by default it starts from the seed.
         """
         tokens, mask = pad([list(source) for source in sources])
         return self._searching(tokens.to(self.device), mask.to(self.device), trace, generator)
@@ -207,8 +207,8 @@ class Best(Answer):
 
     Args:
         found: best first; empty texts fill up the rest.
-        count: of texts that are written.
-        scores: whether each has its score before it.
+        count: number of texts to write.
+        scores: whether to write the score before each text.
     """
 
     def __init__(self, found: Sequence[Any], count: int, *, scores: bool) -> None:
@@ -226,10 +226,10 @@ class Best(Answer):
 
 
 class Translated(Best):
-    """The translations of a line, and where the best one looked.
+    """The translations of a line, and the attention of the best one.
 
     Args:
-        translator: found them.
+        translator: the model that wrote them.
         line: the source.
         found: best first.
     """
@@ -273,6 +273,6 @@ def between_words(translator: Translator, looked: Alignment) -> str:
 
 
 def written(found: Sequence[Any], count: int, scores: bool) -> str:
-    """The n best texts, each on its own line, with its score and a tab before it where wanted."""
+    """The n best texts, each on its own line, if wanted after its score and a tab."""
     filled = [*found, *[NOTHING] * (count - len(found))]
     return "\n".join(f"{one.score:.4f}\t{one.text}" if scores else one.text for one in filled)
