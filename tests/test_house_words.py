@@ -36,9 +36,7 @@ ODD_PROSE = re.compile(
     re.IGNORECASE,
 )
 # Packages whose prose has not been rewritten yet; this list may only get shorter.
-ROUGH = (
-    "weft/serve",
-)
+ROUGH = ("weft/serve",)
 
 
 def odd_sentences(source: str) -> list[str]:

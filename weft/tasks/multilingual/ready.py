@@ -159,7 +159,7 @@ class ManyReady(ready.Ready):
     def inspected(
         self, model: nn.Module, text: str | None, examples: Examples, options: Mapping[str, Any] = {}
     ) -> Inspected:
-        """A text may begin with its direction ("en-de: Click."); by default it is of the recipe's first pair."""
+        """A text may begin with its direction ("en-de: Click."); by default the first pair is used."""
         from weft.tasks.shared.writing.inspected import of
 
         data = self.task.data
