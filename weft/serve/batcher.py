@@ -1,7 +1,7 @@
-"""Requests that wait, answered together: one thread takes what can go into one batch.
+"""Dynamic batching: one thread answers waiting requests together.
 
-While a batch is computed others arrive; those of the same key become the next batch. Nobody waits for a
-batch to fill. A deadline is kept by the event loop, so that it holds whatever the thread does; a thread that
+Requests that arrive while a batch is computed form the next batch, if they have the same key. The thread
+never waits for a batch to fill. The event loop enforces deadlines, independently of the thread. A thread that
 dies is replaced. Read next: answers.py, what a batch computes; app.py.
 """
 
@@ -19,24 +19,24 @@ from weft.serve.limits import Refusal
 
 Stopped = Callable[[], bool]
 STUCK_SECONDS = 10.0
-"""A batch still running so long after the last of its deadlines is stuck."""
+"""A batch is stuck if it still runs this long after the last of its deadlines."""
 
 Work = Callable[[list[Any], Stopped], Sequence[Any]]
-"""Items and whether to give up give an answer for each item; a step is all it may do after that."""
+"""Maps items to one answer each; should check `Stopped` at every step and raise `Left` if it is True."""
 
 
 class Left(Exception):
-    """Raised by work that sees that nobody waits for it any more."""
+    """Raised by work when no client is waiting for it any more."""
 
 
 class Job:
     """Some items of one request.
 
     Args:
-        key: jobs of equal keys may share a batch.
-        work: answers items; that of any job of the key serves.
-        items: what is asked.
-        seconds: after which it is given up.
+        key: jobs with equal keys may share a batch.
+        work: answers items; jobs with equal keys have equivalent work.
+        items: the inputs.
+        seconds: deadline, after which the job is abandoned.
     """
 
     def __init__(self, key: Hashable, work: Work, items: Sequence[Any], seconds: float) -> None:
@@ -51,11 +51,11 @@ class Job:
         self.answer.add_done_callback(lambda _: timer.cancel())
 
     def over(self) -> bool:
-        """Whether nobody waits for it any more."""
+        """Whether no client is waiting for it any more."""
         return self.gone.is_set() or time.monotonic() > self.until
 
     def finish(self, found: Sequence[Any] | Exception) -> None:
-        """From the thread: hand over answers, or why there are none."""
+        """Called by the thread: pass on the answers, or the reason why there are none."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self._answer, found)
 
@@ -64,7 +64,7 @@ class Job:
             return
         if isinstance(found, Exception):
             self.answer.set_exception(found)
-            self.answer.exception()  # the client may have left: then nobody asks
+            self.answer.exception()  # mark as retrieved: if the client has left, no code reads it
         else:
             self.answer.set_result(list(found))
 
@@ -73,9 +73,9 @@ class Batcher:
     """A bounded queue and the thread that empties it.
 
     Args:
-        name: of the thread.
-        most: items that may wait.
-        rows: items of a batch; a job with more is a batch of its own.
+        name: name of the thread.
+        most: maximum number of waiting items.
+        rows: maximum items per batch; a larger job is a batch of its own.
     """
 
     def __init__(self, name: str, *, most: int, rows: int) -> None:
@@ -92,7 +92,7 @@ class Batcher:
 
     @property
     def trouble(self) -> str:
-        """Why nothing is answered now, for people; empty where all is well."""
+        """Why requests are not being answered, as text for people; empty if they are."""
         with self._ready:
             if not self._thread.is_alive():
                 return f"the thread of the {self._name} has ended"
@@ -101,27 +101,27 @@ class Batcher:
 
     @property
     def waiting(self) -> int:
-        """Items that wait, those of clients that have left not counted."""
+        """Number of waiting items, without those of clients that have left."""
         with self._ready:
             return sum(len(job.items) for job in self._jobs if not job.gone.is_set())
 
     @property
     def running(self) -> int:
-        """Items of the batch that is being computed."""
+        """Number of items in the current batch."""
         with self._ready:
             return sum(len(job.items) for job in self._running)
 
     @property
     def busy(self) -> bool:
-        """Whether anything waits or is computed."""
+        """Whether any item is waiting or being computed."""
         with self._ready:
             return bool(self._jobs or self._running)
 
     def put(self, job: Job) -> Job:
-        """Let a job wait its turn.
+        """Add a job to the queue.
 
         Raises:
-            Refusal: too many wait, or the server is about to end.
+            Refusal: the queue is full, or the server is shutting down.
         """
         with self._ready:
             if self._draining:
@@ -138,10 +138,10 @@ class Batcher:
         return job
 
     async def ask(self, job: Job) -> list[Any]:
-        """Put a job and wait for its answers; whoever is cancelled while waiting frees its place.
+        """Put a job and wait for its answers; cancelling the wait frees its place in the queue.
 
         Raises:
-            Refusal: as `put`, or what was wrong with the items, or the deadline.
+            Refusal: as `put`; the items are invalid; or the deadline has passed.
         """
         self.put(job)
         try:
@@ -150,7 +150,7 @@ class Batcher:
             job.gone.set()
 
     def drain(self) -> None:
-        """Take nothing more; what waits is still answered."""
+        """Accept no more jobs; waiting ones are still answered."""
         with self._ready:
             self._draining = True
             self._ready.notify()
@@ -165,16 +165,16 @@ class Batcher:
                 self._run(jobs)
                 with self._ready:
                     self._running = []
-        except BaseException as error:  # noqa: BLE001  a panic in compiled code is no Exception
+        except BaseException as error:  # noqa: BLE001  a panic in compiled code is not an Exception
             traceback.print_exception(error)
             with self._ready:
                 jobs, self._running = self._running, []
-                self._begin()  # first: whoever is answered may ask again
+                self._begin()  # first, because an answered client may send its next request
             for job in jobs:
                 job.finish(_failed())
 
     def _next(self) -> list[Job]:
-        """The jobs of the next batch; none when the server ends."""
+        """The jobs of the next batch; empty at shutdown."""
         while True:
             with self._ready:
                 while not self._jobs:
@@ -210,10 +210,10 @@ class Batcher:
             if len(jobs) == 1:
                 jobs[0].finish(error if isinstance(error, Refusal) else Refusal(400, str(error)))
                 return
-            for job in jobs:  # one of them is at fault and must not spoil the others
+            for job in jobs:  # one job is at fault and must not fail the others
                 self._run([job])
             return
-        except Exception as error:  # noqa: BLE001  whatever it is, the server lives on and says so
+        except Exception as error:  # noqa: BLE001  the server logs any error and keeps running
             traceback.print_exception(error)
             for job in jobs:
                 job.finish(_failed())

@@ -1,8 +1,8 @@
-"""Texts gone on with, a token at a time, side by side: what `/v1/completions` and the page show.
+"""Continue several texts together, token by token, for `/v1/completions` and the page.
 
-Each row has its own random numbers and leaves the batch when it ends, so that what is written does not
-depend on who else is answered. The model reads texts of equally many tokens together. Read next:
-../search/rollout.py, the same without words between the steps; completions.py.
+Each row has its own random generator and leaves the batch when it ends, so its text does not depend on the
+other rows. The model reads texts with the same number of tokens together. Read next: ../search/rollout.py,
+the same loop without output between the steps; completions.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,16 +26,16 @@ BANNED = (PAD, UNK, SOS)
 
 @dataclass(frozen=True, kw_only=True)
 class How:
-    """How one text is gone on with.
+    """Settings for the continuation of one text.
 
     Args:
-        max_tokens: written at most.
-        temperature: 0 takes the likeliest token.
-        top_p: as in the search.
-        seed: of the row.
-        max_lines: line ends after which writing stops.
-        stop: texts before which it stops.
-        logprobs: alternatives kept a token.
+        max_tokens: maximum number of new tokens.
+        temperature: 0 takes the most probable token.
+        top_p: as in search/filters.py.
+        seed: seed of the row's random generator.
+        max_lines: number of line ends after which the text ends.
+        stop: strings before which the text ends.
+        logprobs: number of alternatives to report per token.
     """
 
     max_tokens: int
@@ -48,46 +48,46 @@ class How:
 
 
 class Ask(NamedTuple):
-    """A text and how to go on with it."""
+    """A text and the settings of its continuation."""
 
     text: str
     how: How
 
 
 class Token(NamedTuple):
-    """A token that was written."""
+    """A generated token."""
 
     piece: str
     logp: float
-    top: dict[str, float]  # piece to log-probability, the likeliest ones
+    top: dict[str, float]  # piece to log-probability, for the most probable ones
 
 
 @dataclass
 class Continued:
-    """What has been written for one text so far."""
+    """The continuation of one text so far."""
 
     ask: Ask
     given: list[int]
     added: list[int] = field(default_factory=list)
     tokens: list[Token] = field(default_factory=list)
-    text: str = ""  # what was written, up to a text that stops it
-    sure: int = 0  # so many characters of it will not be taken back
-    reason: str = ""  # "stop" or "length" when it has ended
-    most: int = 0  # tokens that may be written
+    text: str = ""  # the generated text, up to a stop string
+    sure: int = 0  # number of characters that can no longer change
+    reason: str = ""  # "stop" or "length" once it has ended
+    most: int = 0  # maximum number of new tokens
 
 
 def writer_of(run: Served, model: nn.Module | None = None) -> Continuer:
-    """The language model of a run, or a changed one, at work."""
+    """The writer of a run's language model, or of a changed copy of it."""
     ready = run.opened.ready
     assert isinstance(ready, Continues)
     return ready.writer(model or run.opened.model)
 
 
 def go_on(writer: Continuer, asks: Sequence[Ask], stopped: Stopped) -> Iterator[list[Continued]]:
-    """Write a token for each text that has not ended, until all have; a list as long as `asks` each time.
+    """Generate one token per unfinished text and yield all rows, one per request, until all have ended.
 
     Raises:
-        Left: nobody waits any more.
+        Left: no client is waiting any more.
     """
     rows = [Continued(ask, writer.tokens(ask.text)) for ask in asks]
     groups: dict[int, list[Continued]] = {}
@@ -165,12 +165,12 @@ def _add(writer: Continuer, row: Continued, number: int, logp: Tensor) -> None:
 
 
 def spaced(piece: str) -> str:
-    """A piece as it stands in a text: with its space, a line end for </s>."""
+    """A piece as text: with its space, and a line end for </s>."""
     return "\n" if piece in ("<eos>", "</s>") else piece.replace("▁", " ")
 
 
 def _held(text: str, stops: Sequence[str]) -> int:
-    """How many last characters may be the beginning of a text that stops it."""
+    """Number of characters at the end that may be the beginning of a stop string."""
     return max(
         (n for stop in stops for n in range(1, min(len(stop), len(text) + 1)) if text.endswith(stop[:n])),
         default=0,

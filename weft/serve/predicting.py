@@ -1,4 +1,4 @@
-"""What `/predict` reads and answers, task by task: texts, numbers, or files as base64; answers as JSON.
+"""Inputs and answers of `/predict`: texts, numbers, or files as base64; answers as JSON.
 
 Read next: files.py, pictures and recordings; answers.py, translations and summaries.
 """
@@ -16,11 +16,11 @@ from weft.serve.served import Served
 from weft.tasks.predictor import Place
 
 LARGEST = 1e30
-"""Numbers of a series are smaller."""
+"""Upper bound on the numbers of a series."""
 
 
 def predicting(run: Served, limits: Limits, edits: Edits = NOTHING) -> Work:
-    """Inputs of a task that answers each at once, as JSON."""
+    """The work that answers inputs of `/predict` as JSON."""
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         if stopped():
@@ -35,7 +35,7 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
     """The inputs of `/predict`, checked.
 
     Raises:
-        Refusal: not what this task reads.
+        Refusal: not inputs that this task reads.
     """
     if not run.predicts:
         raise Refusal(
@@ -77,7 +77,7 @@ def _series(given: Any, limits: Limits) -> list[list[float] | str]:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """What a model cannot read is the client's mistake."""
+    """Report an input that the model cannot read as the client's error."""
     try:
         yield
     except WeftError as error:
@@ -85,7 +85,7 @@ def _refusing() -> Iterator[None]:
 
 
 def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, edits: Edits) -> Iterator[Any]:
-    """The answers as JSON, until nobody waits for them."""
+    """The answers as JSON, while a client is waiting for them."""
     options: dict[str, Any] = {"batch_rows": limits.batch_rows}
     if "scores" in run.opened.task.options.get("predict", ()):
         options["scores"] = True

@@ -1,4 +1,4 @@
-"""A run that is served: its name, its model as soon as there is one, and the curves of its training.
+"""A served run: its name, its model once it has one, and its training curves.
 
 Read next: answers.py.
 """
@@ -21,21 +21,21 @@ from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
 from weft.tree import State
 
-POINTS = 400  # of a curve, at most
+POINTS = 400  # maximum per curve, approximately
 EXAMPLES = 3
 LONGEST = 300  # characters of an example
 
 
 class Served:
-    """A run directory under a name; one that is still in training has no model until a first validation.
+    """A run directory under a name; a run in training has no model before its first validation.
 
     Args:
         path: the run directory.
-        name: in the interface.
-        device, plugins: as open_run.
+        name: its name in the interface.
+        device, plugins: as in open_run.
 
     Raises:
-        CheckpointError: it is no run directory.
+        CheckpointError: not a run directory.
     """
 
     def __init__(self, path: Path, name: str, device: str, plugins: Sequence[str]) -> None:
@@ -63,7 +63,7 @@ class Served:
 
     @property
     def ready(self) -> bool:
-        """Whether it can answer; a run in training is opened as soon as it has a model."""
+        """Whether it can answer; a run in training is opened once it has a model."""
         if self._opened is None and (self.path / "model.safetensors").is_file():
             try:
                 return bool(self.opened)
@@ -73,12 +73,12 @@ class Served:
 
     @property
     def kind(self) -> str:
-        """The name of its task; "training" where there is no model yet."""
+        """The name of its task; "training" without a model."""
         return self.opened.name if self.ready else "training"
 
     @cached_property
     def reads(self) -> Reads:
-        """What its inputs are.
+        """The kind of its inputs.
 
         Raises:
             Refusal: it has no model yet.
@@ -93,7 +93,7 @@ class Served:
 
     @property
     def rewriter(self) -> Rewrites | None:
-        """What it is ready for, where it writes a text for a text with a search that can be watched."""
+        """Its `ready` object if it rewrites texts with a search that can be inspected, else None."""
         ready = self.opened.ready if self.ready else None
         return ready if isinstance(ready, Rewrites) else None
 
@@ -104,7 +104,7 @@ class Served:
 
     @property
     def _typed(self) -> bool:
-        """Whether its validation samples can be typed."""
+        """Whether its validation samples are texts that a user could type."""
         return self.ready and self.opened.task.samples_readable and self.reads == "text"
 
     @property
@@ -113,7 +113,7 @@ class Served:
         return self.ready and not self.directions() and not self.continues
 
     def curves(self) -> dict[str, list[list[float]]]:
-        """Name to points [update, value] of what training wrote into metrics.jsonl, thinned."""
+        """Name to points [update, value] from metrics.jsonl, thinned to about POINTS."""
         found: dict[str, list[list[float]]] = {}
         for event in jsonfile.events(self.path / "metrics.jsonl"):
             if not jsonfile.is_number(event.get("update")):
@@ -127,7 +127,7 @@ class Served:
         return {name: points[:: max(1, len(points) // POINTS)] for name, points in found.items()}
 
     def examples(self) -> list[str]:
-        """A few inputs to try: those of the newest validation that can be typed."""
+        """A few inputs to try, from the samples of the latest validation."""
         shown: Any = []
         for event in jsonfile.events(self.path / "metrics.jsonl"):
             shown = event["samples"] if event.get("event") == "validation" and "samples" in event else shown
@@ -145,7 +145,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[str, Served]:
-    """Each run under the name of its directory; a second one of that name gets a number."""
+    """Each run under the name of its directory; further ones of that name get a number."""
     runs: dict[str, Served] = {}
     for path in paths:
         base = path.resolve().name
@@ -156,7 +156,7 @@ def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[st
 
 
 def stoppable(model: Generator, stopped: Stopped) -> Generator:
-    """The same model, whose step gives up when nobody waits for it any more."""
+    """The same model, whose step raises `Left` when no client is waiting for it any more."""
     copied = copy.copy(model)  # shares every parameter
     plain = model.step
 
@@ -170,15 +170,15 @@ def stoppable(model: Generator, stopped: Stopped) -> Generator:
 
 
 def find(runs: Mapping[str, Served], name: Any, what: str = "run") -> Served:
-    """The run of a name, or the first one where no name is given.
+    """The run with a name, or the first run if no name is given.
 
     Args:
-        runs: those that can answer the request.
-        name: of a run; None or "" for the first.
-        what: they are, for the refusal.
+        runs: the runs that can answer the request.
+        name: name of a run; None or "" for the first.
+        what: what the runs are called in the error message.
 
     Raises:
-        Refusal: there is none.
+        Refusal: there is no such run.
     """
     if name is None or name == "":
         if not runs:

@@ -1,4 +1,4 @@
-"""The server: a socket, uvicorn, and an end that waits for what was begun. Read next: app.py."""
+"""The server: a socket, uvicorn, and a graceful shutdown. Read next: app.py."""
 
 import asyncio
 import contextlib
@@ -17,14 +17,14 @@ GRACE_SECONDS = 30
 
 
 class Server(uvicorn.Server):
-    """Drains on SIGTERM and Ctrl-C: what waits is answered, new requests are told to come later."""
+    """On SIGTERM and Ctrl-C, answers waiting requests and tells new ones to retry later."""
 
     def __init__(self, serving: Serving) -> None:
         super().__init__(
             uvicorn.Config(
                 serving.app,
                 log_level="warning",
-                use_colors=False,  # an escape is never written, see weft/visible.py
+                use_colors=False,  # no escape sequences, see weft/visible.py
                 access_log=False,
                 server_header=False,
                 lifespan="off",
@@ -35,15 +35,15 @@ class Server(uvicorn.Server):
         self.serving = serving
 
     def handle_exit(self, sig: int, frame: types.FrameType | None) -> None:
-        """On a signal; uvicorn then closes the socket and waits for the open requests."""
+        """Handle a signal; uvicorn then closes the socket and waits for open requests."""
         self.serving.drain()
         super().handle_exit(sig, frame)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Uvicorn's would raise the signal again at the end; a server that was asked to end has done well."""
+        """Replace uvicorn's, which raises the signal again at the end: a requested shutdown is a success."""
         if threading.current_thread() is not threading.main_thread():
-            yield  # a test's; only the main thread hears signals
+            yield  # in tests; only the main thread receives signals
             return
         before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
         try:
