@@ -1,7 +1,7 @@
-"""The work of a batcher for a run that writes texts for texts: a batch of lines is translated.
+"""The batcher's work for a run that rewrites texts: translate a batch of lines.
 
-Read next: predicting.py, all other tasks; continuing.py, language models; watching.py, a translation watched
-while it is found.
+Read next: predicting.py, all other tasks; continuing.py, language models; watching.py, the search of one
+translation.
 """
 
 from weft.models import Generator
@@ -21,11 +21,11 @@ def translator(
     """The translator of a run into one of its languages, or its summariser.
 
     Args:
-        run: writes texts for texts.
-        target: a language of it; ignored by a summariser.
-        decoding: how it searches.
-        stopped: whether to give up.
-        model: a changed one in the place of the run's.
+        run: a run that rewrites texts.
+        target: one of its target languages; ignored by a summariser.
+        decoding: settings of the search.
+        stopped: tells whether to stop early; None never stops.
+        model: a changed model to use instead of the run's.
     """
     rewriter, at_work = run.rewriter, model or run.opened.model
     assert rewriter is not None and isinstance(at_work, Generator)
@@ -33,7 +33,7 @@ def translator(
 
 
 def translating(run: Served, target: str, decoding: Decoding) -> Work:
-    """Lines to their n best translations."""
+    """The work that maps lines to their n best translations."""
 
     def work(lines: list[str], stopped: Stopped) -> list[list[Translation]]:
         return list(translator(run, target, decoding, stopped).translate(lines))

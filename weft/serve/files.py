@@ -1,4 +1,4 @@
-"""Pictures and recordings in a request: base64 text to bytes, if they are small enough and of the right kind.
+"""Pictures and recordings in a request: decode base64, and check their size and kind.
 
 Read next: predicting.py.
 """
@@ -14,7 +14,7 @@ from weft.serve.limits import Limits, Refusal, kind_of
 from weft.tasks.predictor import Reads
 
 WANTED: dict[Reads, str] = {"picture": "pictures (PNG, JPEG, GIF, BMP, WebP)", "sound": "wav files"}
-"""The kinds of files that a model may read, for people."""
+"""The file formats of each kind of input, as text for people."""
 
 ITEMS = 8
 PIXELS = 4_000_000
@@ -25,12 +25,12 @@ def limited(given: Any, reads: Reads, limits: Limits) -> list[bytes]:
     """The files of a request.
 
     Args:
-        given: base64, with or without `data:image/png;base64,` before it; or a list of them.
+        given: base64, optionally with a prefix such as `data:image/png;base64,`; or a list of them.
         reads: the kind of file, one of `WANTED`.
-        limits: base64 text is limited by `body_bytes`, not by `characters`.
+        limits: limits of requests; base64 text is limited by `body_bytes`, not by `characters`.
 
     Raises:
-        Refusal: too many files, no base64, or another kind of file.
+        Refusal: too many files, invalid base64, or another kind of file.
     """
     items = given if isinstance(given, list) else [given]
     wanted = WANTED[reads]

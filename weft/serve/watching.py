@@ -1,7 +1,7 @@
-"""An answer watched while it is found, and what can be seen of it then: the events of the page.
+"""The events of the page: drafts of an answer during the search, then the answer with its details.
 
-Every event is an object for the page with `event`: "draft" (the best so far, may still change), "done", which
-carries the words, where the model looked, the tree of the search. Read next: pages.py; page/page.js.
+Every event is an object with `event`: "draft" (the best answer so far, which may still change) or "done",
+which contains the words, the attention and the tree of the search. Read next: pages.py; page/page.js.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,15 +32,15 @@ from weft.text.vocabulary import EOS, SOS, Word
 
 Emit = Callable[[dict[str, Any]], None]
 ALTERNATIVES = 8
-SHOWN = 1200  # candidates of a tree, at most
+SHOWN = 1200  # maximum number of candidates in the tree
 
 
 class Watched(Trace):
-    """A trace that tells the best hypothesis after each step.
+    """A trace that reports the best hypothesis after each step.
 
     Args:
         tell: called with its tokens.
-        stopped: whether to give up.
+        stopped: tells whether the client has left.
     """
 
     def __init__(self, tell: Callable[[list[int]], None], stopped: Stopped) -> None:
@@ -63,13 +63,13 @@ class Watched(Trace):
 
 
 def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> None:
-    """Answer a text, telling what happens.
+    """Answer a text and report the progress.
 
     Args:
-        run: with a model.
-        given: checked: text, target, prefix, beam, max_tokens, temperature, seed, edits.
+        run: a run with a model.
+        given: the checked request: text, target, prefix, beam, max_tokens, temperature, seed, edits.
         emit: called with each event.
-        stopped: whether the client has left.
+        stopped: tells whether the client has left.
     """
     if run.rewriter:
         _translate(run, run.rewriter.decoding, given, emit, stopped)
@@ -83,7 +83,7 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
 
 
 def _decided(predictor: Weighs, text: str) -> dict[str, Any]:
-    """The class of a text, and the words that weighed most."""
+    """The class of a text, and the weight of each word."""
     seen = predictor.look(text)
     probs = dict(zip(predictor.classes, seen.decided.probs.tolist(), strict=True))
     return {
@@ -143,7 +143,7 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
 def _looked(
     found: Translator, source: list[int], target: list[int], text: str, stepwise: bool
 ) -> dict[str, Any]:
-    """Words of both sides and how much each target word looked at each source word."""
+    """The words of both sides, and the attention of each target word to each source word."""
     target_words = found.target.words(target)
     source_words = found.source.words(source, text)
     words: dict[str, Any] = {
@@ -164,14 +164,14 @@ def _looked(
         else:
             alignment = found.align(source, target)
             weights, shown = alignment.weights, alignment.shown
-    except ConfigError:  # a model without attention: there is nothing to see
+    except ConfigError:  # a model without attention has nothing to show
         return {**words, "weights": []}
     rows = [_rounded(row) for row in _by_words(weights, source_words, target_words)]
     return {**words, "weights": rows, "shown": shown}
 
 
 def _stepped(found: Translator, source: list[int], target: list[int]) -> np.ndarray:
-    """[T, S] where the decoder looked, step by step, so that what was moved is seen.
+    """Attention [T, S], computed step by step so that it includes edited attention.
 
     Raises:
         ConfigError: the model has no attention.
@@ -188,7 +188,7 @@ def _stepped(found: Translator, source: list[int], target: list[int]) -> np.ndar
 
 
 def _by_words(weights: np.ndarray, source: Sequence[Word], target: Sequence[Word]) -> np.ndarray:
-    """[T, S] of pieces to words: summed over a source word's pieces, the mean over a target word's."""
+    """Attention [T, S] from pieces to words: sums over source pieces, means over target pieces."""
     columns = np.stack([weights[:, word.positions].sum(1) for word in source], 1)
     if not target:
         return columns[:0]
@@ -196,7 +196,7 @@ def _by_words(weights: np.ndarray, source: Sequence[Word], target: Sequence[Word
 
 
 def _path(trace: Trace, best: list[int]) -> list[list[Candidate]]:
-    """For each token of the best hypothesis what was considered after its prefix, the one taken first."""
+    """For each token of the best hypothesis, the candidates after its prefix; the chosen one is first."""
     by_time: dict[int, list[Candidate]] = {}
     for one in trace.candidates:
         by_time.setdefault(one.time, []).append(one)
@@ -204,7 +204,7 @@ def _path(trace: Trace, best: list[int]) -> list[list[Candidate]]:
     for time, token in enumerate([*best, EOS], 1):
         here = [one for one in by_time.get(time, []) if one.parent == slot]
         taken = next((one for one in here if one.token == token), None)
-        if taken is None:  # cut at the greatest length: it has no end
+        if taken is None:  # cut at max_length, so without eos
             break
         path.append([taken, *sorted((one for one in here if one is not taken), key=lambda one: -one.logp)])
         slot = taken.slot
@@ -229,7 +229,7 @@ def _piece(found: Translator, token: int) -> str:
 
 
 def _tree(trace: Trace, path: list[list[Candidate]], found: Translator) -> list[dict[str, Any]]:
-    """The candidates in order of time and rank; `parent` is a slot of the step before."""
+    """The candidates in order of time and rank; `parent` is a slot of the previous step."""
     best = {(here[0].time, here[0].rank) for here in path}
     return [
         {
