@@ -16,8 +16,9 @@ from weft.serve import forms
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({}, "q: the text to translate is missing"),
-        ({"q": 7}, "q: expected text, got a number"),
+        ({}, "q: expected text or a list of texts, got nothing"),
+        ({"q": 7}, "q: expected text or a list of texts, got 7"),
+        ({"q": ["a", None]}, "q: expected .* got nothing"),
         ({"q": []}, "got an empty list"),
         ({"q": "a" * 2001}, "at most 2,000 characters, got 2,001"),
         ({"q": "a" * 100_000}, "got 100,000"),
@@ -27,8 +28,11 @@ from weft.serve import forms
         ({"q": "alpha", "target": "zz"}, "there are: xx to yy"),
         ({"q": "alpha", "source": "zz"}, "there are: xx to yy"),
         ({"q": "alpha", "target": None}, "target: expected a language code"),
-        ({"q": "alpha", "format": "pdf"}, "format: expected text or html"),
-        ({"q": "alpha", "alternatives": 99}, "alternatives: expected a number from 0 to 15"),
+        ({"q": "alpha", "format": "pdf"}, 'format: expected text or html, got "pdf"'),
+        ({"q": "alpha", "alternatives": 99}, "alternatives: expected a whole number from 0 to 15, got 99"),
+        ({"q": "alpha", "alternatives": "2.5"}, "alternatives: expected a whole number from 0 to 15"),
+        ({"q": "alpha", "alternatives": True}, "alternatives: .*, got true or false"),
+        ({"q": "alpha", "format": "\ud800"}, "valid Unicode"),
     ],
 )
 def test_a_translation_is_refused_in_one_sentence(

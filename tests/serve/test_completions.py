@@ -72,7 +72,7 @@ def test_openais_client_is_served(address: str) -> None:
         assert "".join(part.choices[0].text for part in parts) == whole.choices[0].text
         with pytest.raises(library.NotFoundError, match="no such run or model"):
             client.completions.create(**{**how, "model": "other"})
-        with pytest.raises(library.BadRequestError, match="max_tokens: expected a number from 0"):
+        with pytest.raises(library.BadRequestError, match="max_tokens: expected a whole number from 0"):
             client.completions.create(**{**how, "max_tokens": -1})
 
 

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from weft.serve.limits import Limits
 from weft.serve.openapi import description
 
 schemathesis = pytest.importorskip(
     "schemathesis", reason="schemathesis is not installed: pip install -e .[test,serve-tests]"
 )
 
-PATHS = description(Limits())["paths"]
+PATHS = description()["paths"]
 OPERATIONS = [(path, method) for path, methods in PATHS.items() for method in methods]
 FED = [  # any text fits a name in a path, so nothing can be wrong with it
     (path, method)

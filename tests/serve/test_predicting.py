@@ -191,6 +191,7 @@ def test_dropped_units_change_this_answer_and_no_other(address: str) -> None:
         ([[0, 9999]], "got 9999"),
         ([[0]], "pairs of whole numbers"),
         ([[0, True]], "pairs of whole numbers"),
+        ([[0, -1]], "pairs of whole numbers"),
         ("x", "a list of pairs"),
         ([[0, 0]] * 65, "at most 64"),
     ):

@@ -6,6 +6,7 @@ Read next: translation.py, completions.py, pages.py; server.py starts it.
 import time
 import traceback
 
+from msgspec import UNSET
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,9 +19,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from weft.serve.batcher import Batcher
 from weft.serve.completions import Completions, error_form
 from weft.serve.forms import Handler, Json, plain, refused
-from weft.serve.limits import Limits
+from weft.serve.limits import BEAM, Limits
 from weft.serve.openapi import description
 from weft.serve.pages import FILES, Pages
+from weft.serve.responses import Health, Refused
 from weft.serve.served import Served
 from weft.serve.translation import Translation
 
@@ -38,7 +40,7 @@ class Serving:
         self.limits = limits
         self.batcher = Batcher("answers", most=limits.queue, rows=limits.batch_rows)
         # A stream holds as many places as it has texts, however long the queue of whole answers is.
-        self.streams = Batcher("streams", most=limits.streams * limits.beam, rows=1)
+        self.streams = Batcher("streams", most=limits.streams * BEAM, rows=1)
         self.counts = Counts(self.batcher, self.streams)
         translation = Translation(runs, self.batcher, limits)
         completions = Completions(runs, self.batcher, self.streams, limits)
@@ -75,9 +77,7 @@ class Serving:
         waits = self.batcher.waiting
         trouble = self.batcher.trouble or self.streams.trouble
         ready = not trouble and waits < self.limits.queue and any(run.ready for run in self.runs.values())
-        about = {"status": "ready" if ready else "not ready", "waiting": waits}
-        if trouble:
-            about["trouble"] = trouble
+        about = Health("ready" if ready else "not ready", waits, trouble or UNSET)
         return Json(about, 200 if ready else 503, {} if ready else {"Retry-After": "1"})
 
     async def metrics(self, request: Request) -> Response:
@@ -88,7 +88,7 @@ class Serving:
 
     async def openapi(self, request: Request) -> Response:
         """What the interface offers, for programs."""
-        return Json(description(self.limits))
+        return Json(description())
 
     def drain(self) -> None:
         """Answer what waits and take nothing more."""
@@ -169,9 +169,9 @@ async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     said = {404: "no such address; GET /openapi.json lists them all"}
     said[405] = "this address does not take that method; GET /openapi.json says which"
-    return Json({"error": said.get(error.status_code, error.detail)}, error.status_code, error.headers)
+    return Json(Refused(said.get(error.status_code, error.detail)), error.status_code, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     traceback.print_exception(error)
-    return Json({"error": "the server failed; its log says where"}, 500)
+    return Json(Refused("the server failed; its log says where"), 500)

@@ -6,25 +6,26 @@ Read next: continuing.py.
 """
 
 import asyncio
-import json
+import dataclasses
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from weft.serve.batcher import Batcher, Job, Stopped
 from weft.serve.continuing import Ask, Continued, How, Token, go_on, spaced, writer_of
-from weft.serve.forms import Json, answered, fields
-from weft.serve.limits import Limits, Refusal, real, whole
+from weft.serve.forms import Json, answered, asked, dumped
+from weft.serve.limits import Limits, Refusal
+from weft.serve.requests import Complete
+from weft.serve.responses import Choice, Completion, Failure, Logprobs, Mistake, Model, Models, Usage
 from weft.serve.served import Served, find
 from weft.tasks.abilities import Continuer
 
-DEFAULT_TOKENS = 16  # OpenAI's
 KIND = "language model"
-REFUSED: dict[str, Any] = {"suffix": None, "frequency_penalty": 0, "presence_penalty": 0, "logit_bias": {}}
 
 
 class Completions:
@@ -45,7 +46,7 @@ class Completions:
 
     async def models(self, request: Request) -> Response:
         """The language models."""
-        return Json({"object": "list", "data": [self._model(one) for one in self._fitting().values()]})
+        return Json(Models([self._model(one) for one in self._fitting().values()]))
 
     async def model(self, request: Request) -> Response:
         """One of them."""
@@ -53,63 +54,53 @@ class Completions:
 
     async def completions(self, request: Request) -> Response:
         """Prompts gone on with."""
-        given = await fields(request, self.limits)
-        run = find(self._fitting(), given.get("model"), KIND)
-        prompts = self.limits.texts(given.get("prompt", ""), "prompt")
+        given = await asked(request, self.limits, Complete)
+        run = find(self._fitting(), given.model, KIND)
         writer = writer_of(run)
-        asks, count = self._asks(given, prompts, writer)
-        echo = given.get("echo") is True
-        about = {
-            "id": f"cmpl-{time.time_ns():x}",
-            "object": "text_completion",
-            "created": int(time.time()),
-            "model": run.name,
-        }
-        shows = given.get("logprobs") is not None
-        if given.get("stream") is True:
+        asks = self._asks(given, writer)
+        about = Completion(f"cmpl-{time.time_ns():x}", int(time.time()), run.name, [])
+        echo, shows = bool(given.echo), given.logprobs is not None
+        if given.stream:
             events = self._stream(about, writer, asks, echo, shows)
             return await _started(events)
         key = (run.name, "completions")
         job = Job(key, _writing(writer, echo and shows), asks, self.limits.deadline_seconds)
         rows = await answered(request, self.batcher, job)
         choices = [_choice(n, row, echo, shows, past) for n, (row, past) in enumerate(rows)]
-        read = sum(len(row.given) for row, _ in rows[::count])
+        read = sum(len(row.given) for row, _ in rows[:: given.n])
         wrote = sum(len(row.added) for row, _ in rows)
-        usage = {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
-        return Json({**about, "choices": choices, "usage": usage})
+        return Json(replace(about, choices=choices, usage=Usage(read, wrote, read + wrote)))
 
     def _fitting(self) -> dict[str, Served]:
         return {name: run for name, run in self.runs.items() if run.continues}
 
-    def _model(self, run: Served) -> dict[str, Any]:
+    def _model(self, run: Served) -> Model:
         made = int((run.path / "model.safetensors").stat().st_mtime)
-        return {"id": run.name, "object": "model", "created": made, "owned_by": "weft"}
+        return Model(run.name, made)
 
-    def _asks(self, given: Mapping[str, Any], prompts: list[str], writer: Continuer) -> tuple[list[Ask], int]:
-        for name, without in REFUSED.items():
-            if given.get(name) not in (None, without):
-                raise Refusal(400, f"{name}: is not offered; leave it out")
-        limits, decoding = self.limits, writer.decoding
-        count = whole(given, "n", 1, 1, limits.beam)
-        if whole(given, "best_of", count, 1, limits.beam) != count:
-            raise Refusal(400, "best_of: is not offered; leave it out")
+    def _asks(self, given: Complete, writer: Continuer) -> list[Ask]:
+        prompts, limits, count = self.limits.texts(given.prompt, "prompt"), self.limits, given.n
+        if given.best_of not in (None, count):
+            raise Refusal(400, f"best_of: expected {count}, the value of n, got {given.best_of}")
         if count * len(prompts) > limits.items:
-            raise Refusal(400, f"n: {count * len(prompts)} choices were asked for, at most {limits.items}")
-        seed = whole(given, "seed", decoding.seed, -(2**63), 2**63 - 1) % 2**62
-        logprobs = given.get("logprobs")
-        how: dict[str, Any] = {
-            "max_tokens": whole(given, "max_tokens", DEFAULT_TOKENS, 0, limits.max_tokens),
-            "temperature": real(given, "temperature", 1.0, 0.0, 2.0),
-            "top_p": max(real(given, "top_p", 1.0, 0.0, 1.0), 1e-6),
-            "stop": _stops(given.get("stop"), limits),
-            "max_lines": decoding.max_lines,
-            "logprobs": 0 if logprobs is None else whole(given, "logprobs", 0, 0, limits.logprobs),
-        }
-        asks = [Ask(text, How(seed=seed + number, **how)) for text in prompts for number in range(count)]
-        return asks, count
+            raise Refusal(400, f"n: expected at most {limits.items} choices, got {count * len(prompts)}")
+        seed = (writer.decoding.seed if given.seed is None else given.seed) % 2**62
+        how = How(
+            max_tokens=given.max_tokens,
+            temperature=given.temperature,
+            top_p=max(given.top_p, 1e-6),
+            stop=_stops(given.stop, limits),
+            max_lines=writer.decoding.max_lines,
+            logprobs=given.logprobs or 0,
+        )
+        return [
+            Ask(text, dataclasses.replace(how, seed=seed + number))
+            for text in prompts
+            for number in range(count)
+        ]
 
     async def _stream(
-        self, about: Mapping[str, Any], writer: Continuer, asks: list[Ask], echo: bool, shows: bool
+        self, about: Completion, writer: Continuer, asks: list[Ask], echo: bool, shows: bool
     ) -> AsyncIterator[bytes]:
         events: asyncio.Queue[Any] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -132,13 +123,13 @@ class Completions:
         try:
             if echo:
                 for number, ask in enumerate(asks):
-                    yield _event({**about, "choices": [_piece(number, ask.text, None, None)]})
+                    yield _event(replace(about, choices=[Choice(number, ask.text, None, None)]))
             while isinstance(event := await events.get(), tuple):
                 number, text, tokens, reason = event
                 if not ended[number]:
                     ended[number] = bool(reason)
                     shown = _logprobs(tokens, 0) if shows else None
-                    yield _event({**about, "choices": [_piece(number, text, shown, reason or None)]})
+                    yield _event(replace(about, choices=[Choice(number, text, shown, reason or None)]))
             if event is not None:
                 yield _event(error_form(event if isinstance(event, Refusal) else Refusal(500, "it failed")))
             yield b"data: [DONE]\n\n"
@@ -177,30 +168,26 @@ def _past(writer: Continuer, text: str) -> list[Token]:
     return [Token(spaced(piece), logp, {}) for piece, logp in zip(pieces[:-1], logps[:-1], strict=True)]
 
 
-def _choice(number: int, row: Continued, echo: bool, shows: bool, past: list[Token]) -> dict[str, Any]:
+def _choice(number: int, row: Continued, echo: bool, shows: bool, past: list[Token]) -> Choice:
     text = (row.ask.text if echo else "") + row.text
     shown = _logprobs([*past, *row.tokens], 0) if shows else None
-    return _piece(number, text, shown, row.reason)
+    return Choice(number, text, shown, row.reason)
 
 
-def _piece(number: int, text: str, logprobs: Any, reason: str | None) -> dict[str, Any]:
-    return {"index": number, "text": text, "logprobs": logprobs, "finish_reason": reason}
-
-
-def _logprobs(tokens: list[Token], start: int) -> dict[str, Any]:
+def _logprobs(tokens: list[Token], start: int) -> Logprobs:
     offsets = []
     for token in tokens:
         offsets.append(start)
         start += len(token.piece)
-    return {
-        "tokens": [token.piece for token in tokens],
-        "token_logprobs": [token.logp for token in tokens],
-        "top_logprobs": [token.top or {token.piece: token.logp} for token in tokens],
-        "text_offset": offsets,
-    }
+    return Logprobs(
+        tokens=[token.piece for token in tokens],
+        token_logprobs=[token.logp for token in tokens],
+        top_logprobs=[token.top or {token.piece: token.logp} for token in tokens],
+        text_offset=offsets,
+    )
 
 
-def _stops(value: Any, limits: Limits) -> tuple[str, ...]:
+def _stops(value: str | list[str] | None, limits: Limits) -> tuple[str, ...]:
     if value is None:
         return ()
     stops = limits.texts(value, "stop")
@@ -210,10 +197,10 @@ def _stops(value: Any, limits: Limits) -> tuple[str, ...]:
 
 
 def _event(content: Any) -> bytes:
-    return b"data: " + json.dumps(content, allow_nan=False).encode("ascii") + b"\n\n"
+    return b"data: " + dumped(content) + b"\n\n"
 
 
-def error_form(refusal: Refusal) -> dict[str, Any]:
+def error_form(refusal: Refusal) -> Failure:
     """The form of OpenAI's errors."""
     kind = "invalid_request_error" if refusal.status < 429 else "server_error"
-    return {"error": {"message": refusal.sentence, "type": kind, "param": None, "code": None}}
+    return Failure(Mistake(refusal.sentence, kind))

@@ -4,7 +4,7 @@ Read next: ../diagnose/ablate.py and ../diagnose/steer.py, which change; watchin
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +13,10 @@ from weft.diagnose.ablate import silenced
 from weft.diagnose.recorded import places, titles_of
 from weft.diagnose.steer import steered
 from weft.models import Generator
-from weft.serve.limits import Refusal, kind_of
+from weft.serve.limits import Refusal
+from weft.serve.responses import Cell
 from weft.serve.served import Served
 from weft.text.vocabulary import Word
-
-MOST = 64
-"""Changes of a kind in one request."""
 
 STEPS = 1000
 
@@ -33,33 +31,35 @@ class Edits(NamedTuple):
 NOTHING = Edits()
 
 
-def cells_of(run: Served) -> list[dict[str, Any]]:
+def cells_of(run: Served) -> list[Cell]:
     """The recurrent layers of a run, in the order in which `drop` counts them."""
     found = places(run.opened.model)
     titles = titles_of(found)
-    return [{"name": titles[place.name], "size": place.cell.size} for place in found]
+    return [Cell(titles[place.name], place.cell.size) for place in found]
 
 
-def edits_of(run: Served, given: dict[str, Any]) -> Edits:
+def edits_of(run: Served, drop: list[list[int]] | None, looks: list[list[int]] | None = None) -> Edits:
     """What a request wants changed.
 
+    Args:
+        run: with a model.
+        drop: pairs of the number of a cell and a unit.
+        looks: pairs of a step from 1 and a word of the source from 0.
+
     Raises:
-        Refusal: not lists of pairs of numbers, or cells and units that the run does not have.
+        Refusal: cells, units or steps that the run does not have.
     """
-    drop, looks = _pairs(given.get("drop"), "drop"), _pairs(given.get("looks"), "looks")
     cells = cells_of(run) if drop else []
-    for number, unit in drop:
-        if not 0 <= number < len(cells):
+    for number, unit in drop or ():
+        if number >= len(cells):
             raise Refusal(400, f"drop: expected a layer from 0 to {len(cells) - 1}, got {number}")
-        size = cells[number]["size"]
-        if not 0 <= unit < size:
-            raise Refusal(
-                400, f"drop: expected a unit of {cells[number]['name']} from 0 to {size - 1}, got {unit}"
-            )
-    for step, word in looks:
-        if not 1 <= step <= STEPS or word < 0:
-            raise Refusal(400, f"looks: expected a step from 1 to {STEPS} and a word of at least 0")
-    return Edits(tuple(drop), tuple(looks))
+        cell = cells[number]
+        if unit >= cell.size:
+            raise Refusal(400, f"drop: expected a unit of {cell.name} from 0 to {cell.size - 1}, got {unit}")
+    for step, _ in looks or ():
+        if not 1 <= step <= STEPS:
+            raise Refusal(400, f"looks: expected a step from 1 to {STEPS}, got {step}")
+    return Edits(*(tuple((first, second) for first, second in pairs or ()) for pairs in (drop, looks)))
 
 
 def without(run: Served, edits: Edits) -> nn.Module:
@@ -93,21 +93,3 @@ def moved(model: Generator, edits: Edits, words: Sequence[Word], size: int) -> G
         weights = looks.setdefault(step, torch.zeros(size))
         weights[list(words[number].positions)] = 1.0
     return steered(model, {step: one / one.sum() for step, one in looks.items()}) if looks else model
-
-
-def _pairs(value: Any, name: str) -> list[tuple[int, int]]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise Refusal(400, f"{name}: expected a list of pairs of numbers, got {kind_of(value)}")
-    if len(value) > MOST:
-        raise Refusal(400, f"{name}: expected at most {MOST} changes at once, got {len(value)}")
-    for pair in value:
-        if (
-            not isinstance(pair, list)
-            or len(pair) != 2
-            or not all(isinstance(one, int) and not isinstance(one, bool) for one in pair)
-            or any(abs(one) > 10**9 for one in pair)
-        ):
-            raise Refusal(400, f"{name}: expected pairs of whole numbers such as [[0, 17]]")
-    return [(pair[0], pair[1]) for pair in value]

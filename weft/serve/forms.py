@@ -1,21 +1,26 @@
-"""Requests read whatever form they come in, and answers written: JSON, form, multipart, query string.
+"""Read requests (JSON, form, multipart, query string) as typed objects, and write answers.
 
-Read next: translation.py, completions.py, which use it.
+Read next: requests.py, the types; translation.py and completions.py, which use them.
 """
 
 import asyncio
+import functools
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from weft import jsonfile
 from weft.serve.batcher import Batcher, Job
-from weft.serve.limits import Limits, Refusal
+from weft.serve.limits import Limits, Refusal, kind_of
+from weft.serve.responses import Refused
 
+Form = TypeVar("Form", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]
 LINGER = 16  # times what a body may have, read of one that has more
 LINGER_SECONDS = 30
@@ -30,7 +35,81 @@ class Json(JSONResponse):
 
     def render(self, content: Any) -> bytes:
         """Escaped."""
-        return json.dumps(content, allow_nan=False).encode("ascii")
+        return dumped(content)
+
+
+def dumped(content: Any) -> bytes:
+    """An answer as JSON in ASCII; structs may be anywhere in it."""
+    return json.dumps(content, allow_nan=False, default=msgspec.to_builtins).encode("ascii")
+
+
+async def asked(request: Request, limits: Limits, form: type[Form]) -> Form:
+    """A request as one of the types of requests.py.
+
+    Forms and query strings hold text only, so numbers may be written as text. An empty or null number is one
+    that was not given.
+
+    Raises:
+        Refusal: as `fields`, or a field of another type or outside its range.
+    """
+    given, schemas = await fields(request, limits), properties(form)
+    known = {
+        name: given[name]
+        for name, schema in schemas.items()
+        if name in given and not (given[name] in (None, "") and _numeric(schema))
+    }
+    try:
+        return msgspec.convert(known, form, strict=False)
+    except UnicodeEncodeError:
+        raise Refusal(
+            400, "the request has half of a surrogate pair; send text that is valid Unicode"
+        ) from None
+    except msgspec.ValidationError as error:
+        found = re.search(r"`(?:\$\.)?(\w+)([^`]*)`$", str(error))
+        assert found is not None, error
+        value: Any = known.get(found[1])
+        for place in re.findall(r"\[(\d+)\]", found[2]):
+            value = value[int(place)]
+        raise Refusal(
+            400, f"{found[1]}: expected {_expected(schemas[found[1]])}, got {_shown(value)}"
+        ) from None
+
+
+@functools.cache
+def properties(form: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON schema of each field of a request."""
+    _, found = msgspec.json.schema_components([form])
+    fields: dict[str, Any] = found[form.__name__]["properties"]
+    return fields
+
+
+def _numeric(schema: dict[str, Any]) -> bool:
+    return any(one.get("type") in ("integer", "number") for one in schema.get("anyOf", [schema]))
+
+
+def _expected(schema: dict[str, Any]) -> str:
+    """What a field may hold, for people."""
+    if "title" in schema:
+        return str(schema["title"])
+    if "anyOf" in schema:
+        return " or ".join(_expected(one) for one in schema["anyOf"] if one != {"type": "null"})
+    if "enum" in schema:
+        return " or ".join(sorted(schema["enum"], reverse=True))
+    kind = {"integer": "a whole number", "number": "a number", "boolean": "true or false", "string": "text"}
+    bounds = f" from {schema['minimum']} to {schema['maximum']}" if "minimum" in schema else ""
+    return kind[schema["type"]] + bounds
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)[:40]
+    if isinstance(value, str) and 0 < len(value) <= 40:
+        return json.dumps(value)
+    return (
+        {"a text": "an empty text", "a list": "an empty list"}[kind_of(value)]
+        if value in ("", [])
+        else kind_of(value)
+    )
 
 
 async def fields(request: Request, limits: Limits) -> dict[str, Any]:
@@ -135,7 +214,7 @@ async def _left(request: Request) -> None:
         pass
 
 
-def refused(form: Callable[[Refusal], Mapping[str, Any]], handler: Handler) -> Handler:
+def refused(form: Callable[[Refusal], msgspec.Struct], handler: Handler) -> Handler:
     """A handler whose refusals are answers in a form of the interface.
 
     Args:
@@ -157,6 +236,6 @@ def refused(form: Callable[[Refusal], Mapping[str, Any]], handler: Handler) -> H
     return guarded
 
 
-def plain(refusal: Refusal) -> dict[str, Any]:
+def plain(refusal: Refusal) -> Refused:
     """The form of LibreTranslate, and of everything here but the completions."""
-    return {"error": refusal.sentence}
+    return Refused(refusal.sentence)

@@ -4,7 +4,6 @@ On the command line a forecaster and a model of pictures or recordings is given 
 name is ever opened: whoever asks sends the file itself. Read next: files.py; ../inspect/inspection.py.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from weft.data.held import held
@@ -12,10 +11,11 @@ from weft.errors import DataError
 from weft.serve.batcher import Stopped, Work
 from weft.serve.files import WANTED, check_pixels, limited
 from weft.serve.limits import Limits, Refusal
+from weft.serve.requests import InspectFile
 from weft.serve.served import Served
 
 
-def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
+def inside(run: Served, given: InspectFile, limits: Limits) -> Work:
     """Make the page.
 
     Args:
@@ -27,8 +27,8 @@ def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
     Raises:
         Refusal: a text where a file is needed, or the other way round, or more than one.
     """
-    text = limits.text(given.get("text", ""), "text")
-    sent = given.get("inputs")
+    text = limits.text(given.text, "text")
+    sent = given.inputs
     if run.reads != "text" and text:
         send = "send a file as base64 in inputs, by POST" if run.reads in WANTED else "leave the text out"
         raise Refusal(
@@ -39,7 +39,7 @@ def inside(run: Served, given: Mapping[str, Any], limits: Limits) -> Work:
     files = limited(sent, run.reads, limits) if sent else []
     if len(files) > 1:
         raise Refusal(400, f"inputs: expected one file, got {len(files)}")
-    wanted = run.rewriter.directed(text, str(given.get("target"))) if run.rewriter else text
+    wanted = run.rewriter.directed(text, str(given.target)) if run.rewriter else text
 
     def work(items: list[Any], stopped: Stopped) -> list[Any]:
         try:

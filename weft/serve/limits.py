@@ -3,9 +3,17 @@
 Everything that comes from outside is checked here, once, before a model sees it. Read next: batcher.py.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+BEAM = 16
+"""Maximum number of hypotheses, answers or choices for one text."""
+
+MAX_TOKENS = 512
+"""Maximum number of tokens written for one text."""
+
+LOGPROBS = 20
+"""Maximum number of alternatives per token."""
 
 
 class Refusal(Exception):
@@ -34,9 +42,6 @@ class Limits:
         body_bytes: of a request.
         characters: of a request's texts together.
         items: texts in one list, lines counted.
-        beam: hypotheses kept, answers returned, choices written.
-        max_tokens: written for one text.
-        logprobs: alternatives a token.
         queue: items that wait; one more is refused with 429.
         streams: answers being written as they come, waiting ones counted.
         batch_rows: items answered together.
@@ -46,9 +51,6 @@ class Limits:
     body_bytes: int = 1_000_000
     characters: int = 20_000
     items: int = 128
-    beam: int = 16
-    max_tokens: int = 512
-    logprobs: int = 20
     queue: int = 512
     streams: int = 8
     batch_rows: int = 64
@@ -94,40 +96,6 @@ class Limits:
 
 
 def kind_of(value: Any) -> str:
-    """What came, in JSON's words."""
+    """The type of a value, in JSON's words."""
     names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a text"}
     return {**names, list: "a list", dict: "an object"}.get(type(value), "something else")
-
-
-def whole(given: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
-    """A whole number of a request.
-
-    Raises:
-        Refusal: it is none, or out of its range.
-    """
-    value = given.get(name)
-    if value is None or value == "":
-        return default
-    if isinstance(value, str) and value.strip().lstrip("-").isascii() and value.strip().lstrip("-").isdigit():
-        value = int(value[:30])
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise Refusal(400, f"{name}: expected a whole number, got {kind_of(value)}")
-    if not least <= value <= most:
-        raise Refusal(400, f"{name}: expected a number from {least} to {most}, got {value}")
-    return value
-
-
-def real(given: Mapping[str, Any], name: str, default: float, least: float, most: float) -> float:
-    """A number of a request.
-
-    Raises:
-        Refusal: it is none, or out of its range.
-    """
-    value = given.get(name)
-    if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Refusal(400, f"{name}: expected a number, got {kind_of(value)}")
-    if not least <= value <= most:  # not a number is refused here too
-        raise Refusal(400, f"{name}: expected a number from {least:g} to {most:g}, got {value:g}")
-    return float(value)

@@ -1,131 +1,113 @@
-"""The OpenAPI description of the interface, written by hand beside the handlers."""
+"""The OpenAPI description of the interface, made from the types of its requests and responses.
 
-from typing import Any
+Read next: requests.py; responses.py.
+"""
 
-from weft.serve.limits import Limits
+from typing import Any, NamedTuple
+
+import msgspec
+
+from weft.serve import requests, responses
 from weft.version import __version__
 
-TEXT = {"type": "string"}
-ONE_OR_MANY = {"oneOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}
+JSON = "application/json"
+FORMS = (JSON, "application/x-www-form-urlencoded", "multipart/form-data")
+REFUSALS = {
+    "400": "The request does not fit; the error says why.",
+    "404": "No such run.",
+    "409": "The run has no model yet.",
+    "413": "The body is too large.",
+    "429": "Too many requests are waiting; Retry-After says when to try again.",
+    "503": "The time limit was reached, or the server is shutting down.",
+}
 
 
-def description(limits: Limits) -> dict[str, Any]:
-    """OpenAPI 3.1.
+class Route(NamedTuple):
+    """A method of an address.
 
     Args:
-        limits: what a request may ask for.
+        summary: what it does.
+        answer: the type of its response.
+        request: the type of its query string (GET) or body (POST).
+        accepts: content types of a body.
+        kind: the content type of a response.
     """
-    translate = {
-        "q": ONE_OR_MANY,
-        "source": {"type": "string", "default": "auto", "description": "A language code, or auto."},
-        "target": TEXT,
-        "format": {"enum": ["text", "html"], "default": "text"},
-        "alternatives": {"type": "integer", "minimum": 0, "maximum": limits.beam - 1},
-    }
-    complete = {
-        "model": TEXT,
-        "prompt": ONE_OR_MANY,
-        "max_tokens": {"type": "integer", "minimum": 0, "maximum": limits.max_tokens, "default": 16},
-        "temperature": {"type": "number", "minimum": 0, "maximum": 2, "default": 1},
-        "top_p": {"type": "number", "minimum": 0, "maximum": 1, "default": 1},
-        "n": {"type": "integer", "minimum": 1, "maximum": limits.beam, "default": 1},
-        "stop": {"oneOf": [TEXT, {"type": "array", "items": TEXT, "maxItems": 4}]},
-        "seed": {"type": "integer"},
-        "logprobs": {"type": "integer", "minimum": 0, "maximum": limits.logprobs},
-        "echo": {"type": "boolean", "default": False},
-        "stream": {"type": "boolean", "default": False},
-    }
-    pairs = {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}, "maxItems": 64}
-    drop = {**pairs, "description": "Units that say nothing: [layer, unit], as /api/runs counts layers."}
-    predict = {
-        "run": TEXT,
-        "inputs": {"description": "A text, a series of numbers, a file as base64, or a list of them."},
-        "drop": drop,
-    }
-    watch = {
-        "run": TEXT,
-        "text": TEXT,
-        "target": TEXT,
-        "prefix": TEXT,
-        "drop": drop,
-        "looks": {**pairs, "description": "Attention that is moved: [step from 1, source word from 0]."},
-        "beam": {"type": "integer", "minimum": 1, "maximum": limits.beam},
-    }
-    look = {
-        "run": TEXT,
-        "text": TEXT,
-        "target": TEXT,
-        "inputs": {
-            "type": "string",
-            "description": "A picture or a recording as base64, in place of a text.",
-        },
-    }
-    forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-    name = {"name": "name", "in": "path", "required": True, "schema": TEXT}
-    run = {"name": "run", "in": "query", "schema": TEXT}
-    text = {"name": "text", "in": "query", "schema": TEXT}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Weft", "version": __version__, "description": "Trained runs over HTTP."},
-        "paths": {
-            "/translate": {"post": _post("Translate texts.", translate, ["q", "target"], forms)},
-            "/detect": {"post": _post("Tell the served languages apart.", {"q": TEXT}, ["q"], forms)},
-            "/languages": {"get": _get("What is translated into what.")},
-            "/health": {"get": _get("Whether the server answers.")},
-            "/health/live": {"get": _get("Whether the process lives.")},
-            "/health/ready": {"get": _get("Whether requests are taken now; 503 where not.")},
-            "/metrics": {"get": _get("Counts in Prometheus's format.", kind="text/plain")},
-            "/v1/models": {"get": _get("The language models.")},
-            "/v1/models/{name}": {"get": {**_get("One language model."), "parameters": [name]}},
-            "/v1/completions": {"post": _post("Go on with prompts.", complete, [], forms[:1])},
-            "/predict": {
-                "post": _post(
-                    "Classify, tag, forecast, summarise, fill gaps, caption, transcribe, draw.",
-                    predict,
-                    ["inputs"],
-                    forms[:1],
-                )
-            },
-            "/api/runs": {"get": _get("The runs that are served.")},
-            "/api/curves": {"get": {**_get("Curves of a run's training."), "parameters": [run]}},
-            "/inspect": {
-                "get": {**_get("The page of weft inspect.", kind="text/html"), "parameters": [run, text]},
-                "post": _post("The same, of a file too.", look, [], forms, kind="text/html"),
-            },
-            "/api/watch": {"post": _post("An answer as it comes.", watch, ["text"], forms[:1])},
-        },
-    }
+
+    summary: str
+    answer: Any = str
+    request: type[msgspec.Struct] | None = None
+    accepts: tuple[str, ...] = FORMS
+    kind: str = JSON
 
 
-def _get(summary: str, kind: str = "application/json") -> dict[str, Any]:
-    return {"summary": summary, "responses": _responses(kind)}
+ROUTES = {
+    "/translate": {"post": Route("Translate texts.", responses.Translated, requests.Translate)},
+    "/detect": {"post": Route("Detect the language of a text.", list[responses.Detected], requests.Detect)},
+    "/languages": {"get": Route("List the languages and their targets.", list[responses.Language])},
+    "/health": {"get": Route("Whether the server answers.", responses.Health)},
+    "/health/live": {"get": Route("Whether the process is alive.", responses.Health)},
+    "/health/ready": {"get": Route("Whether requests are accepted now; 503 if not.", responses.Health)},
+    "/metrics": {"get": Route("Counts in Prometheus's format.", kind="text/plain")},
+    "/v1/models": {"get": Route("List the language models.", responses.Models)},
+    "/v1/models/{name}": {"get": Route("One language model.", responses.Model)},
+    "/v1/completions": {"post": Route("Continue prompts.", responses.Completion, requests.Complete, (JSON,))},
+    "/predict": {
+        "post": Route(
+            "Classify, tag, forecast, summarise, fill gaps, caption, transcribe, draw.",
+            responses.Predicted,
+            requests.Predict,
+            (JSON,),
+        )
+    },
+    "/api/runs": {"get": Route("List the runs.", list[responses.Run])},
+    "/api/curves": {"get": Route("Curves of a run's training.", responses.Curves, requests.Chosen)},
+    "/inspect": {
+        "get": Route("The page of weft inspect.", request=requests.Inspect, kind="text/html"),
+        "post": Route("The same, also for a file.", request=requests.InspectFile, kind="text/html"),
+    },
+    "/api/watch": {
+        "post": Route(
+            "Stream an answer while it is found.",
+            request=requests.Watch,
+            accepts=(JSON,),
+            kind="text/event-stream",
+        )
+    },
+}
 
 
-def _post(
-    summary: str,
-    fields: dict[str, Any],
-    required: list[str],
-    kinds: tuple[str, ...],
-    kind: str = "application/json",
+def description() -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    routes = [route for methods in ROUTES.values() for route in methods.values()]
+    types = [route.request for route in routes if route.request] + [route.answer for route in routes]
+    types += [responses.Refused, responses.Failure]
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    refs = dict(zip(map(str, types), schemas, strict=True))
+    paths = {
+        path: {method: _operation(path, method, route, refs, components) for method, route in methods.items()}
+        for path, methods in ROUTES.items()
+    }
+    info = {"title": "Weft", "version": __version__, "description": "Trained runs over HTTP."}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": components}}
+
+
+def _operation(
+    path: str, method: str, route: Route, refs: dict[str, Any], components: dict[str, Any]
 ) -> dict[str, Any]:
-    schema = {"type": "object", "properties": fields, "required": required}
-    content = {kind: {"schema": schema} for kind in kinds}
-    return {
-        "summary": summary,
-        "requestBody": {"required": True, "content": content},
-        "responses": _responses(kind),
-    }
+    error = refs[str(responses.Failure if path.startswith("/v1/") else responses.Refused)]
+    answers = {status: _content(why, JSON, error) for status, why in REFUSALS.items()}
+    answers["200"] = _content("The answer.", route.kind, refs[str(route.answer)])
+    found: dict[str, Any] = {"summary": route.summary, "responses": answers}
+    if "{name}" in path:
+        found["parameters"] = [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}]
+    elif route.request and method == "get":
+        fields = components[route.request.__name__]["properties"]
+        found["parameters"] = [{"name": name, "in": "query", "schema": fields[name]} for name in fields]
+    elif route.request:
+        content = {kind: {"schema": refs[str(route.request)]} for kind in route.accepts}
+        found["requestBody"] = {"required": True, "content": content}
+    return found
 
 
-def _responses(kind: str) -> dict[str, Any]:
-    error = {"application/json": {"schema": {"type": "object"}}}
-    said = {
-        "400": "The request does not fit; the sentence says why.",
-        "404": "No such run.",
-        "409": "The run has no model yet.",
-        "413": "The body is too large.",
-        "429": "Too many wait; Retry-After says when.",
-        "503": "It took too long, or the server is about to end.",
-    }
-    refusals = {status: {"description": why, "content": error} for status, why in said.items()}
-    return {"200": {"description": "The answer.", "content": {kind: {}}}, **refusals}
+def _content(why: str, kind: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"description": why, "content": {kind: {"schema": schema}}}

@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib.resources
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,10 +10,12 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from weft.serve.batcher import Batcher, Job, Stopped
 from weft.serve.edits import cells_of, edits_of
-from weft.serve.forms import Json, answered, fields
+from weft.serve.forms import Json, answered, asked, dumped
 from weft.serve.inside import inside
-from weft.serve.limits import Limits, Refusal, real, whole
+from weft.serve.limits import BEAM, Limits, Refusal
 from weft.serve.predicting import inputs_of, predicting
+from weft.serve.requests import Chosen, InspectFile, Predict, Watch
+from weft.serve.responses import Curves, Predicted, Run
 from weft.serve.served import Served, find
 from weft.serve.watching import watch
 
@@ -56,30 +57,25 @@ class Pages:
 
     async def curves(self, request: Request) -> Response:
         """What training wrote so far."""
-        run = find(self.runs, request.query_params.get("run"))
-        return Json({"run": run.name, "curves": await asyncio.to_thread(run.curves)})
+        run = find(self.runs, (await asked(request, self.limits, Chosen)).run)
+        return Json(Curves(run.name, await asyncio.to_thread(run.curves)))
 
     async def predict(self, request: Request) -> Response:
         """Classes, tags, forecasts, summaries, captions: whole answers for one input or a list."""
-        given = await fields(request, self.limits)
-        named = given.get("run")
-        runs = self.runs if named else {name: run for name, run in self.runs.items() if run.predicts}
-        run = find(runs, named, "run that answers /predict")
-        if "inputs" not in given:
-            raise Refusal(400, "inputs: expected a text, numbers, a file as base64, or a list of them")
+        given = await asked(request, self.limits, Predict)
+        runs = self.runs if given.run else {name: run for name, run in self.runs.items() if run.predicts}
+        run = find(runs, given.run, "run that answers /predict")
         _answering(run)
-        items = inputs_of(run, given["inputs"], self.limits)
-        edits = edits_of(run, given)
+        items = inputs_of(run, given.inputs, self.limits)
+        edits = edits_of(run, given.drop)
         work = predicting(run, self.limits, edits)
         job = Job((run.name, "predict", edits), work, items, self.limits.deadline_seconds)
-        return Json(
-            {"run": run.name, "task": run.kind, "outputs": await answered(request, self.batcher, job)}
-        )
+        return Json(Predicted(run.name, run.kind, await answered(request, self.batcher, job)))
 
     async def watch(self, request: Request) -> Response:
         """An answer as it comes: server-sent events for the page."""
-        given = await fields(request, self.limits)
-        run = find(self.runs, given.get("run"))
+        given = await asked(request, self.limits, Watch)
+        run = find(self.runs, given.run)
         _answering(run)
         checked = self._checked(run, given)
         events: asyncio.Queue[Any] = asyncio.Queue()
@@ -100,11 +96,10 @@ class Pages:
         async def told() -> AsyncIterator[bytes]:
             try:
                 while isinstance(event := await events.get(), dict):
-                    yield b"data: " + json.dumps(event, allow_nan=False).encode("ascii") + b"\n\n"
+                    yield b"data: " + dumped(event) + b"\n\n"
                 if event is not None:
                     why = event.sentence if isinstance(event, Refusal) else "it failed"
-                    failed = json.dumps({"event": "error", "error": why})
-                    yield b"data: " + failed.encode("ascii") + b"\n\n"
+                    yield b"data: " + dumped({"event": "error", "error": why}) + b"\n\n"
             finally:
                 job.gone.set()
 
@@ -114,43 +109,45 @@ class Pages:
 
     async def inside(self, request: Request) -> Response:
         """The page of `weft inspect` for a run and what it is given: gates, gradients, heads and the like."""
-        given = await fields(request, self.limits)
-        run = find(self.runs, given.get("run"))
+        given = await asked(request, self.limits, InspectFile)
+        run = find(self.runs, given.run)
         _answering(run)
         job = Job(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)
         return HTMLResponse((await answered(request, self.streams, job))[0])
 
-    def _about(self, run: Served) -> dict[str, Any]:
-        about: dict[str, Any] = {"name": run.name, "task": run.kind, "ready": run.ready, "targets": []}
-        if run.ready:
-            about["about"] = run.opened.task.about()
-            about["targets"] = sorted({target for _, target in run.directions()})
-            about["beam"] = getattr(getattr(run.opened.task, "decoding", None), "beam", 1)
-            about["cells"] = cells_of(run)
-            about["examples"] = run.examples()
-            about["parameters"] = sum(one.numel() for one in run.opened.model.parameters())
-        return about
+    def _about(self, run: Served) -> Run:
+        if not run.ready:
+            return Run(run.name, run.kind, ready=False, targets=[])
+        return Run(
+            run.name,
+            run.kind,
+            ready=True,
+            targets=sorted({target for _, target in run.directions()}),
+            about=run.opened.task.about(),
+            beam=getattr(getattr(run.opened.task, "decoding", None), "beam", 1),
+            cells=cells_of(run),
+            examples=run.examples(),
+            parameters=sum(one.numel() for one in run.opened.model.parameters()),
+        )
 
-    def _checked(self, run: Served, given: dict[str, Any]) -> dict[str, Any]:
-        text = self.limits.text(given.get("text"), "text")
+    def _checked(self, run: Served, given: Watch) -> dict[str, Any]:
+        text = self.limits.text(given.text, "text")
         if not text.strip() and not run.continues:
             raise Refusal(400, "text: expected some words, got an empty text")
         targets = sorted({target for _, target in run.directions()})
-        target = given.get("target") or (targets[0] if targets else "")
+        target = given.target or (targets[0] if targets else "")
         if targets and target not in targets:
             raise Refusal(400, f"target: this run writes {', '.join(targets)}")
         decoding = getattr(run.opened.task, "decoding", None)
         return {
             "text": text,
             "target": target,
-            "prefix": self.limits.text(given.get("prefix", ""), "prefix"),
-            "beam": whole(
-                given, "beam", min(getattr(decoding, "beam", 1), self.limits.beam), 1, self.limits.beam
-            ),
-            "max_tokens": whole(given, "max_tokens", 60, 1, self.limits.max_tokens),
-            "temperature": real(given, "temperature", 0.0, 0.0, 2.0),
-            "seed": whole(given, "seed", 1, 0, 2**31),
-            "edits": edits_of(run, given),
+            "prefix": self.limits.text(given.prefix, "prefix"),
+            "beam": given.beam or min(getattr(decoding, "beam", 1), BEAM),
+            "max_tokens": given.max_tokens,
+            "temperature": given.temperature,
+            "seed": given.seed,
+            "edits": edits_of(run, given.drop, given.looks),
         }
 
 

@@ -7,15 +7,17 @@ import html
 import math
 import re
 from dataclasses import replace
-from typing import Any
 
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher, Job
-from weft.serve.forms import Json, answered, fields
-from weft.serve.limits import Limits, Refusal, whole
+from weft.serve.forms import Json, answered, asked
+from weft.serve.limits import Limits, Refusal
+from weft.serve.requests import Detect, Translate
+from weft.serve.responses import Detected, Health, Language, Translated
 from weft.serve.served import Served
 from weft.text.languages import NAMES
 
@@ -42,42 +44,31 @@ class Translation:
         for _, source, target in self._directions():
             targets.setdefault(source, set()).add(target)
         return Json(
-            [
-                {"code": code, "name": NAMES.get(code, code), "targets": sorted(found)}
-                for code, found in sorted(targets.items())
-            ]
+            [Language(code, NAMES.get(code, code), sorted(found)) for code, found in sorted(targets.items())]
         )
 
     async def detect(self, request: Request) -> Response:
         """The likeliest languages of a text, best first."""
-        given = await fields(request, self.limits)
-        return Json(self._detected(self._worded(given)[0]))
+        given = await asked(request, self.limits, Detect)
+        return Json(self._detected(self.limits.texts(given.q, "q")[0]))
 
     async def health(self, request: Request) -> Response:
         """That the server answers."""
-        return Json({"status": "ok"})
+        return Json(Health("ok"))
 
     async def translate(self, request: Request) -> Response:
         """One text or a list."""
-        given = await fields(request, self.limits)
-        texts, target = self._worded(given), given.get("target")
-        source = given.get("source", AUTO)
-        for name, value in (("source", source), ("target", target)):
-            if not isinstance(value, str) or not value:
-                raise Refusal(400, f"{name}: expected a language code; GET /languages lists them")
-        form = given.get("format", "text")
-        if form not in ("text", "html"):
-            raise Refusal(400, "format: expected text or html")
-        more = whole(given, "alternatives", 0, 0, self.limits.beam - 1)
-        detected = self._detected(" ".join(texts)) if source == AUTO else []
-        run = self._run(detected[0]["language"] if detected else str(source), str(target))
-        found = await self._lines(request, run, str(target), texts, form == "html", more)
-        answer: dict[str, Any] = {"translatedText": [one[0] for one in found]}
-        if more:
-            answer["alternatives"] = [one[1:] for one in found]
-        if detected:
-            answer["detectedLanguage"] = [detected[0]] * len(texts)
-        return Json(answer if isinstance(given["q"], list) else {key: one[0] for key, one in answer.items()})
+        given = await asked(request, self.limits, Translate)
+        texts, more = self.limits.texts(given.q, "q"), given.alternatives
+        detected = self._detected(" ".join(texts)) if given.source == AUTO else []
+        run = self._run(detected[0].language if detected else given.source, given.target)
+        found = await self._lines(request, run, given.target, texts, given.format == "html", more)
+        best, others = [one[0] for one in found], [one[1:] for one in found]
+        spoken = [detected[0]] * len(texts) if detected else UNSET
+        answer = Translated(best, others if more else UNSET, spoken)
+        if not isinstance(given.q, list):
+            answer = Translated(best[0], others[0] if more else UNSET, detected[0] if detected else UNSET)
+        return Json(answer)
 
     async def _lines(
         self, request: Request, run: Served, target: str, texts: list[str], marked: bool, more: int
@@ -111,11 +102,6 @@ class Translation:
             answers.append(["".join(kept) for kept in wholes])
         return answers
 
-    def _worded(self, given: dict[str, Any]) -> list[str]:
-        if "q" not in given:
-            raise Refusal(400, "q: the text to translate is missing")
-        return self.limits.texts(given["q"], "q")
-
     def _directions(self) -> list[tuple[Served, str, str]]:
         return [(run, *pair) for run in self.runs.values() if run.ready for pair in run.directions()]
 
@@ -129,7 +115,7 @@ class Translation:
             400, f"no run translates from that language to that one; there are: {offered or 'none'}"
         )
 
-    def _detected(self, text: str) -> list[dict[str, Any]]:
+    def _detected(self, text: str) -> list[Detected]:
         """By how few pieces a run's source vocabulary spells a text with: those learnt on its language
         need the fewest. It tells the languages of the served runs apart and knows no others.
         """
@@ -144,6 +130,6 @@ class Translation:
         shares = {code: math.exp(-20 * length) for code, length in lengths.items()}
         total = sum(shares.values()) or 1.0
         return [
-            {"confidence": round(100 * share / total, 1), "language": code}
+            Detected(round(100 * share / total, 1), code)
             for code, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
         ]

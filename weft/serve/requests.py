@@ -1,0 +1,113 @@
+"""The requests of every route: the names, types and ranges of their fields.
+
+A handler reads its request with `forms.asked`; openapi.py describes the same classes. Unknown fields are
+ignored, so that clients may send those of newer servers. `title` completes the sentence "expected …".
+Read next: responses.py; forms.py.
+"""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from weft.serve.limits import BEAM, LOGPROBS, MAX_TOKENS
+
+Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(title="text or a list of texts")]
+Code = Annotated[str, Meta(min_length=1, title="a language code; GET /languages lists them")]
+Beam = Annotated[int, Meta(ge=1, le=BEAM)]
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+Pair = Annotated[list[Annotated[int, Meta(ge=0, le=10**9)]], Meta(min_length=2, max_length=2)]
+PAIRS = "a list of pairs of whole numbers such as [[0, 17]], at most 64"
+Drop = Annotated[
+    list[Pair],
+    Meta(
+        max_length=64, title=PAIRS, description="Units set to zero: [layer, unit], in the order of /api/runs."
+    ),
+]
+Looks = Annotated[
+    list[Pair],
+    Meta(
+        max_length=64,
+        title=PAIRS,
+        description="Attention that is moved: [step from 1, source word from 0].",
+    ),
+]
+Zero = Annotated[float, Meta(ge=0, le=0, title="0 or nothing, as it is not supported")]
+Empty = Annotated[dict[str, Any], Meta(max_length=0, title="nothing, as it is not supported")]
+Files = Annotated[str | list[str], Meta(title="a picture or a recording as base64")]
+
+
+class Detect(Struct):
+    """A text in an unknown language."""
+
+    q: Texts
+
+
+class Translate(Struct):
+    """Texts to translate."""
+
+    q: Texts
+    target: Code
+    source: Annotated[Code, Meta(description="A language code, or auto.")] = "auto"
+    format: Literal["text", "html"] = "text"
+    alternatives: Annotated[int, Meta(ge=0, le=BEAM - 1)] = 0
+
+
+class Complete(Struct):
+    """Prompts to continue; a seed is by default that of the run."""
+
+    model: str | None = None
+    prompt: Texts = ""
+    max_tokens: Annotated[int, Meta(ge=0, le=MAX_TOKENS)] = 16
+    temperature: Temperature = 1.0
+    top_p: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    n: Beam = 1
+    best_of: Annotated[Beam, Meta(description="Equal to n, or left out.")] | None = None
+    stop: Annotated[Texts, Meta(description="At most 4.")] | None = None
+    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
+    logprobs: Annotated[int, Meta(ge=0, le=LOGPROBS)] | None = None
+    echo: bool | None = False
+    stream: bool | None = False
+    suffix: Annotated[None, Meta(title="nothing, as it is not supported")] = None
+    frequency_penalty: Zero | None = None
+    presence_penalty: Zero | None = None
+    logit_bias: Empty | None = None
+
+
+class Chosen(Struct):
+    """A run; by default the first that fits."""
+
+    run: str | None = None
+
+
+class Predict(Chosen, kw_only=True):
+    """Inputs for a run."""
+
+    inputs: Annotated[Any, Meta(title="a text, numbers, a file as base64, or a list of them")]
+    drop: Drop | None = None
+
+
+class Watch(Chosen, kw_only=True):
+    """A text whose answer is watched."""
+
+    text: str
+    target: str | None = None
+    prefix: str = ""
+    drop: Drop | None = None
+    looks: Looks | None = None
+    beam: Annotated[Beam, Meta(description="By default that of the run.")] | None = None
+    max_tokens: Annotated[int, Meta(ge=1, le=MAX_TOKENS)] = 60
+    temperature: Temperature = 0.0
+    seed: Annotated[int, Meta(ge=0, le=2**31)] = 1
+
+
+class Inspect(Chosen):
+    """A text to look at; by default an example that the run was validated on."""
+
+    text: str = ""
+    target: str | None = None
+
+
+class InspectFile(Inspect):
+    """A text or a file to look at."""
+
+    inputs: Files | None = None

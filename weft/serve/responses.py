@@ -1,0 +1,150 @@
+"""The responses of every route: what handlers return and openapi.py describes.
+
+Read next: openapi.py.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class Refused(Struct):
+    """An error of every route but those below /v1."""
+
+    error: str
+
+
+class Mistake(Struct):
+    """OpenAI's description of an error."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None = None
+
+
+class Failure(Struct):
+    """An error of the routes below /v1."""
+
+    error: Mistake
+
+
+class Health(Struct):
+    """Whether the server answers; `trouble` says why not."""
+
+    status: str
+    waiting: int | UnsetType = UNSET
+    trouble: str | UnsetType = UNSET
+
+
+class Language(Struct):
+    """A source language and the languages it is translated into."""
+
+    code: str
+    name: str
+    targets: list[str]
+
+
+class Detected(Struct):
+    """A language, with a confidence from 0 to 100."""
+
+    confidence: float
+    language: str
+
+
+class Translated(Struct, rename="camel"):
+    """Translations: lists if `q` was a list."""
+
+    translated_text: str | list[str]
+    alternatives: Sequence[str | list[str]] | UnsetType = UNSET
+    detected_language: Detected | list[Detected] | UnsetType = UNSET
+
+
+class Model(Struct):
+    """A language model; `created` in seconds since 1970."""
+
+    id: str
+    created: int
+    object: str = "model"
+    owned_by: str = "weft"
+
+
+class Models(Struct):
+    """The language models."""
+
+    data: list[Model]
+    object: str = "list"
+
+
+class Logprobs(Struct):
+    """Natural logarithms of probabilities, one entry for each token."""
+
+    tokens: list[str]
+    token_logprobs: list[float]
+    top_logprobs: list[dict[str, float]]
+    text_offset: list[int]
+
+
+class Choice(Struct):
+    """A continuation, or a part of one in a stream."""
+
+    index: int
+    text: str
+    logprobs: Logprobs | None
+    finish_reason: str | None
+
+
+class Usage(Struct):
+    """Numbers of tokens."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class Completion(Struct):
+    """Continuations of all prompts; a stream has no usage."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage | UnsetType = UNSET
+    object: str = "text_completion"
+
+
+class Predicted(Struct):
+    """One output for each input, in the form of the task."""
+
+    run: str
+    task: str
+    outputs: list[Any]
+
+
+class Cell(Struct):
+    """A recurrent layer and its number of units."""
+
+    name: str
+    size: int
+
+
+class Run(Struct):
+    """A run; one without a model has the first four fields only."""
+
+    name: str
+    task: str
+    ready: bool
+    targets: list[str]
+    about: str | UnsetType = UNSET
+    beam: int | UnsetType = UNSET
+    cells: list[Cell] | UnsetType = UNSET
+    examples: list[str] | UnsetType = UNSET
+    parameters: int | UnsetType = UNSET
+
+
+class Curves(Struct):
+    """Points [update, value] of each curve of a run's training."""
+
+    run: str
+    curves: dict[str, list[list[float]]]
