@@ -47,9 +47,9 @@ class Calibrated(nn.Module):
         wanted = tuple(levels.tolist())
         if wanted not in self._known:
             self._known[wanted] = self._offsets(levels)
-        return (self._said(past, levels) + self._known[wanted]).sort(-1).values
+        return (self._raw_quantiles(past, levels) + self._known[wanted]).sort(-1).values
 
-    def _said(self, past: Past, levels: Tensor) -> Tensor:
+    def _raw_quantiles(self, past: Past, levels: Tensor) -> Tensor:
         if self.model.has_quantiles:
             return self.model.quantiles(past, levels)
         return self.model.best(past)[..., None].expand(-1, -1, len(levels))
@@ -60,7 +60,7 @@ class Calibrated(nn.Module):
         for at in range(0, len(chosen), ROWS):
             past, future = tensors(self.windows, chosen[at : at + ROWS], levels.device)
             with torch.no_grad():
-                errors.append(future[..., None] - self._said(past, levels).double().cpu().numpy())
+                errors.append(future[..., None] - self._raw_quantiles(past, levels).double().cpu().numpy())
         found = conformal(np.concatenate(errors), levels.tolist())
         return torch.from_numpy(found).to(levels.device, levels.dtype)
 

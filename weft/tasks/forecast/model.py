@@ -115,7 +115,7 @@ class Forecast(nn.Module):
         if self.base_weight is not None:
             level, scale = self._base(past.values, self.base_weight)
         fed = None if future is None else (future - level) / scale
-        return self.forecaster(leveled, self._say, fed, true), level, scale
+        return self.forecaster(leveled, self._step_value, fed, true), level, scale
 
     def _base(self, values: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The closed-form forecast [B, H] and its root mean squared error [1, H]."""
@@ -153,7 +153,7 @@ class Forecast(nn.Module):
         h, level, scale = self.features(past)
         return self.head.quantiles(h, levels) * scale[..., None] + level[..., None]
 
-    def _say(self, h: Tensor) -> Tensor:
+    def _step_value(self, h: Tensor) -> Tensor:
         return self.head.best(h, torch.ones_like(h[..., 0], dtype=torch.bool))
 
 

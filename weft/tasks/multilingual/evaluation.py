@@ -38,11 +38,11 @@ class ManyEvaluation(Evaluation):
         lines = [*self.scores[0].lines(), f"  {'pair':<8}{'BLEU':>8}{'95 %':>16}{'source copied':>16}"]
         for pair, one in self.pairs.items():
             bleu, copied = one.scores[0].score, one.scores[0].baselines[COPIED]
-            told = "  never trained (zero-shot)" if pair in self.unseen else ""
-            told += f"  {one.left_out:,} pairs with an empty side left out" if one.left_out else ""
-            told += beside(bleu.value, copied)
+            note = "  never trained (zero-shot)" if pair in self.unseen else ""
+            note += f"  {one.left_out:,} pairs with an empty side left out" if one.left_out else ""
+            note += beside(bleu.value, copied)
             lines.append(
-                f"  {pair:<8}{bleu.value:>8.2f}{f'{bleu.low:.2f}-{bleu.high:.2f}':>16}{copied:>16.2f}{told}"
+                f"  {pair:<8}{bleu.value:>8.2f}{f'{bleu.low:.2f}-{bleu.high:.2f}':>16}{copied:>16.2f}{note}"
             )
         for pair, one in self.pairs.items():
             lines += [f"{pair}: {one.title}", *report(one.scores)]

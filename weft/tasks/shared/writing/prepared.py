@@ -72,17 +72,17 @@ def learn(data: PairData, run: Path, progress: Progress) -> None:
     texts = data.texts()
     if settings.shared:
         both = (side for pair in chain.from_iterable(texts) for side in pair[1:])
-        Vocabulary.train(_told(both, progress), **how).save(source_path)
+        Vocabulary.train(_reported(both, progress), **how).save(source_path)
         return
     targets = (target for _, _, target in chain.from_iterable(texts))
-    target = Vocabulary.train(_told(targets, progress), **how)
+    target = Vocabulary.train(_reported(targets, progress), **how)
     sources = (source for _, source, _ in chain.from_iterable(texts))
-    source = Vocabulary.train(_told(sources, progress), **how)
+    source = Vocabulary.train(_reported(sources, progress), **how)
     target.save(target_path)
     source.save(source_path)  # last, since its existence means that both are saved
 
 
-def _told(lines: Iterable[str], progress: Progress) -> Iterator[str]:
+def _reported(lines: Iterable[str], progress: Progress) -> Iterator[str]:
     """The lines; progress is reported every TOLD lines."""
     for number, line in enumerate(lines, 1):
         if number % TOLD == 0:
