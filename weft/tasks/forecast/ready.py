@@ -72,14 +72,14 @@ class ForecastTraining(ready.Training):
         best = model.best(past).double().cpu().numpy()
         scale = self._windows.scale
 
-        def formatted(values: np.ndarray, number: int) -> str:
+        def text(values: np.ndarray, number: int) -> str:
             return " ".join(f"{value:.4g}" for value in values[:8] * scale.std[number] + scale.mean[number])
 
         return [
             Sample(
-                f"{self._windows.names[n]} after {formatted(past.values[row, -4:].double().cpu().numpy(), n)}",
-                formatted(future[row], n),
-                formatted(best[row], n),
+                f"{self._windows.names[n]} after {text(past.values[row, -4:].double().cpu().numpy(), n)}",
+                text(future[row], n),
+                text(best[row], n),
             )
             for row, n in enumerate(shown[:, 0].tolist())
         ]
