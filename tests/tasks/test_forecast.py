@@ -181,7 +181,7 @@ def test_other_columns_are_inputs_where_they_are_asked_for(forecaster: str, tmp_
     before = np.array([float(line.split(",")[1]) for line in new.read_text().splitlines()[1:]])
     got = [float(row["y"]) for row in rows]
     np.testing.assert_allclose(got, before[-3:-1], atol=0.8)
-    with pytest.raises(ConfigError, match="other columns beside the numbers; give it a table"):
+    with pytest.raises(ConfigError, match="other columns; give it a table"):
         package.load(tmp_path / "all").predict([0.0] * 6, "after")
     new.write_text(new.read_text().replace("date,before,after", "date,after,before"))
     for command in (("predict", tmp_path / "all", new), ("evaluate", tmp_path / "all", "--data", new)):
