@@ -71,7 +71,7 @@ def choose(page: Browser, name: str) -> None:
 
 
 def settled(page: Browser) -> None:
-    page.wait("/ all after|: \\d+ ms/.test(document.getElementById('status').textContent)")
+    page.wait("/ complete after|: \\d+ ms/.test(document.getElementById('status').textContent)")
 
 
 def coded(path: Path) -> str:
