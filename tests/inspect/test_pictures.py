@@ -59,7 +59,7 @@ def test_pictures_come_from_files_and_what_is_none_is_named(
         assert subject.answer.split(" (")[0] == predictor.predict(noise)
         run = opened.path
         assert "no such file" in refused(weft("inspect", run, "nothing.png"))
-        assert "a model of pictures is given a file" in refused(weft("inspect", run, " "))
+        assert "name of a picture" in refused(weft("inspect", run, " "))
         (tmp_path / "bad.png").write_bytes(b"no picture")
         assert "damaged, or no picture" in refused(weft("inspect", run, tmp_path / "bad.png"))
 
