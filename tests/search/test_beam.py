@@ -119,6 +119,23 @@ def counted(prob: list[list[float]], calls: list[int]) -> tuple[Step, Tensor]:
     return step, torch.zeros(1, dtype=torch.int64)
 
 
+def test_what_is_alive_is_compared_by_its_mean_not_by_its_sum() -> None:
+    """After W have ended, the search goes on while a mean of what is alive is above the best that ended.
+
+    By hand, tokens a, b, eos = 0, 1, 2: eos ends with log 0.34 = -1.079, a eos with log(0.18) / 2 = -0.857.
+    Alive is a a with log(0.6 x 0.65) = -0.942, below -0.857 as a sum and above it as a mean, -0.471; with the
+    end that must follow, its mean is -0.314, the best of all.
+    """
+    table = torch.tensor([[0.6, 0.06, 0.34], [0.65, 0.05, 0.3], [1e-9, 1e-9, 1.0]]).log()
+
+    def step(token: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        return table[state.clamp(max=2)], state + 1
+
+    found = beam(step, torch.zeros(1, dtype=torch.int64), torch.tensor([0]), eos=2, max_length=9, width=2)
+    assert to_lists(found, 2) == [[[0, 0]]]
+    assert math.isclose(float(found.score[0, 0]), math.log(0.6 * 0.65) / 3, rel_tol=1e-6)
+
+
 def test_patience_is_how_many_have_to_finish() -> None:
     """[1] and [0, 1] finish first; [0, 0] has sqrt(.32) < .6, so with patience 1 a beam of two stops."""
     calls: list[int] = []
