@@ -4,8 +4,7 @@ Read next: predictor.py, the contract of an answer; ../commands/predict.py, whic
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from weft.errors import DataError, ShapeError
 
@@ -42,8 +41,3 @@ def each(items: Sequence[T], answer: Callable[[Sequence[T]], Iterable[R]]) -> It
         yield from each(items[middle:], answer)
         return
     yield from found
-
-
-def place(source: Path | BinaryIO, number: int) -> str:
-    """The place of an input, such as in.txt:3."""
-    return f"{source if isinstance(source, Path) else 'standard input'}:{number}"
