@@ -64,7 +64,7 @@ def test_init_writes_a_recipe_that_trains_and_check_does_not_judge_lengths(run: 
     train, out = run.parent / "toy" / "train.tsv", tmp_path / "mine.yaml"
     answer = weft("init", "summarise", "--train", train, "-o", out)
     assert answer.code == 0, answer.err
-    small = ("model.encoder.sizes=[8]", "model.decoder.sizes=[8]", "training.max_updates=1")
+    small = ("model.encoder.sizes=[8]", "model.decoder.decoder.sizes=[8]", "training.max_updates=1")
     answer = weft("train", out, "--run", tmp_path / "run", *small)
     assert answer.code == 0, answer.err
     assert "proportion" not in weft("data", "check", "--task", "summarise", train).out

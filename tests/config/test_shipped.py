@@ -1,5 +1,6 @@
 """Shipped recipes are found by name, from any directory; a user's file with that name has priority."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,26 @@ def test_what_is_neither_file_nor_recipe_is_refused(name: str, hint: str) -> Non
 
 def test_the_command_lists_them_and_prints_one() -> None:
     everything, some, one = weft("recipes"), weft("recipes", "tag"), weft("recipes", "help-gpt")
-    assert all(f"  {path.stem} " in everything.out for path in RECIPES.glob("*/*.yaml"))
+    assert all(f" {path.stem} " in everything.out for path in RECIPES.glob("*/*.yaml"))
     assert "ewt-bilstm " in some.out and "help-gpt" not in some.out
     assert one.out == (RECIPES / "language" / "help-gpt.yaml").read_text("utf-8")
+
+
+def test_every_task_recommends_a_recipe_that_was_measured() -> None:
+    named = [one for one in shipped.shipped() if shipped.recommended(one)]
+    assert {one.parent.name for one in named} == {one.parent.name for one in shipped.shipped()}
+    assert all("\n# Measured" in one.read_text("utf-8") for one in named)
+
+
+def test_the_results_at_a_glance_are_of_recommended_recipes() -> None:
+    results = (RECIPES.parent / "docs" / "results.md").read_text("utf-8")
+    table = results.partition("## At a glance")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("|")][2:]
+    scored = {name for row in rows for name in re.findall(r"`([\w-]+)`", row)}
+    assert len(scored) >= 15 and all(shipped.recommended(shipped.find(name)) for name in scored)
+
+
+def test_the_recommended_recipes_are_marked_and_the_first_hint_names_one() -> None:
+    listed = weft("recipes", "translate").out.splitlines()
+    assert listed[1].startswith("* help-demo ") and "  help-bag-window " in "\n".join(listed)
+    assert "train help-demo" in listed[-2]

@@ -61,3 +61,13 @@ def test_a_docstring_becomes_restructuredtext(lines: list[str], expected: list[s
     while found and not found[-1]:
         found.pop()
     assert found == expected
+
+
+def test_a_line_that_came_in_two_pieces_is_one_line() -> None:
+    pytest.importorskip("myst_nb")
+    pieces = [
+        {"output_type": "stream", "name": "stdout", "text": text}
+        for text in ("first\nupdate 1,000:", " loss 2\n", "last\n")
+    ]
+    (whole,) = tool("executed").joined(pieces)
+    assert whole["text"] == "first\nupdate 1,000: loss 2\nlast\n"

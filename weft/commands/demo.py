@@ -1,6 +1,6 @@
 """weft demo: train, score, use and inspect a small translator in minutes, without a download.
 
-Read next: demo.yaml, the recipe; train.py and evaluate.py, the same steps for any recipe.
+Read next: recipes/translate/help-demo.yaml; train.py and evaluate.py, the same steps for any recipe.
 """
 
 import sys
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from weft.run import Opened
     from weft.tasks.shared.writing.translator import Translator
 
-RECIPE = Path(__file__).with_name("demo.yaml")
+RECIPE = "translate/help-demo"
 ENGLISH = (
     "Click the Insert tab and choose a chart.",
     "You cannot delete the selected cells.",

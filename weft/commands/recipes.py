@@ -12,16 +12,17 @@ from weft.commands.program import typed
 def command(name: str | None) -> None:
     """List the recipes that come with Weft, or print one.
 
-    With the NAME of a recipe, print that recipe. With the NAME of a task, list its recipes.
+    With the NAME of a recipe, print that recipe. With the NAME of a task, list its recipes. A star marks
+    those that we recommend to start with.
 
     \b
     Examples:
       weft recipes
       weft recipes translate
-      weft recipes help-lstm-attention > mine.yaml
-      weft train help-lstm-attention
+      weft recipes help-demo > mine.yaml
+      weft train mine.yaml
     """  # noqa: D301  click reads the \b
-    from weft.config.shipped import find, shipped
+    from weft.config.shipped import find, recommended, shipped
 
     recipes = [one for one in shipped() if name in (None, one.parent.name)]
     if name is not None and not recipes:
@@ -30,16 +31,23 @@ def command(name: str | None) -> None:
     width = max(len(one.stem) for one in recipes)
     for task in dict.fromkeys(one.parent.name for one in recipes):
         click.echo(f"{task}")
-        for one in (one for one in recipes if one.parent.name == task):
-            click.echo(f"  {one.stem:<{width}}  {_about(one)}")
+        some = [one for one in recipes if one.parent.name == task]
+        for one in sorted(some, key=lambda one: not recommended(one)):
+            click.echo(f"{'*' if recommended(one) else ' '} {one.stem:<{width}}  {_about(one)}")
+    first = min(recipes, key=lambda one: (not recommended(one), _needs_data(one)))
     click.echo(
-        f"\nTo train one: {typed('train', recipes[0].stem)}\n"
-        f"To copy one:  {typed('recipes', recipes[0].stem)} > my.yaml"
+        "\n* Recommended to start with; the header of the recipe says why.\n"
+        f"To train one: {typed('train', first.stem)}\n"
+        f"To copy one:  {typed('recipes', first.stem)} > my.yaml"
     )
 
 
 def _about(recipe: Path) -> str:
     """The first line of its header, and whether it needs a folder of data."""
-    about, command, *_ = recipe.read_text("utf-8").splitlines()
-    needs = " (needs data.folder=PATH)" if "data.folder=PATH" in command else ""
-    return about.removeprefix("# ") + needs
+    about = recipe.read_text("utf-8").partition("\n")[0]
+    return about.removeprefix("# ") + (" (needs data.folder=PATH)" if _needs_data(recipe) else "")
+
+
+def _needs_data(recipe: Path) -> bool:
+    """Whether its command names a folder of data."""
+    return "data.folder=PATH" in recipe.read_text("utf-8").splitlines()[1]

@@ -55,7 +55,7 @@ def command(
 
     \b
     Examples:
-      weft train help-lstm-attention
+      weft train help-demo
       weft train my.yaml --run runs/wide 'model.encoder.sizes=[512,512]' training.seed=2
       weft train my.yaml --plugin mine model.encoder.cell=mine.leaky.Leaky
       weft train my.yaml --processes 2

@@ -13,6 +13,17 @@ def shipped() -> list[Path]:
     return sorted(_folder().glob("*/*.yaml"))
 
 
+def recommended(recipe: Path) -> bool:
+    """Whether the header of a recipe recommends it to start with, in a line `# Recommended: WHY`.
+
+    Example:
+        >>> [one.stem for one in shipped() if one.parent.name == "masked" and recommended(one)]
+        ['help-bert']
+    """
+    header = recipe.read_text("utf-8").partition("\ntask:")[0]
+    return "\n# Recommended: " in header
+
+
 def find(recipe: str | Path) -> Path:
     """The file of a recipe: the path itself if it exists, otherwise the included recipe of that name.
 

@@ -12,6 +12,7 @@ from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
 from weft.tasks.shared.writing.survey import SMALL, beside, survey
 
 WORDS = 15  # typical length of a summary; Survey counts the longer side
+USUAL = 10_000  # words of the vocabulary
 
 
 class Summarise(Init):
@@ -31,7 +32,9 @@ class Summarise(Init):
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
         """A recipe for the summariser."""
         files = given["train"], given["valid"], given["test"]
-        return Written(recipe(*files, given["text"], given["summary"]))
+        columns = given["text"], given["summary"]
+        text = recipe(*files, *columns)
+        return Written(text, [self.check(*dict.fromkeys(ParallelText(given["train"], *columns).files))])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
@@ -57,6 +60,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
     )
     plan = planned(seen.pairs * WORDS / 600, epochs=10, warmup=200)
     width = 128 if seen.pairs < SMALL else 256
+    kept = f"size: {USUAL}" if seen.repeated_words > USUAL else "size: null, min_count: 2"
     return f"""# {seen.pairs:,} texts; the longest has {seen.longest_words:,} words.
 # Written by `weft init`; change any line you like.
 #   weft train THIS-FILE
@@ -67,19 +71,23 @@ data:
   train: {quoted(train)}
   valid: {quoted(valid)}
 {tested}
-  vocabulary: {{kind: bpe, size: {seen.vocabulary}, shared: true}}
+  vocabulary: {{kind: word, {kept}, shared: true}}   # other words are copied from the text
   max_length: 400                   # tokens; pairs with a longer side are left out and counted
   cut_source: 400                   # tokens read of a text; a longer one is cut and counted
   batch_tokens: 600                 # target tokens per batch; lower it if memory runs out
   validate_rows: 200                # texts to summarise for ROUGE; the loss uses all
 model:
-  # or transformer; any encoder fits any decoder. decoder: {{use: pointer}} copies words of the text
-  # that the vocabulary lacks; it requires vocabulary: {{kind: word, size: 20000}} and smoothing: 0.
   encoder: {{use: recurrent, cell: lstm, sizes: [{width}], bidirectional: true, dropout: 0.2}}
-  decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], score: bilinear, dropout: 0.2}}
+  decoder:
+    use: pointer                    # writes its own words or copies words of the text (See et al. 2017)
+    decoder: {{use: recurrent, cell: lstm, sizes: [{width * 3 // 2}], enters: never, dropout: 0.2}}
+    score: {{use: additive, inner: {width}}}
+    coverage: 1.0                   # keeps it from reading the same words twice; null is faster
+    dropout: 0.2
   embedding: {{size: {width}, dropout: 0.1}}
+  smoothing: 0.0
 training:
-  optimiser: {{use: adamw, lr: 0.002}}
+  optimiser: {{use: adamw, lr: 0.003}}
   schedule: {{use: linear, warmup: {plan.warmup}}}   # falls to zero at max_epochs
   max_epochs: {plan.epochs}
   metric: rouge_l                   # chooses the best checkpoint; or rouge_1, rouge_2, loss
