@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 FOLDER = Path(__file__).resolve().parents[1] / "diagrams"
-FILES = ("cells", "models", "attention")
+FILES = ("cells", "models", "attention", "tasks")
 
 
 class DiagramDirective(Directive):

@@ -4,11 +4,13 @@ MyST-NB looks into the cache in build/jupyter-cache before it runs a page. This 
 from docs/_executed before a build and writes new outputs back after it. Only code cells are kept.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import nbformat
 from jupyter_cache import get_cache
+from myst_nb.core import render, utils
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
@@ -17,6 +19,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", fill)
     app.connect("env-updated", keep)
+    render.coalesce_streams = joined
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -44,6 +47,21 @@ def keep(app: Sphinx, env: BuildEnvironment) -> list[str]:
         if path.relative_to(folder).with_suffix("").as_posix() not in ran:
             path.unlink()
     return []
+
+
+def joined(outputs: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Outputs with each stream whole.
+
+    IPython sends what a %%bash cell prints in pieces of 100 bytes; MyST-NB would end a line after each.
+    """
+    found: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        last = found[-1] if found else {}
+        if output["output_type"] == "stream" and last.get("name") == output["name"]:
+            found[-1]["text"] += output["text"]
+        else:
+            found.append(nbformat.from_dict(output))
+    return list(utils.coalesce_streams(found))
 
 
 def _write(book: nbformat.NotebookNode, place: Path) -> None:

@@ -19,6 +19,7 @@ STYLE = """
   --ground: var(--pst-color-background, #ffffff); font: 15px system-ui, sans-serif;
   max-width: 100%; height: auto; }
 .dg text { fill: var(--ink); text-anchor: middle; dominant-baseline: central; }
+.dg a text { fill: var(--pst-color-link, #0a5d9c); text-decoration: underline; }
 .dg .math { font-family: KaTeX_Main, "Times New Roman", serif; font-size: 17px; }
 .dg .var { font-style: italic; font-family: KaTeX_Math, "Times New Roman", serif; }
 .dg .note { fill: var(--soft); font-size: 13px; }
