@@ -69,12 +69,13 @@ struct Tiled { explicit Tiled(bool) {} };
 // A piece of a panel and a group of rows fit into the L1 cache; the next panel is prefetched meanwhile.
 constexpr Int PIECE = 64, GROUP = 48;
 
-// Add the product of a piece of MR rows and a panel to the sums; one instantiation for all callers of `dense`.
+// Add the product of a piece of MR rows and a panel to the sums, which begin as `bias` if it is given; one instantiation
+// for all callers of `dense`.
 template <int MR, int NV>
-NOINLINE void multiply(float *sums, const float *a, Int lda, const float *panel, Int K) {
+NOINLINE void multiply(float *sums, const V *bias, const float *a, Int lda, const float *panel, Int K) {
   V acc[MR][NV];
   for (int r = 0; r < MR; r++)
-    for (int v = 0; v < NV; v++) acc[r][v] = whole(sums + (r * NV + v) * W);
+    for (int v = 0; v < NV; v++) acc[r][v] = bias ? bias[v] : whole(sums + (r * NV + v) * W);
   product<MR, NV>(acc, a, lda, panel, K);
   for (int r = 0; r < MR; r++)
     for (int v = 0; v < NV; v++) store(sums + (r * NV + v) * W, lanes(W), acc[r][v]);
@@ -104,8 +105,6 @@ inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, 
     for (Int group = 0; group < n; group += GROUP) {
       const Int end = group + GROUP < n ? group + GROUP : n;
       float sums[GROUP * NV * W];  // over the pieces of K so far
-      for (Int row = 0; row < end - group; row++)
-        for (int v = 0; v < NV; v++) store(sums + (row * NV + v) * W, lanes(W), bias[v]);
       for (Int k = 0; k < K; k += PIECE) {
         const Int wide = K - k < PIECE + PIECE / 2 ? K - k : PIECE;
         tiles<max_rows(NV)>(group, end, [&](auto height, Int row) {
@@ -114,12 +113,12 @@ inline void dense(const Dense &w, Int n, Int K, Int O, const float *a, Int lda, 
           if (!k)
             for (Int i = next; i < end; i += 16) _mm_prefetch((const char *)(panel + K * NV * W + i), _MM_HINT_T1);
           float *sum = sums + (row - group) * NV * W;
-          multiply<MR, NV>(sum, a + row * lda + k, lda, panel + k * NV * W, wide);
+          multiply<MR, NV>(sum, k ? nullptr : bias, a + row * lda + k, lda, panel + k * NV * W, wide);
+          if (k + wide == K)  // while they are in the L1 cache
+            for (int i = 0; i < MR * NV; i++) done(row + i / NV, (from + i % NV) * W, m[i % NV], whole(sum + i * W));
         });
         if (k + wide == K) break;
       }
-      for (Int row = group; row < end; row++)
-        for (int v = 0; v < NV; v++) done(row, (from + v) * W, m[v], whole(sums + ((row - group) * NV + v) * W));
     }
   };
   for (Int j = 0; j < blocks.count; j++) {
