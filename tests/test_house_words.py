@@ -19,9 +19,6 @@ ODD = re.compile(
     r"|to the bit\b|nobody who is dead|\bmake room\b|\bmend (?:it|or|the)\b|\bthere is no such\b"
     r"|, need \{|\bno \S+ is called\b"
 )
-# Files with such phrases; this list may only get shorter.
-STILL: set[str] = set()
-
 # Phrases in docstrings and comments that a native engineer would not write. Say "again", "next to",
 # "atomically", "bit-identical", "per file", "ties go to the first", "resumes", "contains", "is not".
 ODD_PROSE = re.compile(
@@ -35,8 +32,6 @@ ODD_PROSE = re.compile(
     r"|\bgive or take\b|\bnear enough\b|\bbut for (?:its|the|a)\b|\bwhat there is\b|\bnothing of it\b",
     re.IGNORECASE,
 )
-# Packages whose prose has not been rewritten yet; this list may only get shorter.
-ROUGH = ("weft/serve",)
 
 
 def odd_sentences(source: str) -> list[str]:
@@ -68,8 +63,7 @@ def test_odd_sentences_are_found() -> None:
 
 def test_messages_are_plain_english() -> None:
     found = {path.relative_to(ROOT).as_posix(): odd_sentences(path.read_text()) for path in PACKAGE}
-    assert {name: texts for name, texts in found.items() if texts and name not in STILL} == {}
-    assert all(found.get(name) for name in STILL), "STILL names a file that is in order: remove it there"
+    assert {name: texts for name, texts in found.items() if texts} == {}
 
 
 def prose(source: str) -> Iterator[tuple[int, str]]:
@@ -96,14 +90,4 @@ def test_odd_prose_is_found() -> None:
 
 
 def test_docstrings_and_comments_are_plain_english() -> None:
-    found = {path: odd_prose(path) for path in PACKAGE}
-    rough = {place: [] for place in ROUGH}
-    clean = []
-    for path, lines in found.items():
-        name = path.relative_to(ROOT).as_posix()
-        place = next((place for place in ROUGH if name == place or name.startswith(f"{place}/")), None)
-        (clean if place is None else rough[place]).extend(lines)
-    assert clean == []
-    assert [place for place, lines in rough.items() if not lines] == [], (
-        "these are in order: remove them from ROUGH"
-    )
+    assert [line for path in PACKAGE for line in odd_prose(path)] == []

@@ -24,9 +24,9 @@ from weft.serve import forms
         ({"q": "a" * 100_000}, "got 100,000"),
         ({"q": ["a"] * 71}, "at most 70 texts, got 71"),
         ({"q": "a\n" * 71}, "at most 70 lines, got 71"),
-        ({"q": "alpha \ud800"}, r"half of a surrogate pair \(U\+D800\) stands at character 7"),
-        ({"q": "alpha", "target": "zz"}, "there are: xx to yy"),
-        ({"q": "alpha", "source": "zz"}, "there are: xx to yy"),
+        ({"q": "alpha \ud800"}, r"character 7 is half of a surrogate pair"),
+        ({"q": "alpha", "target": "zz"}, "available: xx to yy"),
+        ({"q": "alpha", "source": "zz"}, "available: xx to yy"),
         ({"q": "alpha", "target": None}, "target: expected a language code"),
         ({"q": "alpha", "format": "pdf"}, 'format: expected text or html, got "pdf"'),
         ({"q": "alpha", "alternatives": 99}, "alternatives: expected a whole number from 0 to 15, got 99"),
@@ -113,7 +113,7 @@ def test_predictions_are_given_or_refused(address: str) -> None:
     for fields, sentence in (
         ({"run": "label"}, "inputs: expected a text"),
         ({"run": "label", "inputs": ""}, "got an empty text"),
-        ({"run": "toy", "inputs": "alpha"}, "ask /translate"),
+        ({"run": "toy", "inputs": "alpha"}, "use /translate"),
         ({"run": "none", "inputs": "alpha"}, "there are: toy, prose, label, tags, young"),
     ):
         reply = post(where, fields)

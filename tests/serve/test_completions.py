@@ -70,7 +70,7 @@ def test_openais_client_is_served(address: str) -> None:
         whole = client.completions.create(**how)
         parts = list(client.completions.create(**how, stream=True, logprobs=1))
         assert "".join(part.choices[0].text for part in parts) == whole.choices[0].text
-        with pytest.raises(library.NotFoundError, match="no such run or model"):
+        with pytest.raises(library.NotFoundError, match="unknown language model"):
             client.completions.create(**{**how, "model": "other"})
         with pytest.raises(library.BadRequestError, match="max_tokens: expected a whole number from 0"):
             client.completions.create(**{**how, "max_tokens": -1})

@@ -148,7 +148,7 @@ def test_copied_words_are_told_apart(page: Browser) -> None:
 def test_no_name_of_a_file_is_opened_for_a_client(address: str, folder: Path, name: str) -> None:
     file = {"waves": "waves.yaml", "speech": "song.wav"}.get(name, "shape.png")
     reply = ask(f"{address}/inspect?run={name}&text={folder / file}")
-    assert reply.status == 400 and "reads no text" in reply.body["error"]
+    assert reply.status == 400 and "does not read text" in reply.body["error"]
     own = ask(f"{address}/inspect?run={name}")
     assert own.status == 200 and 'id="data"' in own.body
 
@@ -159,7 +159,7 @@ def test_a_file_is_looked_into_and_what_is_none_is_refused(address: str, folder:
         reply = post(where, {"run": name, "inputs": coded(folder / file)})
         assert reply.status == 200 and '"Training"' in reply.body, reply
     for given, sentence in (
-        ({"run": "pointer", "inputs": coded(folder / "shape.png")}, "reads no file; send a text"),
+        ({"run": "pointer", "inputs": coded(folder / "shape.png")}, "does not read files"),
         ({"run": "images", "inputs": "***"}, "as base64"),
         ({"run": "images", "inputs": [coded(folder / "shape.png")] * 2}, "one file, got 2"),
         ({"run": "speech", "inputs": coded(folder / "shape.png")}, "expected wav files"),

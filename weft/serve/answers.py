@@ -27,9 +27,9 @@ def translator(
         stopped: tells whether to stop early; None never stops.
         model: a changed model to use instead of the run's.
     """
-    rewriter, at_work = run.rewriter, model or run.opened.model
-    assert rewriter is not None and isinstance(at_work, Generator)
-    return rewriter.translator(at_work if stopped is None else stoppable(at_work, stopped), decoding, target)
+    rewriter, used = run.rewriter, model or run.opened.model
+    assert rewriter is not None and isinstance(used, Generator)
+    return rewriter.translator(used if stopped is None else stoppable(used, stopped), decoding, target)
 
 
 def translating(run: Served, target: str, decoding: Decoding) -> Work:

@@ -1,4 +1,4 @@
-"""All routes, the counts for Prometheus, and the health of the server.
+"""All routes, the Prometheus metrics, and the health of the server.
 
 Read next: translation.py, completions.py, pages.py; server.py starts it.
 """
@@ -31,15 +31,15 @@ class Serving:
     """The application and the threads behind it.
 
     Args:
-        runs: by name.
-        limits: of every request.
+        runs: name to run.
+        limits: limits of requests.
     """
 
     def __init__(self, runs: dict[str, Served], limits: Limits) -> None:
         self.runs = runs
         self.limits = limits
         self.batcher = Batcher("answers", most=limits.queue, rows=limits.batch_rows)
-        # A stream holds as many places as it has texts, however long the queue of whole answers is.
+        # A stream takes one place per text; the queue of complete answers does not limit it.
         self.streams = Batcher("streams", most=limits.streams * BEAM, rows=1)
         self.counts = Counts(self.batcher, self.streams)
         translation = Translation(runs, self.batcher, limits)
@@ -73,7 +73,7 @@ class Serving:
         )
 
     async def ready(self, request: Request) -> Response:
-        """Whether requests are answered now: a run has a model, the queue has room, the threads work."""
+        """Whether the server accepts requests: a run has a model, the queue has room, the threads are alive."""
         waits = self.batcher.waiting
         trouble = self.batcher.trouble or self.streams.trouble
         ready = not trouble and waits < self.limits.queue and any(run.ready for run in self.runs.values())
@@ -81,23 +81,23 @@ class Serving:
         return Json(about, 200 if ready else 503, {} if ready else {"Retry-After": "1"})
 
     async def metrics(self, request: Request) -> Response:
-        """Counts and times, in Prometheus's format; no addresses, no texts."""
+        """Counts and times in Prometheus's format, without client addresses or texts."""
         return PlainTextResponse(
             generate_latest(self.counts.registry), media_type="text/plain; version=0.0.4"
         )
 
     async def openapi(self, request: Request) -> Response:
-        """What the interface offers, for programs."""
+        """The OpenAPI description."""
         return Json(description())
 
     def drain(self) -> None:
-        """Answer what waits and take nothing more."""
+        """Answer the waiting requests and accept no more."""
         self.batcher.drain()
         self.streams.drain()
 
 
 class Counts:
-    """What /metrics shows."""
+    """The metrics of /metrics."""
 
     def __init__(self, batcher: Batcher, streams: Batcher) -> None:
         self.registry = CollectorRegistry()
@@ -105,10 +105,10 @@ class Counts:
             "weft_requests_total", "Requests answered.", ["path", "status"], registry=self.registry
         )
         self.seconds = Histogram(
-            "weft_request_seconds", "Seconds until the answer's end.", ["path"], registry=self.registry
+            "weft_request_seconds", "Seconds until the end of the answer.", ["path"], registry=self.registry
         )
         for name, one in (("answers", batcher), ("streams", streams)):
-            waiting = Gauge(f"weft_{name}_waiting", f"Texts that wait ({name}).", registry=self.registry)
+            waiting = Gauge(f"weft_{name}_waiting", f"Texts waiting ({name}).", registry=self.registry)
             waiting.set_function(lambda one=one: one.waiting)  # type: ignore[misc]
             running = Gauge(f"weft_{name}_running", f"Texts being computed ({name}).", registry=self.registry)
             running.set_function(lambda one=one: one.running)  # type: ignore[misc]
@@ -119,11 +119,11 @@ class Counts:
 
 
 class Counting:
-    """Counts every request by its route, never by what a client made up.
+    """Counts requests by route. Unknown paths count as "other", so that clients cannot create new labels.
 
     Args:
-        app: the rest.
-        counts: of the server.
+        app: the application to call.
+        counts: where to count.
     """
 
     def __init__(self, app: ASGIApp, counts: Counts) -> None:
@@ -131,7 +131,7 @@ class Counting:
         self.counts = counts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -167,11 +167,11 @@ def _file(pages: Pages, name: str) -> Handler:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    said = {404: "no such address; GET /openapi.json lists them all"}
-    said[405] = "this address does not take that method; GET /openapi.json says which"
-    return Json(Refused(said.get(error.status_code, error.detail)), error.status_code, error.headers)
+    sentences = {404: "unknown address; GET /openapi.json lists all addresses"}
+    sentences[405] = "this address does not support the method; GET /openapi.json lists the supported ones"
+    return Json(Refused(sentences.get(error.status_code, error.detail)), error.status_code, error.headers)
 
 
 async def _failed(request: Request, error: Exception) -> Response:
     traceback.print_exception(error)
-    return Json(Refused("the server failed; its log says where"), 500)
+    return Json(Refused("internal error; see the log of the server"), 500)

@@ -95,9 +95,9 @@ class Batcher:
         """Why requests are not being answered, as text for people; empty if they are."""
         with self._ready:
             if not self._thread.is_alive():
-                return f"the thread of the {self._name} has ended"
+                return f"the thread for {self._name} has ended"
             late = time.monotonic() - max((job.until for job in self._running), default=math.inf)
-        return f"a batch of the {self._name} does not end" if late > STUCK_SECONDS else ""
+        return f"a batch of {self._name} does not finish" if late > STUCK_SECONDS else ""
 
     @property
     def waiting(self) -> int:
@@ -125,12 +125,12 @@ class Batcher:
         """
         with self._ready:
             if self._draining:
-                raise Refusal(503, "the server is about to end; ask again later", retry_after=5)
+                raise Refusal(503, "the server is shutting down; try again later", retry_after=5)
             waiting = sum(len(one.items) for one in self._jobs if not one.gone.is_set())
             if waiting + len(job.items) > self.most:
                 raise Refusal(
                     429,
-                    f"{waiting} texts are waiting and at most {self.most} may; ask again in a moment",
+                    f"too many requests: {waiting} texts are waiting, maximum {self.most}; try again in a moment",
                     retry_after=1,
                 )
             self._jobs.append(job)
@@ -226,8 +226,8 @@ class Batcher:
 
 
 def _late() -> Refusal:
-    return Refusal(503, "it took too long and was given up; ask for less, or later", retry_after=5)
+    return Refusal(503, "time limit reached; send less text, or try again later", retry_after=5)
 
 
 def _failed() -> Refusal:
-    return Refusal(500, "the model failed on this input; the server's log says where")
+    return Refusal(500, "the model failed on this input; see the log of the server")

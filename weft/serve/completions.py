@@ -1,7 +1,7 @@
-"""OpenAI's completions interface over language models: /v1/models, /v1/completions.
+"""OpenAI's completions interface for language models: /v1/models, /v1/completions.
 
 Source: platform.openai.com/docs/api-reference/completions. Greedy and sampled requests for the same model
-are answered side by side. Not offered, and refused: suffix, best_of above n, penalties, logit_bias, chat.
+share batches. Not supported, and refused: suffix, best_of above n, penalties, logit_bias, chat.
 Read next: continuing.py.
 """
 
@@ -32,10 +32,10 @@ class Completions:
     """The handlers.
 
     Args:
-        runs: by name.
-        batcher: of whole answers.
-        streams: of answers that are written as they come.
-        limits: of the server.
+        runs: name to run.
+        batcher: computes complete answers.
+        streams: computes streamed answers.
+        limits: limits of requests.
     """
 
     def __init__(self, runs: dict[str, Served], batcher: Batcher, streams: Batcher, limits: Limits) -> None:
@@ -45,15 +45,15 @@ class Completions:
         self.limits = limits
 
     async def models(self, request: Request) -> Response:
-        """The language models."""
+        """List the language models."""
         return Json(Models([self._model(one) for one in self._fitting().values()]))
 
     async def model(self, request: Request) -> Response:
-        """One of them."""
+        """Describe one language model."""
         return Json(self._model(find(self._fitting(), request.path_params["name"], KIND)))
 
     async def completions(self, request: Request) -> Response:
-        """Prompts gone on with."""
+        """Continue prompts."""
         given = await asked(request, self.limits, Complete)
         run = find(self._fitting(), given.model, KIND)
         writer = writer_of(run)
@@ -131,14 +131,14 @@ class Completions:
                     shown = _logprobs(tokens, 0) if shows else None
                     yield _event(replace(about, choices=[Choice(number, text, shown, reason or None)]))
             if event is not None:
-                yield _event(error_form(event if isinstance(event, Refusal) else Refusal(500, "it failed")))
+                yield _event(error_form(event if isinstance(event, Refusal) else Refusal(500, "the model failed on this input; see the log of the server")))
             yield b"data: [DONE]\n\n"
         finally:
             job.gone.set()
 
 
 async def _started(events: AsyncIterator[bytes]) -> Response:
-    """A stream whose first event is there, so that a refusal still gets its status."""
+    """Start a stream only after its first event, so that a refusal still gets its own status."""
     first = await anext(events)
 
     async def whole_stream() -> AsyncIterator[bytes]:
@@ -163,7 +163,7 @@ def _writing(writer: Continuer, scored: bool) -> Any:
 
 
 def _past(writer: Continuer, text: str) -> list[Token]:
-    """The prompt's own tokens, scored."""
+    """The tokens of the prompt with their log-probabilities."""
     pieces, logps = writer.score(text)
     return [Token(spaced(piece), logp, {}) for piece, logp in zip(pieces[:-1], logps[:-1], strict=True)]
 
@@ -201,6 +201,6 @@ def _event(content: Any) -> bytes:
 
 
 def error_form(refusal: Refusal) -> Failure:
-    """The form of OpenAI's errors."""
+    """An error in OpenAI's format."""
     kind = "invalid_request_error" if refusal.status < 429 else "server_error"
     return Failure(Mistake(refusal.sentence, kind))

@@ -1,6 +1,6 @@
-"""What a visitor changes in a model to see what happens: units that say nothing, attention that is moved.
+"""Changes that a visitor of the page makes to a model: units set to zero, attention moved to other words.
 
-Read next: ../diagnose/ablate.py and ../diagnose/steer.py, which change; watching.py, which shows it.
+Read next: ../diagnose/ablate.py and ../diagnose/steer.py, which change the model; watching.py.
 """
 
 from collections.abc import Sequence
@@ -22,32 +22,32 @@ STEPS = 1000
 
 
 class Edits(NamedTuple):
-    """Changes of one request; none by default."""
+    """Changes in one request; none by default."""
 
-    drop: tuple[tuple[int, int], ...] = ()  # number of a cell, unit
-    looks: tuple[tuple[int, int], ...] = ()  # step of the search from 1, word of the source from 0
+    drop: tuple[tuple[int, int], ...] = ()  # (number of a cell, unit), both from 0
+    looks: tuple[tuple[int, int], ...] = ()  # (step of the search from 1, source word from 0)
 
 
 NOTHING = Edits()
 
 
 def cells_of(run: Served) -> list[Cell]:
-    """The recurrent layers of a run, in the order in which `drop` counts them."""
+    """The recurrent layers of a run, in the order that `drop` numbers them."""
     found = places(run.opened.model)
     titles = titles_of(found)
     return [Cell(titles[place.name], place.cell.size) for place in found]
 
 
 def edits_of(run: Served, drop: list[list[int]] | None, looks: list[list[int]] | None = None) -> Edits:
-    """What a request wants changed.
+    """The changes that a request contains, checked.
 
     Args:
-        run: with a model.
-        drop: pairs of the number of a cell and a unit.
-        looks: pairs of a step from 1 and a word of the source from 0.
+        run: a run with a model.
+        drop: pairs (number of a cell, unit).
+        looks: pairs (step from 1, source word from 0).
 
     Raises:
-        Refusal: cells, units or steps that the run does not have.
+        Refusal: the run has no such cell, unit or step.
     """
     cells = cells_of(run) if drop else []
     for number, unit in drop or ():
@@ -63,7 +63,7 @@ def edits_of(run: Served, drop: list[list[int]] | None, looks: list[list[int]] |
 
 
 def without(run: Served, edits: Edits) -> nn.Module:
-    """The run's model, with units dropped where that is asked for."""
+    """The run's model, or a copy with the dropped units set to zero."""
     model = run.opened.model
     if not edits.drop:
         return model
@@ -75,16 +75,16 @@ def without(run: Served, edits: Edits) -> nn.Module:
 
 
 def moved(model: Generator, edits: Edits, words: Sequence[Word], size: int) -> Generator:
-    """The model, looking at the words that were asked for.
+    """The model, or a copy whose attention is moved to the requested words.
 
     Args:
-        model: of the run.
-        edits: with the words by number.
-        words: of the source.
-        size: S, positions of the source.
+        model: the model of the run.
+        edits: the changes.
+        words: the source words.
+        size: S, number of source positions.
 
     Raises:
-        Refusal: a word that the text does not have.
+        Refusal: the text has no such word.
     """
     looks: dict[int, Tensor] = {}
     for step, number in edits.looks:

@@ -16,41 +16,42 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from weft import jsonfile
+from weft.errors import WeftError
 from weft.serve.batcher import Batcher, Job
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.responses import Refused
 
 Form = TypeVar("Form", bound=msgspec.Struct)
 Handler = Callable[[Request], Awaitable[Response]]
-LINGER = 16  # times what a body may have, read of one that has more
-LINGER_SECONDS = 30
+LINGER = 16  # a body that is too large is read up to this multiple of the limit
+LINGER_SECONDS = 30  # and for this long
 
 
 class Gone(Exception):
-    """The client left before its answer was there."""
+    """Raised when the client has closed the connection before its answer was ready."""
 
 
 class Json(JSONResponse):
-    """An answer; ASCII alone, so that no text of a client can break it."""
+    """A JSON response in ASCII, so that no text of a client can make it invalid."""
 
     def render(self, content: Any) -> bytes:
-        """Escaped."""
+        """The encoded body."""
         return dumped(content)
 
 
 def dumped(content: Any) -> bytes:
-    """An answer as JSON in ASCII; structs may be anywhere in it."""
+    """An object as JSON in ASCII; it may contain structs."""
     return json.dumps(content, allow_nan=False, default=msgspec.to_builtins).encode("ascii")
 
 
 async def asked(request: Request, limits: Limits, form: type[Form]) -> Form:
     """A request as one of the types of requests.py.
 
-    Forms and query strings hold text only, so numbers may be written as text. An empty or null number is one
-    that was not given.
+    Forms and query strings contain only text, so numbers may be given as text. An empty or null number counts
+    as missing.
 
     Raises:
-        Refusal: as `fields`, or a field of another type or outside its range.
+        Refusal: as `fields`; or a field has another type or is outside its range.
     """
     given, schemas = await fields(request, limits), properties(form)
     known = {
@@ -62,7 +63,7 @@ async def asked(request: Request, limits: Limits, form: type[Form]) -> Form:
         return msgspec.convert(known, form, strict=False)
     except UnicodeEncodeError:
         raise Refusal(
-            400, "the request has half of a surrogate pair; send text that is valid Unicode"
+            400, "the request contains half of a surrogate pair; send valid Unicode"
         ) from None
     except msgspec.ValidationError as error:
         found = re.search(r"`(?:\$\.)?(\w+)([^`]*)`$", str(error))
@@ -88,7 +89,7 @@ def _numeric(schema: dict[str, Any]) -> bool:
 
 
 def _expected(schema: dict[str, Any]) -> str:
-    """What a field may hold, for people."""
+    """The allowed values of a field, as text for people."""
     if "title" in schema:
         return str(schema["title"])
     if "anyOf" in schema:
@@ -113,10 +114,10 @@ def _shown(value: Any) -> str:
 
 
 async def fields(request: Request, limits: Limits) -> dict[str, Any]:
-    """What a request says, from its query string and its body; the body wins.
+    """The fields of a request, from its query string and its body; the body takes precedence.
 
     Raises:
-        Refusal: a body that is too large or not what its type says.
+        Refusal: the body is too large or does not match its content type.
     """
     given: dict[str, Any] = {}
     for name in request.query_params:
@@ -139,20 +140,20 @@ def _json(body: bytes) -> dict[str, Any]:
     except ValueError:
         raise Refusal(400, "the body is not valid JSON; send an object with the request's fields") from None
     if not isinstance(found, dict):
-        raise Refusal(400, "the body is JSON but no object; send one with the request's fields")
+        raise Refusal(400, "expected a JSON object with the request's fields, got other JSON")
     return found
 
 
 async def _body(request: Request, limits: Limits) -> bytes:
-    """Everything a client sends, or nothing of what is too large.
+    """The body of a request.
 
-    Most clients read no answer before all is sent, so a body that is refused is read too, and thrown away.
-    One that is far too large, or comes too slowly, finds its connection closed instead.
+    Most clients read the response only after they have sent everything, so a body that is too large is read and
+    discarded. If it is far too large, or arrives too slowly, the connection is closed instead.
     """
     most = limits.body_bytes
     declared = request.headers.get("content-length", "0")
     comes = int(declared[:18]) if declared.isdigit() else 0
-    waits = request.headers.get("expect", "").lower() == "100-continue"  # to be told to send
+    waits = request.headers.get("expect", "").lower() == "100-continue"  # it waits for our reply before it sends
     body = bytearray()
     received, whole = 0, False
     try:
@@ -170,11 +171,11 @@ async def _body(request: Request, limits: Limits) -> bytes:
     except ClientDisconnect:
         raise Gone from None
     except TimeoutError:
-        pass  # of one that is too large
+        pass  # only set for a body that is too large
     if comes > most:
         sentence = f"the body is larger than {most:,} bytes; send less at once"
         raise Refusal(413, sentence, closes=not whole)
-    request._body = bytes(body)  # what Request.body() would have kept; form() reads it
+    request._body = bytes(body)  # where Request.body() keeps it; form() reads it
     return request._body
 
 
@@ -187,14 +188,14 @@ async def _form(request: Request) -> dict[str, Any]:
             given[name] = values if len(values) > 1 else values[0]
         return given
     except (HTTPException, ValueError):
-        raise Refusal(400, "the form cannot be read; send fields of text alone, encoded as UTF-8") from None
+        raise Refusal(400, "the form cannot be read; send text fields only, encoded as UTF-8") from None
 
 
 async def answered(request: Request, batcher: Batcher, job: Job) -> list[Any]:
-    """The answers of a job; a client that leaves frees its place.
+    """The answers of a job. If the client disconnects, its place in the queue becomes free.
 
     Raises:
-        Gone: it left.
+        Gone: the client has disconnected.
         Refusal: as Batcher.ask.
     """
     asked = asyncio.ensure_future(batcher.ask(job))
@@ -215,27 +216,30 @@ async def _left(request: Request) -> None:
 
 
 def refused(form: Callable[[Refusal], msgspec.Struct], handler: Handler) -> Handler:
-    """A handler whose refusals are answers in a form of the interface.
+    """A handler that returns refusals as responses.
 
     Args:
-        form: makes the body of an answer.
-        handler: may raise Refusal.
+        form: makes the body of the response.
+        handler: the handler; may raise Refusal or WeftError.
     """
 
     async def guarded(request: Request) -> Response:
         try:
-            return await handler(request)
+            try:
+                return await handler(request)
+            except WeftError as error:
+                raise Refusal(400, str(error)) from error
         except Refusal as refusal:
             headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
             if refusal.closes:
                 headers["Connection"] = "close"
             return Json(form(refusal), refusal.status, headers)
         except Gone:
-            return Response(status_code=499)  # nobody reads it; the log and the counts do
+            return Response(status_code=499)  # for the log and the metrics; the client is gone
 
     return guarded
 
 
 def plain(refusal: Refusal) -> Refused:
-    """The form of LibreTranslate, and of everything here but the completions."""
+    """An error in LibreTranslate's format, used by all addresses except /v1."""
     return Refused(refusal.sentence)

@@ -1,7 +1,7 @@
-"""The page of `weft inspect` over HTTP: of a text, of a file that came along, or of the run's own example.
+"""The page of `weft inspect` over HTTP, for a text, an uploaded file, or an example of the run's own.
 
-On the command line a forecaster and a model of pictures or recordings is given the name of a file. Here no
-name is ever opened: whoever asks sends the file itself. Read next: files.py; ../inspect/inspection.py.
+On the command line, models of pictures and recordings read the file with a given name. The server never opens
+files by name: clients send the content. Read next: files.py; ../inspect/inspection.py.
 """
 
 from typing import Any
@@ -16,26 +16,26 @@ from weft.serve.served import Served
 
 
 def inside(run: Served, given: InspectFile, limits: Limits) -> Work:
-    """Make the page.
+    """The work that makes the page.
 
     Args:
-        run: with a model.
-        given: text; or inputs, a file as base64, for models of pictures and recordings; target, of a model of
-            many languages. Without any of them an example that the run was validated on is taken.
-        limits: of every request.
+        run: a run with a model.
+        given: text; or inputs, a file as base64, for models of pictures and recordings; and target, for
+            multilingual models. Without them the page shows an example from the validation data.
+        limits: limits of requests.
 
     Raises:
-        Refusal: a text where a file is needed, or the other way round, or more than one.
+        Refusal: a text instead of a file, a file instead of a text, or several files.
     """
     text = limits.text(given.text, "text")
     sent = given.inputs
     if run.reads != "text" and text:
-        send = "send a file as base64 in inputs, by POST" if run.reads in WANTED else "leave the text out"
+        send = "POST a file as base64 in inputs" if run.reads in WANTED else "omit text"
         raise Refusal(
-            400, f"text: a run of the kind {run.kind} reads no text; {send}, or see its own example"
+            400, f"text: the task {run.kind} does not read text; {send}, or omit everything for an example"
         )
     if sent and run.reads not in WANTED:
-        raise Refusal(400, f"inputs: a run of the kind {run.kind} reads no file; send a text")
+        raise Refusal(400, f"inputs: the task {run.kind} does not read files; send text")
     files = limited(sent, run.reads, limits) if sent else []
     if len(files) > 1:
         raise Refusal(400, f"inputs: expected one file, got {len(files)}")
@@ -49,7 +49,7 @@ def inside(run: Served, given: InspectFile, limits: Limits) -> Work:
                 check_pixels(files[0])
             with held(files[0], "inputs: the file") as path:
                 return [_page(run, str(path))]
-        except DataError as error:  # nobody outside needs to know where a run lies
+        except DataError as error:  # clients must not learn the path of a run
             raise Refusal(400, str(error).replace(str(run.path), run.name)) from None
 
     return work

@@ -1,6 +1,6 @@
-"""What a request may ask for, and the sentence that refuses the rest.
+"""Limits of requests, and the error for requests beyond them.
 
-Everything that comes from outside is checked here, once, before a model sees it. Read next: batcher.py.
+The input of clients is checked here once, before it reaches a model. Read next: batcher.py.
 """
 
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ LOGPROBS = 20
 
 
 class Refusal(Exception):
-    """An answer that is none: a status and a sentence for the client.
+    """An error response: a status and a sentence for the client.
 
     Args:
-        status: of HTTP.
+        status: HTTP status.
         sentence: what was expected and what was found.
-        retry_after: seconds after which it may be worth another try; 0 where it never is.
-        closes: whether the connection ends with it, since not all that comes was read.
+        retry_after: seconds after which a new try may succeed; 0 if it cannot.
+        closes: whether to close the connection, because the body was not read to its end.
     """
 
     def __init__(self, status: int, sentence: str, *, retry_after: int = 0, closes: bool = False) -> None:
@@ -36,16 +36,16 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one request may take, and all of them together.
+    """Limits per request and for all requests together; each is a maximum.
 
     Args:
-        body_bytes: of a request.
-        characters: of a request's texts together.
-        items: texts in one list, lines counted.
-        queue: items that wait; one more is refused with 429.
-        streams: answers being written as they come, waiting ones counted.
-        batch_rows: items answered together.
-        deadline_seconds: from the request until it is given up.
+        body_bytes: bytes of a request body.
+        characters: characters of all texts of a request.
+        items: texts or lines per request.
+        queue: waiting items; further ones are refused with 429.
+        streams: streamed answers, including waiting ones.
+        batch_rows: items per batch.
+        deadline_seconds: time until an unanswered request is abandoned.
     """
 
     body_bytes: int = 1_000_000
@@ -57,10 +57,10 @@ class Limits:
     deadline_seconds: float = 60.0
 
     def text(self, value: Any, name: str) -> str:
-        """One text that a model can read.
+        """A text from a request, checked.
 
         Raises:
-            Refusal: it is none, or longer than allowed.
+            Refusal: it is not valid text, or too long.
         """
         if not isinstance(value, str):
             raise Refusal(400, f"{name}: expected text, got {kind_of(value)}")
@@ -70,16 +70,16 @@ class Limits:
             if "\ud800" <= character <= "\udfff":
                 raise Refusal(
                     400,
-                    f"{name}: half of a surrogate pair (U+{ord(character):04X}) stands at character "
-                    f"{place + 1}; send text that is valid Unicode",
+                    f"{name}: character {place + 1} is half of a surrogate pair (U+{ord(character):04X}); "
+                    "send valid Unicode",
                 )
         return value
 
     def texts(self, value: Any, name: str) -> list[str]:
-        """A text, or a list of them.
+        """A text or a list of texts from a request, checked.
 
         Raises:
-            Refusal: no texts, too many, or too much.
+            Refusal: no texts, too many texts, or too many characters.
         """
         found = value if isinstance(value, list) else [value]
         if not found:
@@ -96,6 +96,6 @@ class Limits:
 
 
 def kind_of(value: Any) -> str:
-    """The type of a value, in JSON's words."""
+    """The JSON type of a value, as text for people."""
     names = {type(None): "nothing", bool: "true or false", int: "a number", float: "a number", str: "a text"}
     return {**names, list: "a list", dict: "an object"}.get(type(value), "something else")

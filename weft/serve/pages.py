@@ -1,4 +1,4 @@
-"""The page and what it asks for: runs, curves, and answers as they come. Read next: watching.py; page/."""
+"""The web page and its data: runs, training curves and streamed answers. Read next: watching.py; page/."""
 
 import asyncio
 import importlib.resources
@@ -33,9 +33,10 @@ class Pages:
     """The handlers.
 
     Args:
-        runs: by name.
-        batcher, streams: of whole answers, and of those that are watched.
-        limits: of the server.
+        runs: name to run.
+        batcher: computes complete answers.
+        streams: computes streamed answers.
+        limits: limits of requests.
     """
 
     def __init__(self, runs: dict[str, Served], batcher: Batcher, streams: Batcher, limits: Limits) -> None:
@@ -47,21 +48,21 @@ class Pages:
         self._files = {name: (folder / name).read_bytes() for name in FILES}
 
     async def file(self, request: Request) -> Response:
-        """The page, its style and its script."""
+        """A file of the page: HTML, style or script."""
         name = request.path_params.get("name", "index.html")
         return Response(self._files[name], media_type=FILES[name], headers=SAFE)
 
     async def listed(self, request: Request) -> Response:
-        """The runs, and how each is asked."""
+        """List the runs with their settings and examples."""
         return Json([self._about(run) for run in self.runs.values()])
 
     async def curves(self, request: Request) -> Response:
-        """What training wrote so far."""
+        """The training curves of a run so far."""
         run = find(self.runs, (await asked(request, self.limits, Chosen)).run)
         return Json(Curves(run.name, await asyncio.to_thread(run.curves)))
 
     async def predict(self, request: Request) -> Response:
-        """Classes, tags, forecasts, summaries, captions: whole answers for one input or a list."""
+        """Answer one input or a list: classes, tags, forecasts, summaries, captions and others."""
         given = await asked(request, self.limits, Predict)
         runs = self.runs if given.run else {name: run for name, run in self.runs.items() if run.predicts}
         run = find(runs, given.run, "run that answers /predict")
@@ -73,7 +74,7 @@ class Pages:
         return Json(Predicted(run.name, run.kind, await answered(request, self.batcher, job)))
 
     async def watch(self, request: Request) -> Response:
-        """An answer as it comes: server-sent events for the page."""
+        """Stream an answer as server-sent events for the page."""
         given = await asked(request, self.limits, Watch)
         run = find(self.runs, given.run)
         _answering(run)
@@ -93,22 +94,22 @@ class Pages:
         self.streams.put(job)
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
 
-        async def told() -> AsyncIterator[bytes]:
+        async def events_sent() -> AsyncIterator[bytes]:
             try:
                 while isinstance(event := await events.get(), dict):
                     yield b"data: " + dumped(event) + b"\n\n"
                 if event is not None:
-                    why = event.sentence if isinstance(event, Refusal) else "it failed"
+                    why = event.sentence if isinstance(event, Refusal) else "the model failed on this input; see the log of the server"
                     yield b"data: " + dumped({"event": "error", "error": why}) + b"\n\n"
             finally:
                 job.gone.set()
 
         return StreamingResponse(
-            told(), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
+            events_sent(), headers={"Cache-Control": "no-store"}, media_type="text/event-stream"
         )
 
     async def inside(self, request: Request) -> Response:
-        """The page of `weft inspect` for a run and what it is given: gates, gradients, heads and the like."""
+        """The page of `weft inspect` for a run and an input."""
         given = await asked(request, self.limits, InspectFile)
         run = find(self.runs, given.run)
         _answering(run)
@@ -137,7 +138,7 @@ class Pages:
         targets = sorted({target for _, target in run.directions()})
         target = given.target or (targets[0] if targets else "")
         if targets and target not in targets:
-            raise Refusal(400, f"target: this run writes {', '.join(targets)}")
+            raise Refusal(400, f"target: expected {' or '.join(targets)}, got {target!r}")
         decoding = getattr(run.opened.task, "decoding", None)
         return {
             "text": text,
@@ -153,4 +154,4 @@ class Pages:
 
 def _answering(run: Served) -> None:
     if not run.ready:
-        raise Refusal(409, f"{run.name}: has no model yet; it is in training")
+        raise Refusal(409, f"{run.name}: no model yet; it is still in training")

@@ -40,7 +40,7 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
     if not run.predicts:
         raise Refusal(
             400,
-            f"{run.name}: a run of the kind {run.kind} does not answer here; ask /translate for translations "
+            f"{run.name}: expected a model for /predict, got one of the task {run.kind}; use /translate for translations "
             "and /v1/completions for continuations",
         )
     if run.reads == "numbers":

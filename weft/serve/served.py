@@ -58,7 +58,7 @@ class Served:
             try:
                 self._opened = self._open()
             except CheckpointError as error:
-                raise Refusal(409, f"{self.name}: has no model yet; it is in training") from error
+                raise Refusal(409, f"{self.name}: no model yet; it is still in training") from error
         return self._opened
 
     @property
@@ -145,7 +145,7 @@ def _table(value: Any) -> dict[str, Any]:
 
 
 def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[str, Served]:
-    """Each run under the name of its directory; further ones of that name get a number."""
+    """The runs by directory name; further ones with the same name get a number."""
     runs: dict[str, Served] = {}
     for path in paths:
         base = path.resolve().name
@@ -185,5 +185,5 @@ def find(runs: Mapping[str, Served], name: Any, what: str = "run") -> Served:
             raise Refusal(404, f"no {what} is served")
         return next(iter(runs.values()))
     if not isinstance(name, str) or name not in runs:
-        raise Refusal(404, f"no such run or model here; there are: {', '.join(runs) or 'none'}")
+        raise Refusal(404, f"unknown {what}; available: {', '.join(runs) or 'none'}")
     return runs[name]

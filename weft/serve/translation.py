@@ -1,6 +1,6 @@
-"""LibreTranslate's interface over translators: /translate, /languages, /detect, /health.
+"""LibreTranslate's interface for translators: /translate, /languages, /detect, /health.
 
-Source: libretranslate.com/docs. Not offered: files, suggestions, keys. Read next: answers.py.
+Source: libretranslate.com/docs. Not supported: files, suggestions, keys. Read next: answers.py.
 """
 
 import html
@@ -29,8 +29,9 @@ class Translation:
     """The handlers.
 
     Args:
-        runs: by name.
-        batcher, limits: of the server.
+        runs: name to run.
+        batcher: computes translations.
+        limits: limits of requests.
     """
 
     def __init__(self, runs: dict[str, Served], batcher: Batcher, limits: Limits) -> None:
@@ -39,7 +40,7 @@ class Translation:
         self.limits = limits
 
     async def languages(self, request: Request) -> Response:
-        """Each source language and what it can become."""
+        """List the source languages, each with its targets."""
         targets: dict[str, set[str]] = {}
         for _, source, target in self._directions():
             targets.setdefault(source, set()).add(target)
@@ -48,16 +49,16 @@ class Translation:
         )
 
     async def detect(self, request: Request) -> Response:
-        """The likeliest languages of a text, best first."""
+        """The most probable languages of a text, best first."""
         given = await asked(request, self.limits, Detect)
         return Json(self._detected(self.limits.texts(given.q, "q")[0]))
 
     async def health(self, request: Request) -> Response:
-        """That the server answers."""
+        """Answer that the process is alive."""
         return Json(Health("ok"))
 
     async def translate(self, request: Request) -> Response:
-        """One text or a list."""
+        """Translate one text or a list."""
         given = await asked(request, self.limits, Translate)
         texts, more = self.limits.texts(given.q, "q"), given.alternatives
         detected = self._detected(" ".join(texts)) if given.source == AUTO else []
@@ -73,7 +74,7 @@ class Translation:
     async def _lines(
         self, request: Request, run: Served, target: str, texts: list[str], marked: bool, more: int
     ) -> list[list[str]]:
-        """For each text its translation and `more` others; lines and what stands between tags alone."""
+        """The translation of each text and `more` alternatives, line by line or between tags."""
         parts = [TAGS.split(text) if marked else re.split(r"(\r\n|\n|\r)", text) for text in texts]
         lines = [
             html.unescape(part) if marked else part for row in parts for part in row[::2] if part.strip()
@@ -112,12 +113,12 @@ class Translation:
                 return run
         offered = ", ".join(sorted({f"{reads} to {writes}" for _, reads, writes in every}))
         raise Refusal(
-            400, f"no run translates from that language to that one; there are: {offered or 'none'}"
+            400, f"no model for this pair of languages; available: {offered or 'none'}"
         )
 
     def _detected(self, text: str) -> list[Detected]:
-        """By how few pieces a run's source vocabulary spells a text with: those learnt on its language
-        need the fewest. It tells the languages of the served runs apart and knows no others.
+        """Compare the source vocabularies of the runs: the one learnt on the language of the text needs the
+        fewest tokens. Only languages of served runs can be detected.
         """
         lengths: dict[str, float] = {}
         for run, source, _ in self._directions():
@@ -126,7 +127,7 @@ class Translation:
             unknown = sum(token == 1 for token in tokens)
             lengths.setdefault(source, (len(tokens) + 5 * unknown) / max(1, len(text.strip())))
         if not lengths:
-            raise Refusal(400, "no translator is served, so no language is known")
+            raise Refusal(400, "no translator is served, so no language can be detected")
         shares = {code: math.exp(-20 * length) for code, length in lengths.items()}
         total = sum(shares.values()) or 1.0
         return [
