@@ -114,7 +114,7 @@ def test_predictions_are_given_or_refused(address: str) -> None:
         ({"run": "label"}, "inputs: expected a text"),
         ({"run": "label", "inputs": ""}, "got an empty text"),
         ({"run": "toy", "inputs": "alpha"}, "use /translate"),
-        ({"run": "none", "inputs": "alpha"}, "there are: toy, prose, label, tags, young"),
+        ({"run": "none", "inputs": "alpha"}, "available: toy, prose, label, tags, young"),
     ):
         reply = post(where, fields)
         assert reply.status in (400, 404)

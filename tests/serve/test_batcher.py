@@ -91,7 +91,7 @@ def test_a_full_queue_says_when_to_come_again_and_who_leaves_makes_room() -> Non
         assert [await first, await second] == [["a!"], ["e!"]]
         assert work.batches == [["a"], ["e"]]
         batcher.drain()
-        with pytest.raises(Refusal, match="about to end") as ending:
+        with pytest.raises(Refusal, match="shutting down") as ending:
             await batcher.ask(Job("k", work, ["f"], 20))
         assert ending.value.status == 503
 
@@ -164,7 +164,7 @@ def test_a_deadline_holds_although_the_work_never_looks_and_a_stuck_batch_is_tol
         monkeypatch.setattr("weft.serve.batcher.STUCK_SECONDS", 0.1)
         while not batcher.trouble:
             await asyncio.sleep(0.005)
-        assert "does not end" in batcher.trouble
+        assert "does not finish" in batcher.trouble
         work.go.set()
         assert await batcher.ask(Job("k", work, ["b"], 20)) == ["b!"]
         assert not batcher.trouble
