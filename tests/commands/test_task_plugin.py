@@ -201,7 +201,7 @@ data: {train: words.txt, valid: words.txt}
 training: {optimiser: {use: adamw, lr: 0.3}, max_updates: 30, max_epochs: 30, metric: accuracy}
 """
 INIT = f'''
-from weft.tasks.init import TRAIN, Init, Written
+from weft.tasks.init import TRAIN, Init, NewRecipe
 
 
 class EchoInit(Init):
@@ -213,7 +213,7 @@ class EchoInit(Init):
 
     def write(self, given, say):
         say("looking at the words")
-        return Written({RECIPE!r}.replace("words.txt", str(given["train"])), [self.check(given["train"])])
+        return NewRecipe({RECIPE!r}.replace("words.txt", str(given["train"])), [self.check(given["train"])])
 '''
 PLUGIN = "--plugin", "mine_of_weft"
 NAME = "mine_of_weft.echo.task.Echo"

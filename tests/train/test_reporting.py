@@ -15,7 +15,7 @@ from tests.train.toy import Notes, Sample, Task, settings
 from weft.errors import CheckpointError
 from weft.train import screen
 from weft.train.loop import train
-from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard
+from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard
 from weft.train.screen import open_report
 
 LINE = Line(
@@ -177,14 +177,14 @@ def test_trouble_with_tensorboard_does_not_stop_training(tmp_path: Path) -> None
 def test_every_report_hears_every_call() -> None:
     calls: list[str] = []
 
-    class Ear(Report):
+    class Ear(Reporter):
         def __getattribute__(self, name: str) -> Any:
             def heard(*arguments: Any) -> None:
                 calls.append(name)
 
             return heard if name in said else super().__getattribute__(name)
 
-    said: dict[str, Callable[[Report], None]] = {
+    said: dict[str, Callable[[Reporter], None]] = {
         "started": lambda r: r.started(1, True),
         "said": lambda r: r.said("a"),
         "warned": lambda r: r.warned("a"),
@@ -195,9 +195,9 @@ def test_every_report_hears_every_call() -> None:
         "validated": lambda r: r.validated(1, {}, [], False),
         "close": lambda r: r.close(),
     }
-    public = {name for name, value in vars(Report).items() if name[0] != "_" and callable(value)}
+    public = {name for name, value in vars(Reporter).items() if name[0] != "_" and callable(value)}
     assert public == set(said)
-    several, silent = Several(Ear(), Ear()), Report()
+    several, silent = Several(Ear(), Ear()), Reporter()
     for name, call in said.items():
         call(several)
         call(silent)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from weft.nn.heads.head import Loss
 from weft.tasks.validation import Validation
 from weft.train.optimisers.adamw import AdamW
-from weft.train.reporting import MetricsFile, Report, Several
+from weft.train.reporting import MetricsFile, Reporter, Several
 from weft.train.settings import Settings
 
 WORDS = 11
@@ -139,7 +139,7 @@ class Task:
         return Validation({"loss": loss, "score": score}, [Sample("a b", "c")])
 
 
-class Notes(Report):
+class Notes(Reporter):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -167,5 +167,5 @@ def settings(**changes: Any) -> Settings:
     return Settings(**{**usual, **changes})
 
 
-def quiet(run: Path, notes: Notes | None = None) -> Report:
+def quiet(run: Path, notes: Notes | None = None) -> Reporter:
     return Several(notes or Notes(), MetricsFile(run / "metrics.jsonl"))

@@ -1,9 +1,8 @@
-"""weft predict --output: large files answered by several processes, and gone on with after a kill.
+"""weft predict --output: answer large files with several processes, and resume after a kill.
 
-The input is cut into chunks of lines. Each process answers every N-th chunk and writes its answers as one
-file, atomically, into a directory beside the output (OUT.parts); once all are there they are put
-together in order. What was answered before a kill is not answered again. Read next: predict.py; ray_job.py,
-the same on a cluster.
+The input is cut into chunks of lines. Each of N processes answers every N-th chunk and writes its answers
+atomically as one file into the directory OUT.parts next to the output; at the end the files are joined in
+order. Chunks that were answered before a kill are kept. Read next: predict.py; ray_job.py, the same on a cluster.
 """
 
 import contextlib
@@ -23,28 +22,28 @@ from weft.data.labelled import kind_of
 from weft.errors import ConfigError, DataError
 
 CHUNK = 512
-"""Lines that are answered together."""
+"""Lines per chunk."""
 
 WRONG = ".wrong"
-"""Ends the name of the file that says which lines of a chunk have no answer."""
+"""Suffix of the file that lists the lines of a chunk without an answer, with reasons."""
 
 
 class Answered(NamedTuple):
-    """The answers to a chunk."""
+    """The answers to a chunk of lines."""
 
     texts: list[str]
-    wrong: list[str]  # of each line without an answer: its place, and why
+    wrong: list[str]  # place and reason of each line without an answer
 
 
 class Joined(NamedTuple):
-    """What was put together."""
+    """A joined output."""
 
-    lines: int  # of the input
+    lines: int  # number of input lines
     wrong: list[str]
 
 
-class Part(NamedTuple):
-    """Lines of the input."""
+class Chunk(NamedTuple):
+    """A numbered block of input lines."""
 
     number: int
     lines: list[str]
@@ -53,18 +52,18 @@ class Part(NamedTuple):
 def predict(
     opened: Any, file: Path, output: Path, options: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
-    """This process's chunks, or what is left of them.
+    """Answer this process's chunks that have no answers yet.
 
     Args:
         opened: the run.
-        file: of lines.
-        output: where the answers go.
-        options: of the user, which the predictor takes.
-        given: the whole command, which the answered chunks must come from.
+        file: the input, a text file.
+        output: the output file.
+        options: options of the predictor.
+        given: all options of the command; existing chunks must be from the same command.
 
     Raises:
-        ConfigError: the task does not read lines one by one, or the chunks are from another command.
-        DataError: the input cannot be read, or the output not be written.
+        ConfigError: the task does not answer line by line, or the chunks are from another command.
+        DataError: the input cannot be read or the output cannot be written.
     """
     parts = begin(opened, file, output, given)
     count, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
@@ -77,36 +76,36 @@ def predict(
 
 
 def linewise(opened: Any, file: Path | None) -> bool:
-    """Whether a file's lines are answered one by one, so that chunks of them can be."""
+    """Whether the lines of a file are answered independently, so that it can be cut into chunks."""
     if file is None or kind_of(file) != "lines":
         return False
     return bool(opened.ready.predictor(opened.model).linewise)
 
 
 def begin(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> Path:
-    """Where the answered chunks go; see `predict`."""
+    """Prepare the directory of answered chunks and return its path; raises as `predict`."""
     if not linewise(opened, file):
         raise ConfigError(
-            f"--processes: expected a task that answers line by line, which {opened.name} does not do "
-            f"with {file.name}; leave --processes and --ray out"
+            f"--processes: expected a task that answers line by line, got {opened.name} with {file.name}; "
+            "omit --processes and --ray"
         )
     _begin(parts_of(output), _about(opened, file, given))
     return parts_of(output)
 
 
-def pending(parts: Path, file: Path) -> Iterator[Part]:
-    """The chunks that are not answered yet."""
+def pending(parts: Path, file: Path) -> Iterator[Chunk]:
+    """The chunks without answers."""
     return (part for part in chunks(file) if not (parts / f"{part.number:09}").exists())
 
 
-def answer(opened: Any, part: Part, options: Mapping[str, Any], file: Path) -> Answered:
-    """The answers to a chunk.
+def answer(opened: Any, part: Chunk, options: Mapping[str, Any], file: Path) -> Answered:
+    """Answer a chunk with a predictor of its own, so that samples do not depend on other chunks.
 
     Args:
         opened: the run.
         part: the chunk.
-        options: of the user, which the predictor takes.
-        file: whose lines they are.
+        options: options of the predictor.
+        file: the input file, for error messages.
     """
     from weft.tasks.predictor import Place, answered
 
@@ -119,10 +118,10 @@ def answer(opened: Any, part: Part, options: Mapping[str, Any], file: Path) -> A
 
 
 def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]) -> None:
-    """Write the answers to a chunk atomically, after the reasons of those lines that have none.
+    """Write the answers to a chunk atomically, after the reasons for missing answers.
 
     Raises:
-        DataError: they cannot be written.
+        DataError: the files cannot be written.
     """
     place = parts / f"{number:09}"
     try:
@@ -135,13 +134,13 @@ def write(parts: Path, number: int, answers: Iterable[str], wrong: Iterable[str]
 
 
 def join(file: Path, output: Path) -> Joined:
-    """Put the answered chunks together in the order of the input, and remove them.
+    """Join the answered chunks in the order of the input, and remove them.
 
     Returns:
-        How many lines of the input they answer, and those that have no answer.
+        The number of input lines, and the lines without an answer.
 
     Raises:
-        DataError: one is missing, or the output cannot be written.
+        DataError: a chunk is missing, or the output cannot be written.
     """
     parts, lines, wrong = parts_of(output), 0, list[str]()
     try:
@@ -162,23 +161,23 @@ def join(file: Path, output: Path) -> Joined:
 
 
 def parts_of(output: Path) -> Path:
-    """Where the answered chunks of an output stand."""
+    """The directory of the answered chunks of an output."""
     return output.with_name(f"{output.name}.parts")
 
 
-def chunks(file: Path) -> Iterator[Part]:
+def chunks(file: Path) -> Iterator[Chunk]:
     """The lines of a file, CHUNK at a time, numbered from 0."""
     from weft.data.lines import read_lines
 
     lines: Iterable[str] = iter(read_lines(file))
     number = 0
     while held := list(islice(lines, CHUNK)):
-        yield Part(number, held)
+        yield Chunk(number, held)
         number += 1
 
 
 def _begin(parts: Path, about: dict[str, Any]) -> None:
-    """Make the directory of the chunks, or see that those in it are of this command."""
+    """Create the directory of chunks, or check that it belongs to the same command."""
     known = parts / "command.json"
     try:
         parts.mkdir(exist_ok=True)
@@ -194,12 +193,13 @@ def _begin(parts: Path, about: dict[str, Any]) -> None:
     )
     if differs:
         raise ConfigError(
-            f"{parts}: was begun with another {', '.join(differs)}; remove it, or choose another --output"
+            f"{parts}: has chunks of a command with another {', '.join(differs)}; remove it, or choose "
+            "another --output"
         )
 
 
 def _about(opened: Any, file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What may not change between the parts of an answer."""
+    """Input, model and options; all chunks of an output must have the same."""
     weights = opened.path / "model.safetensors"
     stat, own = file.stat(), weights.stat()
     options = {

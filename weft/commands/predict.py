@@ -167,7 +167,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
     code = 0
     drawing = given["plot"] or given["alignments"]
     with _pictures(predictor, given) if drawing else nullcontext() as pictures:
-        for answer, text in predictor.written(answers):
+        for answer, text in predictor.formatted(answers):
             if text is not None:
                 click.echo(text)
             if answer.wrong:
@@ -198,7 +198,7 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) 
     from weft.tasks.predictor import answered
 
     predictor.file([], output)  # a format that it cannot write is refused before the work
-    answers = list(predictor.written(answered(predictor, predictor.inputs(source))))
+    answers = list(predictor.formatted(answered(predictor, predictor.inputs(source))))
     outputs.write_bytes(output, predictor.file([text for _, text in answers if text is not None], output))
     click.echo(f"written to {output}", err=True)
     return _code([answer.wrong for answer, _ in answers if answer.wrong])

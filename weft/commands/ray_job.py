@@ -46,7 +46,7 @@ class Answerer:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """Answer a chunk, given by its number and lines; returns its number and answers, or the error."""
-        part = bulk.Part(int(row["number"]), [str(line) for line in row["lines"]])
+        part = bulk.Chunk(int(row["number"]), [str(line) for line in row["lines"]])
         try:
             answers = bulk.answer(self._opened, part, self._options, self._file)
         except WeftError as error:
@@ -97,7 +97,7 @@ def predict(opened: Any, file: Path, output: Path, given: Mapping[str, Any]) -> 
 
 
 def _answers(
-    data: Any, pending: Iterator[bulk.Part], given: Mapping[str, Any], workers: int
+    data: Any, pending: Iterator[bulk.Chunk], given: Mapping[str, Any], workers: int
 ) -> Iterator[tuple[int, bulk.Answered]]:
     while window := [{"number": part.number, "lines": part.lines} for part in islice(pending, WINDOW)]:
         chunks = data.from_items(window, override_num_blocks=len(window))

@@ -73,7 +73,7 @@ class Serving:
         )
 
     async def ready(self, request: Request) -> Response:
-        """Whether the server accepts requests: a run has a model, the queue has room, the threads are alive."""
+        """Whether the server accepts requests: a run has a model, the queue has room, threads are alive."""
         waits = self.batcher.waiting
         trouble = self.batcher.trouble or self.streams.trouble
         ready = not trouble and waits < self.limits.queue and any(run.ready for run in self.runs.values())

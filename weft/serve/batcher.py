@@ -130,7 +130,7 @@ class Batcher:
             if waiting + len(job.items) > self.most:
                 raise Refusal(
                     429,
-                    f"too many requests: {waiting} texts are waiting, maximum {self.most}; try again in a moment",
+                    f"too many requests: {waiting} texts are waiting, maximum {self.most}; try again soon",
                     retry_after=1,
                 )
             self._jobs.append(job)

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 
 from weft.serve.batcher import Batcher, Job, Stopped
 from weft.serve.continuing import Ask, Continued, How, Token, go_on, spaced, writer_of
-from weft.serve.forms import Json, answered, asked, dumped
+from weft.serve.forms import Json, answered, dumped, read
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Complete
 from weft.serve.responses import Choice, Completion, Failure, Logprobs, Mistake, Model, Models, Usage
@@ -54,7 +54,7 @@ class Completions:
 
     async def completions(self, request: Request) -> Response:
         """Continue prompts."""
-        given = await asked(request, self.limits, Complete)
+        given = await read(request, self.limits, Complete)
         run = find(self._fitting(), given.model, KIND)
         writer = writer_of(run)
         asks = self._asks(given, writer)
@@ -67,9 +67,9 @@ class Completions:
         job = Job(key, _writing(writer, echo and shows), asks, self.limits.deadline_seconds)
         rows = await answered(request, self.batcher, job)
         choices = [_choice(n, row, echo, shows, past) for n, (row, past) in enumerate(rows)]
-        read = sum(len(row.given) for row, _ in rows[:: given.n])
+        prompt = sum(len(row.given) for row, _ in rows[:: given.n])
         wrote = sum(len(row.added) for row, _ in rows)
-        return Json(replace(about, choices=choices, usage=Usage(read, wrote, read + wrote)))
+        return Json(replace(about, choices=choices, usage=Usage(prompt, wrote, prompt + wrote)))
 
     def _fitting(self) -> dict[str, Served]:
         return {name: run for name, run in self.runs.items() if run.continues}
@@ -131,7 +131,13 @@ class Completions:
                     shown = _logprobs(tokens, 0) if shows else None
                     yield _event(replace(about, choices=[Choice(number, text, shown, reason or None)]))
             if event is not None:
-                yield _event(error_form(event if isinstance(event, Refusal) else Refusal(500, "the model failed on this input; see the log of the server")))
+                yield _event(
+                    error_form(
+                        event
+                        if isinstance(event, Refusal)
+                        else Refusal(500, "the model failed on this input; see the log of the server")
+                    )
+                )
             yield b"data: [DONE]\n\n"
         finally:
             job.gone.set()

@@ -44,7 +44,7 @@ def dumped(content: Any) -> bytes:
     return json.dumps(content, allow_nan=False, default=msgspec.to_builtins).encode("ascii")
 
 
-async def asked(request: Request, limits: Limits, form: type[Form]) -> Form:
+async def read(request: Request, limits: Limits, form: type[Form]) -> Form:
     """A request as one of the types of requests.py.
 
     Forms and query strings contain only text, so numbers may be given as text. An empty or null number counts
@@ -62,9 +62,7 @@ async def asked(request: Request, limits: Limits, form: type[Form]) -> Form:
     try:
         return msgspec.convert(known, form, strict=False)
     except UnicodeEncodeError:
-        raise Refusal(
-            400, "the request contains half of a surrogate pair; send valid Unicode"
-        ) from None
+        raise Refusal(400, "the request contains half of a surrogate pair; send valid Unicode") from None
     except msgspec.ValidationError as error:
         found = re.search(r"`(?:\$\.)?(\w+)([^`]*)`$", str(error))
         assert found is not None, error
@@ -147,13 +145,15 @@ def _json(body: bytes) -> dict[str, Any]:
 async def _body(request: Request, limits: Limits) -> bytes:
     """The body of a request.
 
-    Most clients read the response only after they have sent everything, so a body that is too large is read and
-    discarded. If it is far too large, or arrives too slowly, the connection is closed instead.
+    Most clients read the response only after they have sent everything, so a body that is too large is
+    read and discarded. If it is far too large, or arrives too slowly, the connection is closed instead.
     """
     most = limits.body_bytes
     declared = request.headers.get("content-length", "0")
     comes = int(declared[:18]) if declared.isdigit() else 0
-    waits = request.headers.get("expect", "").lower() == "100-continue"  # it waits for our reply before it sends
+    waits = (
+        request.headers.get("expect", "").lower() == "100-continue"
+    )  # it waits for our reply before it sends
     body = bytearray()
     received, whole = 0, False
     try:

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from weft.serve.batcher import Batcher, Job, Stopped
 from weft.serve.edits import cells_of, edits_of
-from weft.serve.forms import Json, answered, asked, dumped
+from weft.serve.forms import Json, answered, dumped, read
 from weft.serve.inside import inside
 from weft.serve.limits import BEAM, Limits, Refusal
 from weft.serve.predicting import inputs_of, predicting
@@ -58,12 +58,12 @@ class Pages:
 
     async def curves(self, request: Request) -> Response:
         """The training curves of a run so far."""
-        run = find(self.runs, (await asked(request, self.limits, Chosen)).run)
+        run = find(self.runs, (await read(request, self.limits, Chosen)).run)
         return Json(Curves(run.name, await asyncio.to_thread(run.curves)))
 
     async def predict(self, request: Request) -> Response:
         """Answer one input or a list: classes, tags, forecasts, summaries, captions and others."""
-        given = await asked(request, self.limits, Predict)
+        given = await read(request, self.limits, Predict)
         runs = self.runs if given.run else {name: run for name, run in self.runs.items() if run.predicts}
         run = find(runs, given.run, "run that answers /predict")
         _answering(run)
@@ -75,7 +75,7 @@ class Pages:
 
     async def watch(self, request: Request) -> Response:
         """Stream an answer as server-sent events for the page."""
-        given = await asked(request, self.limits, Watch)
+        given = await read(request, self.limits, Watch)
         run = find(self.runs, given.run)
         _answering(run)
         checked = self._checked(run, given)
@@ -99,7 +99,11 @@ class Pages:
                 while isinstance(event := await events.get(), dict):
                     yield b"data: " + dumped(event) + b"\n\n"
                 if event is not None:
-                    why = event.sentence if isinstance(event, Refusal) else "the model failed on this input; see the log of the server"
+                    why = (
+                        event.sentence
+                        if isinstance(event, Refusal)
+                        else "the model failed on this input; see the log of the server"
+                    )
                     yield b"data: " + dumped({"event": "error", "error": why}) + b"\n\n"
             finally:
                 job.gone.set()
@@ -110,7 +114,7 @@ class Pages:
 
     async def inside(self, request: Request) -> Response:
         """The page of `weft inspect` for a run and an input."""
-        given = await asked(request, self.limits, InspectFile)
+        given = await read(request, self.limits, InspectFile)
         run = find(self.runs, given.run)
         _answering(run)
         job = Job(object(), inside(run, given, self.limits), [None], self.limits.deadline_seconds)

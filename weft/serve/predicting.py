@@ -40,8 +40,8 @@ def inputs_of(run: Served, given: Any, limits: Limits) -> list[Any]:
     if not run.predicts:
         raise Refusal(
             400,
-            f"{run.name}: expected a model for /predict, got one of the task {run.kind}; use /translate for translations "
-            "and /v1/completions for continuations",
+            f"{run.name}: expected a model for /predict, got one of the task {run.kind}; use /translate for "
+            "translations and /v1/completions for continuations",
         )
     if run.reads == "numbers":
         return _series(given, limits)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher, Job
-from weft.serve.forms import Json, answered, asked
+from weft.serve.forms import Json, answered, read
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Detect, Translate
 from weft.serve.responses import Detected, Health, Language, Translated
@@ -50,7 +50,7 @@ class Translation:
 
     async def detect(self, request: Request) -> Response:
         """The most probable languages of a text, best first."""
-        given = await asked(request, self.limits, Detect)
+        given = await read(request, self.limits, Detect)
         return Json(self._detected(self.limits.texts(given.q, "q")[0]))
 
     async def health(self, request: Request) -> Response:
@@ -59,7 +59,7 @@ class Translation:
 
     async def translate(self, request: Request) -> Response:
         """Translate one text or a list."""
-        given = await asked(request, self.limits, Translate)
+        given = await read(request, self.limits, Translate)
         texts, more = self.limits.texts(given.q, "q"), given.alternatives
         detected = self._detected(" ".join(texts)) if given.source == AUTO else []
         run = self._run(detected[0].language if detected else given.source, given.target)
@@ -84,7 +84,7 @@ class Translation:
         assert run.rewriter is not None
         decoding = run.rewriter.decoding
         if more:
-            decoding = decoding.asked({"nbest": more + 1})
+            decoding = decoding.with_options({"nbest": more + 1})
         decoding = replace(decoding, batch_rows=self.limits.batch_rows)
         work = translating(run, target, decoding)
         key = (run.name, target, decoding)
@@ -112,9 +112,7 @@ class Translation:
             if (reads, writes) == (source, target):
                 return run
         offered = ", ".join(sorted({f"{reads} to {writes}" for _, reads, writes in every}))
-        raise Refusal(
-            400, f"no model for this pair of languages; available: {offered or 'none'}"
-        )
+        raise Refusal(400, f"no model for this pair of languages; available: {offered or 'none'}")
 
     def _detected(self, text: str) -> list[Detected]:
         """Compare the source vocabularies of the runs: the one learnt on the language of the text needs the

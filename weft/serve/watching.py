@@ -109,14 +109,14 @@ def _translate(run: Served, decoding: Decoding, given: dict[str, Any], emit: Emi
     )
     edits = given["edits"]
     model: Any = without(run, edits)
-    found = translator(run, given["target"], plain, model=model).beside(given["text"])
+    found = translator(run, given["target"], plain, model=model).copying(given["text"])
     source = found.source.encode(given["text"])
     if not source:
         raise Refusal(400, "text: expected words that the model can read, got none")
     if edits.looks:
         words = found.source.words(source, given["text"])
         model = moved(model, edits, words, len(source))
-        found = translator(run, given["target"], plain, model=model).beside(given["text"])
+        found = translator(run, given["target"], plain, model=model).copying(given["text"])
 
     def tell(tokens: list[int]) -> None:
         emit({"event": "draft", "text": found.target.decode([one for one in tokens if one != EOS])})

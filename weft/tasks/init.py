@@ -31,7 +31,7 @@ VALID = Option("valid", "Validation file. Default: the one next to the training 
 TEST = Option("test", "Test file. Default: the one next to the training file, if any.", Path)
 
 
-class Written(NamedTuple):
+class NewRecipe(NamedTuple):
     """The result of `weft init`."""
 
     recipe: str
@@ -79,7 +79,7 @@ class Init(ABC):
         return self.output or f"{self.folder}.yaml"
 
     @abstractmethod
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """Read the user's files and write a commented recipe for them.
 
         Args:

@@ -172,7 +172,7 @@ class Predictor(ABC, Generic[In]):
         """How many items an input counts in a request, such as the series of a table."""
         return 1
 
-    def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
+    def formatted(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
         """Each answer with its output in `weft predict`; None writes nothing."""
         return ((answer, answer.text()) for answer in answers)
 

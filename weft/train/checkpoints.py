@@ -23,7 +23,7 @@ from weft import files, jsonfile
 from weft.errors import CheckpointError
 from weft.train import parts, weights
 from weft.train.history import History, plain
-from weft.train.parts import Part
+from weft.train.parts import Shard
 from weft.train.position import Position
 from weft.train.saved import FORMAT, Index, Made, SavedState, Written, WrongFormat, read_state
 from weft.train.snapshot import CARRIED, MODEL, OBJECTIVE, OPTIMISER, STATE, Snapshot
@@ -103,7 +103,7 @@ class Checkpoints:
             state = read_state(parts.read(path, STATE, sealed), path)
             count = state.parts
             models, optimisers = (
-                [parts.read(path, parts.name(stem, Part(rank, count)), sealed) for rank in range(count)]
+                [parts.read(path, parts.name(stem, Shard(rank, count)), sealed) for rank in range(count)]
                 for stem in (MODEL, OPTIMISER)
             )
             others = [
@@ -210,7 +210,7 @@ class Checkpoints:
 
     def _publish(self, update: int) -> None:
         path = self.path(update)
-        whole = path / parts.name(MODEL, Part())
+        whole = path / parts.name(MODEL, Shard())
         if whole.exists():
             self._replace("model.safetensors", whole.read_bytes())
         elif path.exists():

@@ -12,7 +12,7 @@ from weft.errors import CheckpointError
 from weft.train import averaging, weights
 from weft.train.checkpoints import Checkpoints
 from weft.train.history import History, Scored, finite, plain
-from weft.train.reporting import Report
+from weft.train.reporting import Reporter
 from weft.train.screen import score_text
 from weft.train.settings import Settings
 
@@ -24,7 +24,7 @@ def finish(
     history: History,
     update: int,
     settings: Settings,
-    report: Report,
+    report: Reporter,
 ) -> dict[str, Any]:
     """Average checkpoints, unless already done at this update, and keep the better model.
 
@@ -91,7 +91,7 @@ def _name(updates: list[int]) -> str:
     return f"update {numbers}" if len(updates) == 1 else f"the mean of updates {numbers}"
 
 
-def _loads(checkpoints: Checkpoints, entry: Scored, report: Report) -> bool:
+def _loads(checkpoints: Checkpoints, entry: Scored, report: Reporter) -> bool:
     try:
         checkpoints.load(entry.update)
     except CheckpointError as error:

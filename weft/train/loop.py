@@ -11,12 +11,12 @@ from weft.train.interrupts import Interrupted
 from weft.train.outcome import Outcome
 from weft.train.position import groups
 from weft.train.ready import check, make_ready
-from weft.train.reporting import Report
+from weft.train.reporting import Reporter
 from weft.train.session import session
 from weft.train.settings import Settings
 
 
-def train(task: Task, run: Path, settings: Settings, report: Report | None = None) -> Outcome:
+def train(task: Task, run: Path, settings: Settings, report: Reporter | None = None) -> Outcome:
     """Train a task, or resume where the run stopped.
 
     Args:

@@ -21,7 +21,7 @@ from weft.diagnose.verdict import verdict, worst
 from weft.randomness import drawing
 from weft.tasks.ready import Training
 from weft.train.position import Group, Position
-from weft.train.reporting import Report
+from weft.train.reporting import Reporter
 from weft.train.settings import Settings
 from weft.train.update import Taken
 from weft.tree import take
@@ -43,7 +43,7 @@ class Monitors:
         report: receives measurements and warnings.
     """
 
-    def __init__(self, training: Training, model: nn.Module, settings: Settings, report: Report) -> None:
+    def __init__(self, training: Training, model: nn.Module, settings: Settings, report: Reporter) -> None:
         self._training, self._model, self._settings, self._report = training, model, settings, report
         self._every = int(settings.monitors)
         self._budget = settings.monitors is True

@@ -28,18 +28,18 @@ PATIENCE_SECONDS = 600.0
 """Maximum time that the first process waits for the parts of the others."""
 
 
-class Part(NamedTuple):
+class Shard(NamedTuple):
     """The rank of a process and the number of processes; one process if parameters are not sharded."""
 
     rank: int = 0
     of: int = 1
 
 
-def name(stem: str, part: Part) -> str:
+def name(stem: str, part: Shard) -> str:
     """The name of a process's file.
 
     Example:
-        >>> name("model", Part()), name("model", Part(1, 2))
+        >>> name("model", Shard()), name("model", Shard(1, 2))
         ('model.safetensors', 'model-00002-of-00002.safetensors')
     """
     return f"{stem}{f'-{part.rank + 1:05}-of-{part.of:05}' if part.of > 1 else ''}.safetensors"
@@ -93,7 +93,7 @@ def joined(found: Sequence[dict[str, Tensor]], cut: Collection[str]) -> dict[str
     return whole
 
 
-def write(path: Path, contents: dict[str, bytes], part: Part) -> None:
+def write(path: Path, contents: dict[str, bytes], part: Shard) -> None:
     """Write this process's files of a checkpoint; the first process returns when all parts are written.
 
     Raises:

@@ -30,7 +30,7 @@ class Line(NamedTuple):
     seconds_left: float  # 0 without a planned end
 
 
-class Report:
+class Reporter:
     """Receives the progress of a training; by default every call does nothing."""
 
     def started(self, update: int, validated: bool) -> None:
@@ -65,7 +65,7 @@ class Report:
     def close(self) -> None:
         """The training has ended."""
 
-    def __enter__(self) -> "Report":
+    def __enter__(self) -> "Reporter":
         return self
 
     def __exit__(
@@ -74,10 +74,10 @@ class Report:
         self.close()
 
 
-class Several(Report):
+class Several(Reporter):
     """Passes every call to several reports."""
 
-    def __init__(self, *reports: Report) -> None:
+    def __init__(self, *reports: Reporter) -> None:
         self._reports = reports
 
     def started(self, update: int, validated: bool) -> None:
@@ -126,7 +126,7 @@ class Several(Report):
             report.close()
 
 
-class MetricsFile(Report):
+class MetricsFile(Reporter):
     """Writes RUN/metrics.jsonl: one JSON object per line, flushed at once.
 
     Args:
@@ -179,7 +179,7 @@ class MetricsFile(Report):
         )
 
 
-class TensorBoard(Report):
+class TensorBoard(Reporter):
     """Writes curves for TensorBoard; if that fails, training continues without them.
 
     Args:
@@ -187,7 +187,7 @@ class TensorBoard(Report):
         screen: receives one warning if writing fails.
     """
 
-    def __init__(self, directory: Path, screen: Report) -> None:
+    def __init__(self, directory: Path, screen: Reporter) -> None:
         self._directory = directory
         self._screen = screen
         self._writer: Any = None

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from weft.train.reporting import Line, MetricsFile, Report, Several, TensorBoard
+from weft.train.reporting import Line, MetricsFile, Reporter, Several, TensorBoard
 from weft.visible import beneath, visible
 
 SECONDS_BETWEEN_DRAWINGS = 0.5
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class Lines(Report):
+class Lines(Reporter):
     """Progress as plain lines.
 
     Args:
@@ -51,7 +51,7 @@ class Lines(Report):
             self.said(sample_text(sample))
 
 
-class Bar(Report):
+class Bar(Reporter):
     """A progress bar at the bottom of the terminal, with lines scrolling above it."""
 
     def __init__(self) -> None:
@@ -139,14 +139,14 @@ class Bar(Report):
         self._bar.refresh()
 
 
-def open_report(run: Path, *, tensorboard: bool = True) -> Report:
+def open_report(run: Path, *, tensorboard: bool = True) -> Reporter:
     """The usual reports of a run: the screen, metrics.jsonl and TensorBoard.
 
     Args:
         run: run directory.
         tensorboard: whether to write TensorBoard events.
     """
-    screen: Report = Bar() if sys.stderr.isatty() else Lines(sys.stderr)
+    screen: Reporter = Bar() if sys.stderr.isatty() else Lines(sys.stderr)
     reports = [screen, MetricsFile(run / "metrics.jsonl")]
     return Several(*reports, *([TensorBoard(run / "tensorboard", screen)] if tensorboard else []))
 

@@ -14,9 +14,9 @@ from weft.nn.kernels import choice
 from weft.train import claim, seeds
 from weft.train.checkpoints import Checkpoints
 from weft.train.interrupts import Interrupts
-from weft.train.parts import Part
+from weft.train.parts import Shard
 from weft.train.processes import Processes
-from weft.train.reporting import Report
+from weft.train.reporting import Reporter
 from weft.train.saving import Saving
 from weft.train.screen import open_report
 from weft.train.settings import Settings
@@ -41,7 +41,7 @@ class Session:
     settings: Settings
     device: torch.device
     processes: Processes
-    report: Report
+    report: Reporter
     interrupts: Interrupts
     workers: Workers
     saving: Saving
@@ -57,9 +57,9 @@ class Session:
         return self.settings.sharding == "full" and self.processes.count > 1
 
     @property
-    def part(self) -> Part:
+    def part(self) -> Shard:
         """The part of a checkpoint that this process writes."""
-        return Part(self.processes.rank, self.processes.count) if self.sharded else Part()
+        return Shard(self.processes.rank, self.processes.count) if self.sharded else Shard()
 
     def turns(self) -> Iterator[None]:
         """Run the body of a `for` once, in the first process before the others, so they find its files."""
@@ -70,7 +70,9 @@ class Session:
 
 
 @contextmanager
-def session(run: Path, settings: Settings, device: torch.device, report: Report | None) -> Iterator[Session]:
+def session(
+    run: Path, settings: Settings, device: torch.device, report: Reporter | None
+) -> Iterator[Session]:
     """Open the resources of a training, and close them in reverse order.
 
     Args:
@@ -91,7 +93,7 @@ def session(run: Path, settings: Settings, device: torch.device, report: Report 
             enter(claim.claim(run))
             reporting = enter(report or open_report(run, tensorboard=settings.tensorboard))
         else:
-            reporting = enter(Report())
+            reporting = enter(Reporter())
         interrupts = enter(Interrupts(together=processes.count > 1))
         workers = enter(Workers(at_a_time, -(-settings.accumulate // processes.count), device))
         checkpoints = Checkpoints(run, reporting.warned)

@@ -14,7 +14,7 @@ from weft import files
 from weft.train import carry, optimiser_state, weights
 from weft.train.history import History
 from weft.train.objectives.objective import together
-from weft.train.parts import Part, name
+from weft.train.parts import Shard, name
 from weft.train.position import Position
 from weft.train.saved import FORMAT
 from weft.train.sharding import is_sharded, local
@@ -35,7 +35,7 @@ class Snapshot(NamedTuple):
     state: dict[str, Any] | None
     """Contents of state.json; None except in the first process."""
 
-    part: Part
+    part: Shard
 
     def contents(self) -> dict[str, bytes]:
         """The contents of the files, by name."""
@@ -51,7 +51,7 @@ def taken(
     about: dict[str, Any],
     carried: State = None,
     own: nn.Module | None = None,
-    part: Part = Part(),  # noqa: B008  never changed
+    part: Shard = Shard(),  # noqa: B008  never changed
 ) -> Snapshot:
     """Make a snapshot of a training.
 
@@ -90,6 +90,6 @@ def taken(
     return Snapshot(position.update, tensors, state, part)
 
 
-def _mine(tensors: Mapping[str, Tensor], part: Part) -> dict[str, Tensor]:
+def _mine(tensors: Mapping[str, Tensor], part: Shard) -> dict[str, Tensor]:
     """This process's rows; unsharded tensors belong to the first process."""
     return {key: local(one) for key, one in tensors.items() if is_sharded(one) or not part.rank}

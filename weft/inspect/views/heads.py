@@ -9,7 +9,7 @@ from weft.figures.colours import GRID, INK, weight_colours
 from weft.figures.letters import printable
 from weft.inspect.views.view import Block, View, blank, matrix, said
 from weft.run import Opened
-from weft.tasks.shared.inspected.inspected import Inspected, Looks, self_attention
+from weft.tasks.shared.inspected.inspected import AttentionMap, Inspected, self_attention
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ class HeadsView(View):
     title = "Attention heads"
     order = 50
 
-    def __init__(self, heads: Sequence[Looks], labels: Sequence[Sequence[str]]) -> None:
+    def __init__(self, heads: Sequence[AttentionMap], labels: Sequence[Sequence[str]]) -> None:
         self.heads, self.labels = heads, labels
 
     @classmethod

@@ -7,9 +7,9 @@ import numpy as np
 
 from weft.search.trace import Trace
 from weft.tasks.caption.predictor import Captioner, captioned
+from weft.tasks.shared.inspected.decoded import decoded, plain_beam
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.inspected.pictures import asked, pictured, places
-from weft.tasks.shared.inspected.written import plain_beam, written
 from weft.tasks.shared.pictures.batch import source
 from weft.tasks.shared.writing.batch import PairBatch
 
@@ -48,17 +48,17 @@ def of(captioner: Captioner, picture: np.ndarray, name: str) -> Inspected:
     def batch_of(tokens: list[int]) -> PairBatch:
         return captioned(picture[None], [tokens], front.places).to(device)
 
-    said = written(captioner.model, captioner.vocabulary, found, trace, batch_of, width=front.places)
-    best = said.hypotheses[0]
+    shown = decoded(captioner.model, captioner.vocabulary, found, trace, batch_of, width=front.places)
+    best = shown.hypotheses[0]
     return Inspected(
         text=name,
         answer=best.text,
         source=places(front.grid),
-        target=said.target,
-        batch=said.batch,
-        hypotheses=said.hypotheses,
-        searched=said.searched,
-        choices=said.choices,
+        target=shown.target,
+        batch=shown.batch,
+        hypotheses=shown.hypotheses,
+        searched=shown.searched,
+        choices=shown.choices,
         chosen_what="each word of the best caption, given those before it",
         picture=pictured(picture, best.pieces, best.looks, front.grid, "where each word looked"),
     )

@@ -156,10 +156,10 @@ class Captioner(predictor.Predictor[Picture]):
         number = given.value.number if isinstance(given.value, Picture | Unread) else ""
         return Uncaptioned(given.place.why(why), self.lines, number)
 
-    def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
+    def formatted(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
         """The captions; or COCO's results, a list of records with one on each line."""
         if not self._coco:
-            yield from super().written(answers)
+            yield from super().formatted(answers)
             return
         before: Answer | None = None
         line = ""

@@ -132,7 +132,7 @@ class CaptionReady(ready.Ready):
         return Captioner(
             model,
             self.vocabulary,
-            self.task.decoding.asked(options),
+            self.task.decoding.with_options(options),
             self.shape,
             self.task.data,
             others=[joined(member, self) for member in options.get("ensemble", ())],

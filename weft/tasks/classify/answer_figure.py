@@ -3,10 +3,10 @@
 from matplotlib.figure import Figure
 
 from weft.figures.coloured import coloured_text
-from weft.tasks.classify.looked import Looked
+from weft.tasks.classify.explanation import Explanation
 
 
-def figure(looked: Looked) -> Figure:
+def figure(explanation: Explanation) -> Figure:
     """Words on their colours, the class above them."""
-    title = f"{looked.decided.label} ({100 * looked.decided.prob:.0f} %)"
-    return coloured_text(looked.words, looked.weights, title=title, note=looked.shown)
+    title = f"{explanation.decided.label} ({100 * explanation.decided.prob:.0f} %)"
+    return coloured_text(explanation.words, explanation.weights, title=title, note=explanation.shown)

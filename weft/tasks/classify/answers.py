@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from weft.data.labelled import LabelledText
-from weft.tasks.classify.looked import Decided, Looked
+from weft.tasks.classify.explanation import Decided, Explanation
 from weft.tasks.predictor import Answer, Json, Unanswered
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Classified(Answer):
         decided: its class.
         classes: all of them, in the order of the probabilities.
         scores: whether `text` says the probabilities.
-        look: how much each word of a text weighed.
+        explain: how much each word of a text weighed.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class Classified(Answer):
         classes: Sequence[str],
         *,
         scores: bool,
-        look: Callable[[str], Looked],
+        explain: Callable[[str], Explanation],
     ) -> None:
         self._asked = asked
         self._decided = decided
         self._classes = classes
         self._scores = scores
-        self._look = look
+        self._explain = explain
 
     def text(self) -> str:
         """The class; with scores also CLASS=PROBABILITY, the likeliest first; or the row of a table."""
@@ -113,8 +113,8 @@ class Classified(Answer):
         """The words by their weights; None of a text without words."""
         from weft.tasks.classify.answer_figure import figure  # imports matplotlib
 
-        looked = self._look(self._asked.text) if self._asked.text.strip() else None
-        return figure(looked) if looked is not None and looked.words else None
+        explanation = self._explain(self._asked.text) if self._asked.text.strip() else None
+        return figure(explanation) if explanation is not None and explanation.words else None
 
     def figure_name(self) -> str:
         """The number of the row in a table, the header not counted."""

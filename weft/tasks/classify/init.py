@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
-from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
 if TYPE_CHECKING:
     from weft.data.labelled import LabelledText, Labels
@@ -53,7 +53,7 @@ class Classify(Init):
         *FORM,
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the classifier; says which columns it guessed."""
         from weft.tasks.classify.columns import columns  # loads torch
 
@@ -65,7 +65,7 @@ class Classify(Init):
         written = recipe(train, given["valid"], given["test"], **form)
         usual = {"text": "text", "label": "label", "labels": "marked", "encoding": "utf-8"}
         said = [word for name in form if form[name] != usual[name] for word in (f"--{name}", form[name])]
-        return Written(written, [(*self.check(train), *said)])
+        return NewRecipe(written, [(*self.check(train), *said)])
 
 
 class _Counted(NamedTuple):
@@ -104,7 +104,7 @@ def recipe(
     """A commented recipe.
 
     Args:
-        train, valid, test: labelled texts; the last two are looked for beside the first if None.
+        train, valid, test: labelled texts; the last two are explanation for beside the first if None.
         text, label: columns of a table; labels, encoding: see LabelledText.
 
     Raises:
@@ -158,7 +158,7 @@ def _splits(train: Path, valid: Path | None, test: Path | None, total: int) -> s
     """The lines of the recipe that name validation and test texts."""
     from weft.tasks.shared.labels.splits import held_out  # loads torch
 
-    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
+    valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
     if valid:
         chosen = f"  valid: {quoted(valid)}"
     else:

@@ -31,8 +31,8 @@ def inspected(
     classifier = ready.predictor(model)
     reader = classifier.reader
     rows = reader.encode([text])
-    looked = classifier.look(text)
-    decided = looked.decided
+    explanation = classifier.explain(text)
+    decided = explanation.decided
     number = int(decided.probs.argmax())
     device = next(model.parameters()).device
     batch = reader.batch(rows, [number], [text]).to(device)
@@ -66,5 +66,5 @@ def inspected(
         choices=[Choice("", decided.label, decided.prob, others)],
         chosen_what="the classes of the text",
         vectors=vectors,
-        weights=(looked.words, looked.weights, looked.shown),
+        weights=(explanation.words, explanation.weights, explanation.shown),
     )

@@ -1,6 +1,6 @@
 """A trained classifier: texts in, a class for each and its probability out, in order.
 
-Read next: answers.py, what it answers; looked.py, how much each word weighed.
+Read next: answers.py, what it answers; explanation.py, how much each word weighed.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from weft.errors import ConfigError
 from weft.models import Predictor
 from weft.tasks import predictor
 from weft.tasks.classify.answers import Asked, Classified, Header, Row, Unclassified
-from weft.tasks.classify.looked import Decided, Looked, look
+from weft.tasks.classify.explanation import Decided, Explanation, explain
 from weft.tasks.classify.reader import Reader
 from weft.tasks.each import Failure
 from weft.tasks.predictor import Answer, Given, Place, Raw
@@ -98,7 +98,7 @@ class Classifier(predictor.Predictor[Asked]):
                 yield Header(one.row, self.reader.classes if self._scores else ())
             else:
                 classes = self.reader.classes
-                yield Classified(one, next(decided), classes, scores=self._scores, look=self.look)
+                yield Classified(one, next(decided), classes, scores=self._scores, explain=self.explain)
 
     def unanswered(self, given: Given[Asked], why: Failure) -> Answer:
         if isinstance(given.value, Asked) and given.value.row is not None:
@@ -139,9 +139,9 @@ class Classifier(predictor.Predictor[Asked]):
         """All classes, in the order of the probabilities."""
         return self.reader.classes
 
-    def look(self, text: str) -> Looked:
-        """How much each word of a text weighed in the decision; see looked.py."""
-        return look(self.model, self.reader, text)
+    def explain(self, text: str) -> Explanation:
+        """How much each word of a text weighed in the decision; see explanation.py."""
+        return explain(self.model, self.reader, text)
 
     def _window(self, read: Sequence[str]) -> list[Decided]:
         rows = self.reader.encode(read)

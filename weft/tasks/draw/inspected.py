@@ -7,9 +7,9 @@ import numpy as np
 
 from weft.search.trace import Trace
 from weft.tasks.draw.tiles import FIRST, Tiles
+from weft.tasks.shared.inspected.decoded import decoded
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, Pictured, Vectors, checked, table_of
 from weft.tasks.shared.inspected.pictures import places
-from weft.tasks.shared.inspected.written import written
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs, pad
 from weft.text.vocabulary import EOS, UNK
 
@@ -39,31 +39,31 @@ def inspected(
     def batch_of(tiles: list[int]) -> PairBatch:
         return collate_pairs([words], [tiles]).to(device)
 
-    said = written(painter.model, _Numbers(painter.tiles), found, trace, batch_of, width=len(words))
-    numbers = np.maximum(np.array([said.tokens[: painter.places]]), FIRST)
+    shown = decoded(painter.model, _Numbers(painter.tiles), found, trace, batch_of, width=len(words))
+    numbers = np.maximum(np.array([shown.tokens[: painter.places]]), FIRST)
     (picture,) = painter.tiles.decode(numbers, painter.shape)
     side = painter.tiles.patterns.shape[1]
     grid = painter.shape[0] // side, painter.shape[1] // side
     pieces = painter.vocabulary.pieces(words)
     where = places(grid)  # a step is named after the place it draws
     looks = []
-    if said.hypotheses[0].looks:
-        weights = said.hypotheses[0].looks[0].weights[: painter.places]
+    if shown.hypotheses[0].looks:
+        weights = shown.hypotheses[0].looks[0].weights[: painter.places]
         looks = [(piece, weights[:, n].reshape(grid)) for n, piece in enumerate(pieces)]
-    sure = np.array([one.prob for one in said.choices[: painter.places]])
+    sure = np.array([one.prob for one in shown.choices[: painter.places]])
     looks.append(("(how sure each tile was)", sure.reshape(grid)))
     table = table_of(painter.model.source_embed, len(painter.vocabulary))
     names = painter.vocabulary.pieces(range(len(painter.vocabulary)))
     return Inspected(
         text=text,
-        answer=f"{grid[0]} x {grid[1]} tiles, log-probability {said.hypotheses[0].logp:.2f}",
+        answer=f"{grid[0]} x {grid[1]} tiles, log-probability {shown.hypotheses[0].logp:.2f}",
         source=pieces,
-        target=[*said.target[:1], *_placed(said.target[1:], where)],
-        batch=said.batch,
-        hypotheses=[one._replace(pieces=_placed(one.pieces, where)) for one in said.hypotheses],
-        searched=said.searched,
+        target=[*shown.target[:1], *_placed(shown.target[1:], where)],
+        batch=shown.batch,
+        hypotheses=[one._replace(pieces=_placed(one.pieces, where)) for one in shown.hypotheses],
+        searched=shown.searched,
         choices=[
-            one._replace(given=where[n] if n < len(where) else BEYOND) for n, one in enumerate(said.choices)
+            one._replace(given=where[n] if n < len(where) else BEYOND) for n, one in enumerate(shown.choices)
         ],
         chosen_what="each tile in reading order, given those before it",
         vectors=None if table is None else Vectors(names, table, words, pieces, None),

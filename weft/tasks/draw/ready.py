@@ -125,7 +125,7 @@ class DrawReady(ready.Ready):
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Painter:
         """The trained model; `predict(text)` returns a picture, [height, width, 3] uint8."""
         assert isinstance(model, Generator)
-        decoding = self.task.decoding.asked(options)
+        decoding = self.task.decoding.with_options(options)
         return Painter(model, self.vocabulary, self.tiles, self.shape, decoding)
 
     def evaluate(

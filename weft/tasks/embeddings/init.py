@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from weft.data.plain import no_words
 from weft.data.questions import read_questions
-from weft.tasks.init import TEST, TRAIN, Init, Written
+from weft.tasks.init import TEST, TRAIN, Init, NewRecipe
 from weft.tasks.shared.recipe_text import quoted
 
 
@@ -21,10 +21,10 @@ class Embeddings(Init):
         TEST._replace(help="Word pairs with their similarity, or analogies."),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the vectors."""
         steps = [("data", "check", "--task", self.task, str(given["train"]))]
-        return Written(recipe(given["train"], given["test"]), steps)
+        return NewRecipe(recipe(given["train"], given["test"]), steps)
 
 
 def recipe(train: Path, test: Path | None) -> str:

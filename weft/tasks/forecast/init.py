@@ -10,7 +10,7 @@ import numpy as np
 from weft.data.series import Columns, Table, read_series
 from weft.errors import ConfigError, DataError
 from weft.tasks.forecast.columns import guessed, parts
-from weft.tasks.init import Init, Option, Written
+from weft.tasks.init import Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 
 FEW, MANY = 2_000, 20_000  # training windows
@@ -56,7 +56,7 @@ class Forecast(Init):
         ),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the forecaster; reports the guessed columns."""
         if given["resample"] and not given["frequency"]:
             raise ConfigError("--resample: expected --frequency with it, got none; add one, such as D")
@@ -73,7 +73,7 @@ class Forecast(Init):
         which, note = guessed(file, Columns(**{**single, **named}))
         if note:
             say(note)
-        return Written(recipe(file, given["horizon"], which), [("data", "check", str(file))])
+        return NewRecipe(recipe(file, given["horizon"], which), [("data", "check", str(file))])
 
 
 def years(times: np.ndarray) -> float:

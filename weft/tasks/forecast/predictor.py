@@ -123,7 +123,7 @@ class ForecastPredictor(predictor.Predictor[Asked]):
             found = [self.forecaster.forecast(one, quantiles=self._quantiles) for one in asked.series]
             yield Forecasts(found, asked.zone, quantiles=self._scores, plain=asked.plain)
 
-    def written(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
+    def formatted(self, answers: Iterable[Answer]) -> Iterator[tuple[Answer, str | None]]:
         """The first forecast with the table's header before it; a series without a forecast has no rows."""
         above = header(self.forecaster.levels if self._scores else ()) + "\n"
         for answer in answers:

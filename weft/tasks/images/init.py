@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from weft.data.images import is_clip, read_clip, read_folders
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, Written
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
 from weft.tasks.shared.pictures.init import rounded
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
 
@@ -29,10 +29,10 @@ class Images(Init):
         TEST._replace(help="Test folder. Default: test next to the training folder."),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the classifier."""
         text = recipe(given["train"], given["valid"], given["test"])
-        return Written(text, [self.check(given["train"])])
+        return NewRecipe(text, [self.check(given["train"])])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None) -> str:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from weft.tasks.language.predictor import Writer
 
 
-class Written(NamedTuple):
+class Generated(NamedTuple):
     """A text and its continuation."""
 
     text: str  # the given text and its continuation
@@ -27,7 +27,7 @@ class Continuation(Answer):
         found: best first.
     """
 
-    def __init__(self, writer: "Writer", found: Sequence[Written]) -> None:
+    def __init__(self, writer: "Writer", found: Sequence[Generated]) -> None:
         self._writer = writer
         self._found = found
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from weft.data.plain import PlainText, no_words
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
 Kind = Literal["space", "word", "character", "bpe"]
 Model = Literal["lstm", "gpt"]
@@ -36,14 +36,14 @@ class Language(Init):
         Option("model", "Model to train.", choices=("lstm", "gpt"), default="lstm"),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the language model."""
         files = given["train"], given["valid"], given["test"]
         text = recipe(*files, kind=given["kind"], model=given["model"])
-        return Written(text, [self.check(given["train"])])
+        return NewRecipe(text, [self.check(given["train"])])
 
 
-class Looked(NamedTuple):
+class Survey(NamedTuple):
     """Properties of a text."""
 
     lines: int
@@ -69,7 +69,7 @@ class Looked(NamedTuple):
         return max(least, min(usual, least + self.repeated_words // 2))
 
 
-def look(text: PlainText) -> Looked:
+def survey(text: PlainText) -> Survey:
     """Read all of it once.
 
     Raises:
@@ -88,7 +88,7 @@ def look(text: PlainText) -> Looked:
     if not words:
         raise no_words(text.path)
     repeated = sum(count > 1 for count in seen.values())
-    return Looked(lines, words, characters, len(seen), len(marks), repeated, loose > tight or "<unk>" in seen)
+    return Survey(lines, words, characters, len(seen), len(marks), repeated, loose > tight or "<unk>" in seen)
 
 
 def recipe(
@@ -105,12 +105,12 @@ def recipe(
     Raises:
         DataError: a file is missing, or holds no word.
     """
-    seen = look(PlainText(train))
-    valid = valid or beside(train, VALID_NAMES)
-    test = test or beside(train, ("test",))
+    seen = survey(PlainText(train))
+    valid = valid or sibling(train, VALID_NAMES)
+    test = test or sibling(train, ("test",))
     for path in (valid, test):
         if path is not None:
-            look(PlainText(path))
+            survey(PlainText(path))
     if valid is None and seen.lines < 10:
         raise DataError(
             f"{seen.lines} lines are too few without --valid; give a longer text, or both", path=train

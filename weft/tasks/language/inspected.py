@@ -10,6 +10,7 @@ from weft.search.beam import beam
 from weft.search.trace import Trace
 from weft.tasks.language.batch import collate_lines
 from weft.tasks.shared.inspected.context import around, sentences
+from weft.tasks.shared.inspected.decoded import Called
 from weft.tasks.shared.inspected.inspected import (
     Examples,
     Inspected,
@@ -19,7 +20,6 @@ from weft.tasks.shared.inspected.inspected import (
     choices_of,
     table_of,
 )
-from weft.tasks.shared.inspected.written import Called
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 
 if TYPE_CHECKING:

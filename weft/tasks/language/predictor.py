@@ -17,7 +17,7 @@ from weft.search.budget import most_rows, most_tokens
 from weft.search.hypotheses import Hypotheses
 from weft.search.settings import search
 from weft.tasks.each import Failure, each
-from weft.tasks.language.answer import Continuation, Written
+from weft.tasks.language.answer import Continuation, Generated
 from weft.tasks.language.mixture import mixed, ngram_logp
 from weft.tasks.language.scoring import token_logp
 from weft.tasks.language.step import Mixed, Reader
@@ -123,7 +123,7 @@ class Writer(Predictor[str]):
             raise TypeError(f"expected one text, got {type(raw).__name__}; for many use write(lines)")
         return next(self.write([raw]))[0].text
 
-    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Written]]:
+    def write(self, texts: Iterable[str], *, window: int = WINDOW) -> Iterator[list[Generated]]:
         """For each text, in order, its continuations.
 
         Args:
@@ -140,8 +140,8 @@ class Writer(Predictor[str]):
     def _seeded(self) -> torch.Generator:
         return torch.Generator(self._device).manual_seed(self.decoding.seed)
 
-    def _window(self, some: Sequence[str], generator: torch.Generator) -> list[list[Written] | Failure]:
-        found: list[list[Written] | Failure] = [[] for _ in some]
+    def _window(self, some: Sequence[str], generator: torch.Generator) -> list[list[Generated] | Failure]:
+        found: list[list[Generated] | Failure] = [[] for _ in some]
         rows: dict[int, list[int]] = {}
         lengths: dict[int, list[int]] = {}
         for number, row in enumerate(each(some, lambda part: map(self.tokens, part))):
@@ -151,7 +151,7 @@ class Writer(Predictor[str]):
             rows[number] = row
             lengths.setdefault(len(row), []).append(number)
 
-        def continued(numbers: Sequence[int]) -> list[list[Written]]:
+        def continued(numbers: Sequence[int]) -> list[list[Generated]]:
             written = self._search([rows[n] for n in numbers], generator)
             return [
                 [self._written(some[n], rows[n], *one) for one in row]
@@ -212,9 +212,9 @@ class Writer(Predictor[str]):
     def _pieces(self, tokens: Sequence[int]) -> list[str]:
         return ["</s>" if piece == "<eos>" else piece for piece in self.vocabulary.pieces(tokens)]
 
-    def _written(self, text: str, given: list[int], added: list[int], logp: float) -> Written:
+    def _written(self, text: str, given: list[int], added: list[int], logp: float) -> Generated:
         new = self.added(text, given, added)
-        return Written(text + new, new, logp)
+        return Generated(text + new, new, logp)
 
     def added(self, text: str, given: list[int], added: list[int]) -> str:
         """The text that tokens append to a text, up to the first of the `stop` texts.

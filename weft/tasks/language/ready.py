@@ -125,7 +125,7 @@ class LanguageReady(ready.Ready):
     def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Writer:
         """The trained model: `predict(text)` continues a text; also `score(text)`, `next(text, k)`."""
         assert isinstance(model, Generator)
-        data, decoding = self.task.data, self.task.decoding.asked(options)
+        data, decoding = self.task.data, self.task.decoding.with_options(options)
         mixture = self._mixture(model, decoding) if decoding.mixture else None
         return Writer(
             model,

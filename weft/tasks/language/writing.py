@@ -62,7 +62,7 @@ class Writing:
         if self.mixture != "tuned" and not 0 <= self.mixture <= 1:
             raise ConfigError(f"mixture: expected a weight from 0 to 1 or tuned, got {self.mixture}")
 
-    def asked(self, options: Mapping[str, Any]) -> "Writing":
+    def with_options(self, options: Mapping[str, Any]) -> "Writing":
         """These settings with the user's options; other options are ignored.
 
         Raises:

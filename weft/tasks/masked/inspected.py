@@ -11,6 +11,7 @@ from weft.errors import DataError
 from weft.tasks.masked.model import SPECIALS, Hidden
 from weft.tasks.masked.predictor import MASK, Filler
 from weft.tasks.shared.inspected.context import around, sentences
+from weft.tasks.shared.inspected.decoded import Called
 from weft.tasks.shared.inspected.inspected import (
     Choice,
     Examples,
@@ -20,7 +21,6 @@ from weft.tasks.shared.inspected.inspected import (
     choices_of,
     table_of,
 )
-from weft.tasks.shared.inspected.written import Called
 from weft.text.vocabulary import EOS, SOS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ VALID_NAMES = ("valid", "val", "dev", "validation")
 WORDS = ("null", "true", "false")  # YAML 1.2 does not read these as text
 
 
-def beside(train: Path, names: tuple[str, ...]) -> Path | None:
+def sibling(train: Path, names: tuple[str, ...]) -> Path | None:
     """A file named like the training file, but valid (val, dev) or test instead of train."""
     for name in names:
         candidate = train.with_name(train.name.replace("train", name))

@@ -6,9 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, Written
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe
 from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
 
 class Speech(Init):
@@ -19,10 +19,10 @@ class Speech(Init):
     examples: ClassVar = ("--train recordings/train.tsv",)
     options: ClassVar = (TRAIN._replace(help="Training list: lines FILE TAB TRANSCRIPT."), VALID, TEST)
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the transcriber."""
         text = recipe(given["train"], given["valid"], given["test"])
-        return Written(text, [("data", "check", "--task", self.task, str(given["train"]))])
+        return NewRecipe(text, [("data", "check", "--task", self.task, str(given["train"]))])
 
 
 class _Measured(NamedTuple):
@@ -45,7 +45,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None) -> str:
         ConfigError: there is no validation list.
         DataError: files are missing or damaged.
     """
-    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
+    valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
     if valid is None:
         raise ConfigError(
             f"no validation list next to {train} (such as {train.with_name('valid.tsv')}); name it "

@@ -10,8 +10,8 @@ from weft.data.audio import read_spoken
 from weft.errors import ConfigError, DataError
 from weft.figures.records import Heard
 from weft.search.trace import Trace
+from weft.tasks.shared.inspected.decoded import decoded, plain_beam
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
-from weft.tasks.shared.inspected.written import plain_beam, written
 from weft.tasks.speech.batch import RecordingBatch, collate_recordings, pad_frames
 from weft.tasks.speech.predictor import Transcriber
 
@@ -55,22 +55,22 @@ def of(transcriber: Transcriber, frames: np.ndarray, name: str) -> Inspected:
         return collate_recordings([frames], [tokens]).to(device)
 
     width = -(-len(frames) // encoder.stride)
-    said = written(transcriber.model, transcriber.vocabulary, found, trace, batch_of, width=width)
+    shown = decoded(transcriber.model, transcriber.vocabulary, found, trace, batch_of, width=width)
     hop = encoder.stride * transcriber.sound.hop
     try:
-        heard = transcriber.align(frames, said.tokens)
+        heard = transcriber.align(frames, shown.tokens)
     except ConfigError:  # a model without attention: only the frames are shown
         nothing = np.zeros((0, width), np.float32)
         heard = Heard(frames.astype(np.float32), nothing, [], encoder.stride, transcriber.sound.hop)
     return Inspected(
         text=name,
-        answer=said.hypotheses[0].text,
+        answer=shown.hypotheses[0].text,
         source=[f"{n * hop:.2f} s" for n in range(width)],
-        target=said.target,
-        batch=said.batch,
-        hypotheses=said.hypotheses,
-        searched=said.searched,
-        choices=said.choices,
+        target=shown.target,
+        batch=shown.batch,
+        hypotheses=shown.hypotheses,
+        searched=shown.searched,
+        choices=shown.choices,
         chosen_what="each character of the best transcript, given those before it",
         heard=heard,
     )

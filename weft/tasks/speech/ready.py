@@ -119,7 +119,7 @@ class SpeechReady(ready.Ready):
             ConfigError: a member of the ensemble reads or writes something else.
         """
         assert isinstance(model, Generator)
-        decoding = self.task.decoding.asked(options)
+        decoding = self.task.decoding.with_options(options)
         assert isinstance(decoding, Listening)
         others = [joined(member, self) for member in options.get("ensemble", ())]
         sound, scores = self.task.data.sound, bool(options.get("scores"))

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 from weft.data.parallel import ParallelText
 from weft.errors import ConfigError, DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
-from weft.tasks.shared.writing.survey import SMALL, beside, survey
+from weft.tasks.shared.writing.survey import SMALL, sibling, survey
 
 WORDS = 15  # typical length of a summary; Survey counts the longer side
 USUAL = 10_000  # words of the vocabulary
@@ -29,12 +29,12 @@ class Summarise(Init):
         TEST._replace(help="Test data. Default: the files next to the training data, if any."),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the summariser."""
         files = given["train"], given["valid"], given["test"]
         columns = given["text"], given["summary"]
         text = recipe(*files, *columns)
-        return Written(text, [self.check(*dict.fromkeys(ParallelText(given["train"], *columns).files))])
+        return NewRecipe(text, [self.check(*dict.fromkeys(ParallelText(given["train"], *columns).files))])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
@@ -48,8 +48,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         ConfigError: there are no validation files.
         DataError: files are missing or damaged.
     """
-    valid = valid or beside(train, VALID_NAMES, source, target)
-    test = test or beside(train, ("test",), source, target)
+    valid = valid or sibling(train, VALID_NAMES, source, target)
+    test = test or sibling(train, ("test",), source, target)
     if valid is None:
         raise ConfigError(f"no validation files next to {train}; name them with --valid")
     seen = survey(ParallelText(train, source, target))

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from weft.data.conllu import Column, read_sentences
 from weft.errors import DataError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
-from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
 
 class Tag(Init):
@@ -25,10 +25,10 @@ class Tag(Init):
         ),
     )
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the tagger."""
         text = recipe(given["train"], given["valid"], given["test"], column=given["column"])
-        return Written(text, [("data", "check", str(given["train"]))])
+        return NewRecipe(text, [("data", "check", str(given["train"]))])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column) -> str:
@@ -41,7 +41,7 @@ def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column
     Raises:
         DataError: files are missing or damaged, or without tags.
     """
-    valid, test = valid or beside(train, VALID_NAMES), test or beside(train, ("test",))
+    valid, test = valid or sibling(train, VALID_NAMES), test or sibling(train, ("test",))
     sentences = words = 0
     tags: set[str] = set()
     for one in read_sentences(train, column=column):

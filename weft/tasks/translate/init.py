@@ -8,10 +8,10 @@ from weft.data.parallel import ParallelText, both, is_table
 from weft.data.sides import side_name
 from weft.data.split import hold_out
 from weft.errors import ConfigError, DataError
-from weft.tasks.init import Init, Option, Written
+from weft.tasks.init import Init, NewRecipe, Option
 from weft.tasks.shared.planned import planned
 from weft.tasks.shared.recipe_text import VALID_NAMES, quoted
-from weft.tasks.shared.writing.survey import MIDDLE, SMALL, TINY, beside, survey
+from weft.tasks.shared.writing.survey import MIDDLE, SMALL, TINY, sibling, survey
 
 
 class Named(NamedTuple):
@@ -53,7 +53,7 @@ class Translate(Init):
         named = _named(given)
         return f"{named.source}-{named.target}.yaml"
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the translator; with --hold-out the training files are split first."""
         train, source, target, note = _named(given)
         valid, test = given["valid"], given["test"]
@@ -74,7 +74,7 @@ class Translate(Init):
             say(f"split into {train}.* and {valid}.* ({given['hold_out']:,} pairs held out)")
         text = recipe(train, valid, test, source, target)
         files = dict.fromkeys(map(str, ParallelText(train, source, target).files))
-        return Written(text, [("data", "check", *files)])
+        return NewRecipe(text, [("data", "check", *files)])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, source: str, target: str) -> str:
@@ -88,8 +88,8 @@ def recipe(train: Path, valid: Path | None, test: Path | None, source: str, targ
         ConfigError: there are no validation files.
         DataError: files are missing or damaged.
     """
-    valid = valid or beside(train, VALID_NAMES, source, target)
-    test = test or beside(train, ("test",), source, target)
+    valid = valid or sibling(train, VALID_NAMES, source, target)
+    test = test or sibling(train, ("test",), source, target)
     seen = survey(ParallelText(train, source, target))
     if not seen.pairs:
         raise DataError("expected at least a few thousand pairs, got none", path=train)

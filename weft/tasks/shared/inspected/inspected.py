@@ -26,7 +26,7 @@ LONGEST = 4000
 ALTERNATIVES = 6
 
 
-class Looks(NamedTuple):
+class AttentionMap(NamedTuple):
     """One attention map."""
 
     name: str  # such as "decoder, layer 2, head 3"
@@ -40,7 +40,7 @@ class Hypothesis(NamedTuple):
     pieces: list[str]  # with the end symbol
     score: float
     logp: float
-    looks: list[Looks]  # over the source; empty without attention
+    looks: list[AttentionMap]  # over the source; empty without attention
     pharaoh: str = ""  # word alignment
 
 
@@ -189,7 +189,7 @@ def table_of(part: nn.Module, size: int) -> np.ndarray | None:
     return None
 
 
-def self_attention(model: nn.Module, batch: Any) -> list[Looks]:
+def self_attention(model: nn.Module, batch: Any) -> list[AttentionMap]:
     """Every head of every self-attention layer, encoder before decoder."""
     names: list[str] = []
     with ExitStack() as stack:
@@ -204,5 +204,5 @@ def self_attention(model: nn.Module, batch: Any) -> list[Looks]:
         part = name.split(".")[0]
         layers[part] += 1
         for head, each in enumerate(weights[0].float().cpu().numpy(), 1):
-            found.append(Looks(f"{part}, layer {layers[part]}, head {head}", each))
+            found.append(AttentionMap(f"{part}, layer {layers[part]}, head {head}", each))
     return found

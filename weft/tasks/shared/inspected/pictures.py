@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import DataError
-from weft.tasks.shared.inspected.inspected import Looks, Pictured
+from weft.tasks.shared.inspected.inspected import AttentionMap, Pictured
 
 
 def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tuple[np.ndarray, str]:
@@ -48,7 +48,7 @@ def places(grid: Sequence[int]) -> list[str]:
 
 
 def pictured(
-    picture: np.ndarray, pieces: Sequence[str], looks: Sequence[Looks], grid: Sequence[int], what: str
+    picture: np.ndarray, pieces: Sequence[str], looks: Sequence[AttentionMap], grid: Sequence[int], what: str
 ) -> Pictured:
     """A picture with the attention of each piece.
 

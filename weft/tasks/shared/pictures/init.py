@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from weft.data.captions import SPLITS, Captioned, read_captions
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.tasks.init import TEST, TRAIN, VALID, Init, Option, Written
-from weft.tasks.shared.recipe_text import VALID_NAMES, beside, quoted
+from weft.tasks.init import TEST, TRAIN, VALID, Init, NewRecipe, Option
+from weft.tasks.shared.recipe_text import VALID_NAMES, quoted, sibling
 
 
 class CaptionsInit(Init):
@@ -41,10 +41,10 @@ class CaptionsInit(Init):
             side: of the pictures in pixels; None for given features.
         """
 
-    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> Written:
+    def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the pictures."""
         text = self.recipe(given["train"], given["valid"], given["test"], given["images"])
-        return Written(text, [self.check(given["train"])])
+        return NewRecipe(text, [self.check(given["train"])])
 
     def recipe(self, train: Path, valid: Path | None, test: Path | None, images: Path | None) -> str:
         """A commented recipe.
@@ -58,8 +58,8 @@ class CaptionsInit(Init):
             ConfigError: there are no validation captions.
             DataError: files are missing or damaged.
         """
-        valid = valid or beside(train, VALID_NAMES) or _itself(train, "valid")
-        test = test or beside(train, ("test",)) or _itself(train, "test")
+        valid = valid or sibling(train, VALID_NAMES) or _itself(train, "valid")
+        test = test or sibling(train, ("test",)) or _itself(train, "test")
         if valid is None:
             raise ConfigError(f"no validation captions next to {train}; name them with --valid")
         found = read_captions(train, images, split="train")

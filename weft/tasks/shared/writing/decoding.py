@@ -106,7 +106,7 @@ class Decoding:
                 f"set beam to {self.diverse * math.ceil(self.beam / self.diverse)}"
             )
 
-    def asked(self, options: Mapping[str, Any]) -> "Decoding":
+    def with_options(self, options: Mapping[str, Any]) -> "Decoding":
         """These settings with the user's options; other options are ignored.
 
         Asking for a beam, or for several translations, selects beam search. The beam is wide enough for them

@@ -6,8 +6,8 @@ import torch
 
 from weft.search.trace import Trace
 from weft.tasks.shared.inspected.context import Words, gathered, sentences
-from weft.tasks.shared.inspected.inspected import Inspected, Looks, Vectors, checked, table_of
-from weft.tasks.shared.inspected.written import plain_beam, written
+from weft.tasks.shared.inspected.decoded import decoded, plain_beam
+from weft.tasks.shared.inspected.inspected import AttentionMap, Inspected, Vectors, checked, table_of
 from weft.tasks.shared.writing.alignment import Alignment
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
@@ -31,7 +31,7 @@ def of(translator: Translator, text: str, data: PairData) -> Inspected:
     known = translator.source.base
     translator = Translator(
         translator.model, translator.source, translator.target, how, banned=translator.banned[3:]
-    ).beside(text)
+    ).copying(text)
     source = translator.source.encode(text)
     trace = Trace()
     found = translator.search([source], trace)
@@ -39,7 +39,7 @@ def of(translator: Translator, text: str, data: PairData) -> Inspected:
     def batch_of(tokens: list[int]) -> PairBatch:
         return collate_pairs([source], [tokens]).to(translator.device)
 
-    said = written(
+    shown = decoded(
         translator.model,
         translator.target,
         found,
@@ -50,20 +50,22 @@ def of(translator: Translator, text: str, data: PairData) -> Inspected:
     )
     return Inspected(
         text=text,
-        answer=said.hypotheses[0].text,
+        answer=shown.hypotheses[0].text,
         source=translator.source.pieces(source) or ["<pad>"],
-        target=said.target,
-        batch=said.batch,
-        hypotheses=said.hypotheses,
-        searched=said.searched,
-        choices=said.choices,
+        target=shown.target,
+        batch=shown.batch,
+        hypotheses=shown.hypotheses,
+        searched=shown.searched,
+        choices=shown.choices,
         chosen_what="each token of the best answer, given those before it",
         vectors=_vectors(translator, known, source, text, data),
-        copied=said.copied,
+        copied=shown.copied,
     )
 
 
-def _pharaoh(translator: Translator, looks: Sequence[Looks], source: list[int], target: list[int]) -> str:
+def _pharaoh(
+    translator: Translator, looks: Sequence[AttentionMap], source: list[int], target: list[int]
+) -> str:
     if not looks or not target or not source:
         return ""
     return between_words(translator, Alignment(looks[0].weights, source, [*target, EOS], looks[0].name))

@@ -44,7 +44,7 @@ def survey(text: ParallelText) -> Survey:
     return Survey(pairs, words / max(1, pairs), longest, len(characters), len(repeated))
 
 
-def beside(train: Path, names: tuple[str, ...], source: str, target: str) -> Path | None:
+def sibling(train: Path, names: tuple[str, ...], source: str, target: str) -> Path | None:
     """Files named like the training files, but valid (val, dev) or test instead of train."""
     parts = both(train) or (train,)
     for name in names:

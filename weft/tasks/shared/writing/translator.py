@@ -129,7 +129,7 @@ class Translator(Predictor[str]):
                     raise found
                 yield line, found
 
-    def beside(self, line: str) -> "Translator":
+    def copying(self, line: str) -> "Translator":
         """The same for one source, with the words it may copy added to both vocabularies."""
         copyable = self.source.copyable(line)
         if not copyable:
@@ -218,7 +218,7 @@ class Best(Answer):
 
     def text(self) -> str:
         """Each text on its own line."""
-        return written(self.found, self._count, self._scores)
+        return formatted(self.found, self._count, self._scores)
 
     def json(self) -> Json:
         """The best text and its score."""
@@ -245,34 +245,34 @@ class Translated(Best):
             return None
         from weft.figures.alignment import heat_map
 
-        beside, looked = self._beside, self._looked
-        pieces = beside.source.pieces(looked.source), beside.target.pieces(looked.target)
+        copying, alignment = self._copying, self._alignment
+        pieces = copying.source.pieces(alignment.source), copying.target.pieces(alignment.target)
         return heat_map(
-            looked.weights, *pieces, title=f"{self._line}\n{self.found[0].text}\n({looked.shown})"
+            alignment.weights, *pieces, title=f"{self._line}\n{self.found[0].text}\n({alignment.shown})"
         )
 
     def alignment(self) -> str:
         if not self.found[0].tokens:
             return ""
-        return between_words(self._beside, self._looked)
+        return between_words(self._copying, self._alignment)
 
     @cached_property
-    def _beside(self) -> Translator:
-        return self._translator.beside(self._line)
+    def _copying(self) -> Translator:
+        return self._translator.copying(self._line)
 
     @cached_property
-    def _looked(self) -> Alignment:
-        return self._beside.align(self._beside.source.encode(self._line), self.found[0].tokens)
+    def _alignment(self) -> Alignment:
+        return self._copying.align(self._copying.source.encode(self._line), self.found[0].tokens)
 
 
-def between_words(translator: Translator, looked: Alignment) -> str:
+def between_words(translator: Translator, alignment: Alignment) -> str:
     """The words of an alignment as Pharaoh pairs."""
-    sides = (translator.source, looked.source), (translator.target, looked.target)
+    sides = (translator.source, alignment.source), (translator.target, alignment.target)
     words = [[word.positions for word in side.words(tokens)] for side, tokens in sides]
-    return pharaoh(merge(looked.weights, *words))
+    return pharaoh(merge(alignment.weights, *words))
 
 
-def written(found: Sequence[Any], count: int, scores: bool) -> str:
+def formatted(found: Sequence[Any], count: int, scores: bool) -> str:
     """The n best texts, each on its own line, if wanted after its score and a tab."""
     filled = [*found, *[NOTHING] * (count - len(found))]
     return "\n".join(f"{one.score:.4f}\t{one.text}" if scores else one.text for one in filled)

@@ -16,7 +16,7 @@ from weft.models import Generator
 from weft.probe import probe
 from weft.search.hypotheses import Hypotheses, to_lists
 from weft.search.trace import Trace
-from weft.tasks.shared.inspected.inspected import Choice, Hypothesis, Looks, Searched, choices_of
+from weft.tasks.shared.inspected.inspected import AttentionMap, Choice, Hypothesis, Searched, choices_of
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.text.vocabulary import EOS
 
@@ -33,7 +33,7 @@ class Names(Protocol):
         """All tokens as a text."""
 
 
-class Written(NamedTuple):
+class Decoded(NamedTuple):
     """The fields of Inspected that a search fills."""
 
     tokens: list[int]  # of the best hypothesis, without the end symbol
@@ -72,7 +72,7 @@ def plain_beam(how: Decoding) -> Decoding:
     return replace(how, search="beam", beam=beam, nbest=beam, coverage=0.0, diverse=1, require=())
 
 
-def written(
+def decoded(
     model: Generator,
     names: Names,
     found: Hypotheses,
@@ -80,8 +80,8 @@ def written(
     batch_of: Callable[[list[int]], Any],
     *,
     width: int,
-    pharaoh: Callable[[Sequence[Looks], list[int]], str] = lambda looks, tokens: "",
-) -> Written:
+    pharaoh: Callable[[Sequence[AttentionMap], list[int]], str] = lambda looks, tokens: "",
+) -> Decoded:
     """Collect what the views show of each hypothesis of one source.
 
     Args:
@@ -97,7 +97,7 @@ def written(
     every = to_lists(found, EOS)[0]
     for place, one in enumerate(every):
         batch = batch_of(one)
-        looks, logp = looked(model, batch, width)
+        looks, logp = attention_maps(model, batch, width)
         pieces = names.pieces([*one, EOS])
         if place == 0:
             first, choices = batch, choices_of(logp, [*one, EOS], Called(names), ())
@@ -119,10 +119,10 @@ def written(
         searched = Searched(trace, named, [row[:length] for row, length in rows if length])
     share = copied(model, batch_of(every[0]))
     own = None if share is None else share[0].float().cpu().numpy()
-    return Written(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own)
+    return Decoded(every[0], ["<sos>", *names.pieces(every[0])], first, hypotheses, searched, choices, own)
 
 
-def looked(model: Generator, batch: Any, width: int) -> tuple[list[Looks], Tensor]:
+def attention_maps(model: Generator, batch: Any, width: int) -> tuple[list[AttentionMap], Tensor]:
     """The decoder's attention for each token, and its log-probabilities [T, V].
 
     Args:
@@ -134,18 +134,18 @@ def looked(model: Generator, batch: Any, width: int) -> tuple[list[Looks], Tenso
         h = model.features(batch)
     with torch.no_grad():
         logp: Tensor = model.head(h)[0]
-    looks: list[Looks] = []
+    looks: list[AttentionMap] = []
     parts = [part for part in seen["attention"] if part.shape[2] == width]
     if parts:
         weights = torch.cat(parts, 1)[0].float().cpu().numpy()
         steps = batch.target_out.shape[1]
         for layer in range(len(weights) // steps):
             name = "attention" if len(weights) == steps else f"decoder, layer {layer + 1}"
-            looks.append(Looks(name, weights[layer * steps : (layer + 1) * steps]))
+            looks.append(AttentionMap(name, weights[layer * steps : (layer + 1) * steps]))
     for layer, heads in enumerate(seen["cross_attention"], 1):
         each = heads[0].float().cpu().numpy()
-        looks.append(Looks(f"decoder, layer {layer}, mean of {len(each)} heads", each.mean(0)))
-        looks += [Looks(f"decoder, layer {layer}, head {n}", one) for n, one in enumerate(each, 1)]
+        looks.append(AttentionMap(f"decoder, layer {layer}, mean of {len(each)} heads", each.mean(0)))
+        looks += [AttentionMap(f"decoder, layer {layer}, head {n}", one) for n, one in enumerate(each, 1)]
     count = len(seen["cross_attention"])
     if count > 1:  # Garg et al. 2019: the last layer but one aligns best, so it comes first
         best = next(

@@ -28,7 +28,7 @@ class Decided(NamedTuple):
         return float(self.probs.max())
 
 
-class Looked(NamedTuple):
+class Explanation(NamedTuple):
     """The weights of the words of a text."""
 
     words: list[str]
@@ -37,7 +37,7 @@ class Looked(NamedTuple):
     shown: str  # which weights these are
 
 
-def look(model: Predictor, reader: Reader, text: str) -> Looked:
+def explain(model: Predictor, reader: Reader, text: str) -> Explanation:
     """Decide on a text, and weigh its words.
 
     The weights are the attention of a pool with learned queries (the mean over the queries). For any other
@@ -65,7 +65,7 @@ def look(model: Predictor, reader: Reader, text: str) -> Looked:
         positions = _of_tokens(reader.items, reader.counted(rows[0], text), rows[0], found, positions)
     sums = np.array([positions[word.positions].sum() for word in found])
     decided = Decided(reader.classes[int(probs.argmax())], probs)
-    return Looked([word.text for word in found], sums / max(float(sums.sum()), 1e-12), decided, shown)
+    return Explanation([word.text for word in found], sums / max(float(sums.sum()), 1e-12), decided, shown)
 
 
 def _of_tokens(
