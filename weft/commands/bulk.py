@@ -2,7 +2,8 @@
 
 The input is cut into chunks of lines. Each of N processes answers every N-th chunk and writes its answers
 atomically as one file into the directory OUT.parts next to the output; at the end the files are joined in
-order. Chunks that were answered before a kill are kept. Read next: predict.py; ray_job.py, the same on a cluster.
+order. Chunks that were answered before a kill are kept. Read next: predict.py; ray_job.py, the same on a
+cluster.
 """
 
 import contextlib
