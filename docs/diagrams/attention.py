@@ -195,30 +195,34 @@ def positions() -> Diagram:
 def beam() -> Diagram:
     """A beam of two keeps the two best prefixes at every step."""
     d = Diagram(
-        700,
-        300,
+        720,
+        330,
         "Beam search with a beam of two: at each step every kept prefix is extended, all extensions are "
-        "ranked by their total log-probability, and the two best stay. The best first word does not lead to "
-        "the best sentence.",
+        "ranked by their total log-probability, and the two best stay. The best first word, the, does not "
+        "lead to the best sentence, a cat sat.",
     )
-    nodes = {
-        "s": (45, 150, "<s>", "", True),
-        "a": (190, 80, "the", "-0.5", True),
-        "b": (190, 220, "a", "-0.9", True),
-        "aa": (350, 40, "cat", "-1.6", False),
-        "ab": (350, 110, "dog", "-1.4", True),
-        "ba": (350, 190, "cat", "-1.1", True),
-        "bb": (350, 260, "dog", "-2.7", False),
-        "aba": (530, 80, "sat", "-2.9", False),
-        "baa": (530, 160, "sat", "-1.3", True),
-        "bab": (530, 230, "ran", "-2.2", True),
+    nodes = {  # log-probabilities of the table in docs/course/decoding.md, rounded
+        "s": (45, 175, "<s>", "0", True),
+        "a": (195, 95, "the", "−0.6", True),
+        "b": (195, 255, "a", "−0.9", True),
+        "aa": (355, 55, "dog", "−1.4", True),
+        "ab": (355, 130, "cat", "−1.6", False),
+        "ba": (355, 215, "cat", "−1.1", True),
+        "bb": (355, 290, "dog", "−2.5", False),
+        "aaa": (515, 35, "sat", "−2.3", True),
+        "aab": (515, 100, "ran", "−2.4", False),
+        "baa": (515, 195, "sat", "−1.4", True),
+        "bab": (515, 260, "ran", "−3.0", False),
     }
     for name, (x, y, word, score, kept) in nodes.items():
         if name != "s":
-            x0, y0, *_ = nodes[name[:-1] or "s"] if len(name) > 1 else nodes["s"]
+            x0, y0, *_ = nodes[name[:-1] or "s"]
             d.line((x0 + 34, y0), (x - 34, y), kind="flow" if kept else "faint", bend=0)
         d.box(x, y, word, w=64, h=30, kind="layer" if kept else "plain")
-        if score:
-            d.text(x, y + 26, score, "note")
-    d.text(630, 160, "best", "title")
+        d.text(x, y + 25, score, "note")
+    for y, word in ((35, "</s>"), (195, "</s>")):
+        d.line((549, y), (606, y), bend=0)
+        d.box(640, y, word, w=64, h=30)
+    d.text(640, 220, "−1.4, best", "note")
+    d.text(640, 60, "−2.3", "note")
     return d
