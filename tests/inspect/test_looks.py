@@ -37,7 +37,7 @@ class Looking:
     def __init__(self) -> None:
         self.source = self.target = WORDS
 
-    def beside(self, line: str) -> "Looking":
+    def copying(self, line: str) -> "Looking":
         return self
 
     def align(self, source: list[int], target: list[int]) -> Alignment:
