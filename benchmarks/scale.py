@@ -1,4 +1,4 @@
-"""What docs/guides/scale.md says of a machine: stores, processes, saving, memory, each beside its twin.
+"""What docs/appendix/scale.md says of a machine: stores, processes, saving, memory, each beside its twin.
 
     python benchmarks/scale.py store|processes|saving|recomputing|memory [--rounds N]
 

@@ -1,9 +1,9 @@
-"""Calculated figures in docs/guides/scale.md follow from their formulas."""
+"""Calculated figures in docs/appendix/scale.md follow from their formulas."""
 
 import re
 from pathlib import Path
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "scale.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "appendix" / "scale.md").read_text("utf-8")
 ROW = r"\| (.+) \| ([\d.]+) M \| (?:(\d+) \+ (\d+) M|0) \| (\d+) MB \| (\d+) MB \| (\d+) MB \|"
 
 

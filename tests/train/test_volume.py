@@ -1,4 +1,4 @@
-"""Processes send in an update what docs/guides/scale.md says: the formulas against what torch is handed."""
+"""Processes send in an update what docs/appendix/scale.md says: the formulas against what torch is handed."""
 
 import json
 from pathlib import Path
