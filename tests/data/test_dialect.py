@@ -169,6 +169,7 @@ def test_a_table_of_tickets_is_a_classifiers(tmp_path: Path) -> None:
         (CROATIAN, "iso8859-2", "ISO-8859-2"),
         ("déjà vu, garçon\n", "latin-1", "WINDOWS-1252"),
         ("schöne Grüße\n", "cp1252", "WINDOWS-1252"),
+        ("¿Qué es eso?\n", "latin-1", "WINDOWS-1252"),
         ("Привет, мир\n", "cp1251", "WINDOWS-1251"),
         (CROATIAN, "utf-16", "UTF-16"),
         ("plain text\n", "utf-16-le", "UTF-16LE"),
