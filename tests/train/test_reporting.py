@@ -163,6 +163,18 @@ def test_tensorboard_gets_the_curves(tmp_path: Path) -> None:
         assert name in data
 
 
+def test_a_value_that_is_not_finite_is_left_out_of_tensorboard(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    board = TensorBoard(tmp_path, Notes())
+    board.started(0, False)
+    board.logged(LINE._replace(gradient_norm=float("inf"), loss=float("nan")))
+    board.close()
+    assert not caplog.records
+    (events,) = tmp_path.glob("*tfevents*")
+    assert b"train/lr" in events.read_bytes() and b"gradient_norm" not in events.read_bytes()
+
+
 def test_trouble_with_tensorboard_does_not_stop_training(tmp_path: Path) -> None:
     (tmp_path / "tensorboard").write_text("in the way")
     notes = Notes()

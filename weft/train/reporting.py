@@ -1,6 +1,7 @@
 """Report progress to the screen, metrics.jsonl and TensorBoard. Read next: screen.py."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -236,7 +237,8 @@ class TensorBoard(Reporter):
             return
         try:
             for name, value in points.items():
-                self._writer.add_scalar(name, value, update)
+                if math.isfinite(value):  # tensorboardX prints a warning for others
+                    self._writer.add_scalar(name, value, update)
         except Exception as error:  # noqa: BLE001
             self._stop(error)
 
