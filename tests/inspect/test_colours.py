@@ -2,10 +2,21 @@
 
 import json
 import re
+from itertools import combinations
 
 import numpy as np
+import pytest
 
-from weft.figures.colours import BARS, FAINT, GRID, INK, signed_colours, to_oklab, weight_colours
+from weft.figures.colours import (
+    BARS,
+    DARK_BARS,
+    FAINT,
+    GRID,
+    INK,
+    signed_colours,
+    to_oklab,
+    weight_colours,
+)
 from weft.inspect.page.html import Head, document
 
 
@@ -48,3 +59,48 @@ def test_a_page_has_the_colours_of_the_figures():
 
 def test_nothing_is_white():
     np.testing.assert_allclose(weight_colours()(0.0)[:3], 1, atol=1e-10)
+
+
+# Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB
+BLINDNESS = {
+    "none": np.eye(3),
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.01182, 0.04294, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.3039],
+    ],
+}
+
+
+def linear(colour: str) -> np.ndarray:
+    rgb = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(float(linear(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)  # of WCAG
+
+
+@pytest.mark.parametrize("blindness", BLINDNESS)
+@pytest.mark.parametrize("colours", [BARS, DARK_BARS], ids=["light", "dark"])
+def test_colour_blind_readers_can_tell_series_apart(colours, blindness):
+    seen = [(linear(colour) @ np.transpose(BLINDNESS[blindness])).clip(0, 1) for colour in colours]
+    seen = [np.where(one <= 0.0031308, one * 12.92, 1.055 * one ** (1 / 2.4) - 0.055) for one in seen]
+    assert min(np.linalg.norm(to_oklab(a) - to_oklab(b)) for a, b in combinations(seen, 2)) > 0.09
+
+
+def test_lines_and_words_stand_out_from_the_page():
+    assert min(contrast(colour, "#ffffff") for colour in BARS) >= 3  # WCAG 1.4.11, graphics
+    assert min(contrast(colour, "#12161d") for colour in DARK_BARS) >= 3
+    assert contrast(FAINT, "#ffffff") >= 4.5  # WCAG 1.4.3, text

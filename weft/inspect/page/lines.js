@@ -82,7 +82,7 @@ weft.blocks.lines = (box, data) => {
         open = true;
       });
       inside.append(weft.svg('path', {d: path, fill: 'none', stroke: colour(one, number), 'stroke-width': 2, 'stroke-linejoin': 'round',
-        'stroke-dasharray': one.dashed ? '5 4' : number > 5 ? '1.5 2.5' : 'none', opacity: one.faint ? 0.6 : 1}));
+        'stroke-dasharray': one.dashed ? '5 4' : number > 5 ? '1.5 2.5' : 'none', opacity: one.faint ? 0.65 : 1}));
       if (one.x.length <= 60) one.x.forEach((x, n) => { if (one.y[n] !== null && (!data.log || one.y[n] > 0)) inside.append(weft.svg('circle', {cx: px(x), cy: py(one.y[n]), r: one.x.length === 1 ? 4 : 2.2, fill: colour(one, number)})); });
     });
     const cursor = weft.svg('line', {y1: top, y2: top + inner, stroke: weft.css('--faint'), 'stroke-dasharray': '2 3', visibility: 'hidden'});

@@ -62,7 +62,7 @@ weft.blocks.tree = (box, data) => {
       const on = path.has(n), colour = weft.css(colours[one.fate]);
       const seen = data.time[n] <= now;
       one.node.setAttribute('visibility', seen ? 'visible' : 'hidden');
-      one.node.setAttribute('opacity', one.fate === 'pruned' && !on ? 0.6 : 1);
+      one.node.setAttribute('opacity', one.fate === 'pruned' && !on ? 0.75 : 1);
       one.frame.setAttribute('fill', on ? colour : weft.css('--panel'));
       one.frame.setAttribute('stroke', colour);
       one.frame.setAttribute('stroke-width', on ? 2 : 1);
@@ -70,7 +70,8 @@ weft.blocks.tree = (box, data) => {
       if (one.edge) {
         one.edge.setAttribute('visibility', seen ? 'visible' : 'hidden');
         one.edge.setAttribute('stroke', on ? weft.css('--c0') : weft.css('--faint'));
-        one.edge.setAttribute('opacity', on ? 1 : one.fate === 'pruned' ? 0.18 : 0.5);
+        one.edge.setAttribute('opacity', on ? 1 : 0.8);
+        one.edge.setAttribute('stroke-dasharray', one.fate === 'pruned' && !on ? '1.5 3' : 'none');
         one.edge.setAttribute('stroke-width', on ? 2.5 : 1);
         if (on) edges.append(one.edge);
       }

@@ -164,7 +164,7 @@ def draw_lines(axes: "Axes", block: Block) -> None:
             color=INK if place < 0 else BARS[place % len(BARS)],
             linewidth=1.6,
             label=printable(one["name"]),
-            alpha=0.45 if one.get("faint") else 1,
+            alpha=0.65 if one.get("faint") else 1,
             marker="o" if len(one["x"]) == 1 else None,
         )
     if block["log"]:
