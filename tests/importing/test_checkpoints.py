@@ -171,6 +171,16 @@ def copied(path: Path, there: Path) -> Path:
     return there
 
 
+@pytest.mark.parametrize("name", ["gpt2", "marian"])
+def test_weights_of_torch_save_give_the_same_model(name: str, saved: Any, tmp_path: Path) -> None:
+    path = copied(saved[name][1], tmp_path)
+    (path / "model.safetensors").unlink()
+    torch.save(saved[name][0].state_dict(), path / "pytorch_model.bin")
+    found, expected = import_model(path).state_dict(), import_model(saved[name][1]).state_dict()
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[each], expected[each]) for each in expected)
+
+
 def test_missing_and_extra_tensors_are_counted(saved: Any, tmp_path: Path) -> None:
     path = copied(saved["gpt2"][1], tmp_path)
     tensors = load_file(path / "model.safetensors")

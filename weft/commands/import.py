@@ -33,8 +33,8 @@ def command(
     """Turn the transformers checkpoint in DIRECTORY into a run that every weft command can use.
 
     Marian and BART models become translators; GPT-2 becomes a language model. DIRECTORY must contain
-    config.json, model.safetensors and tokenizer.json (for Marian, source.spm, target.spm and vocab.json will
-    do instead of tokenizer.json). Nothing is downloaded.
+    config.json, model.safetensors or pytorch_model.bin, and tokenizer.json (Marian also: source.spm,
+    target.spm and vocab.json). Nothing is downloaded, and nothing is unpickled.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Read a checkpoint directory of the `transformers` library: config.json and model.safetensors.
+"""Read a checkpoint directory of the `transformers` library: config.json and the weights.
 
 A family (gpt2.py, bert.py, ...) maps each of our tensors to the ones it is made from. Missing or extra
 tensors and wrong shapes are errors.
@@ -16,8 +16,11 @@ from torch import Tensor, nn
 
 from weft import jsonfile
 from weft.errors import CheckpointError, ConfigError
+from weft.importing import torchfile
 
 LARGEST_CONFIG = 1 << 20
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+"""File names of weights; the first that exists is read. The second is read without unpickling."""
 
 
 class Origin(NamedTuple):
@@ -36,6 +39,7 @@ class Foreign(NamedTuple):
     path: Path
     config: dict[str, Any]
     tensors: dict[str, Tensor]
+    weights: str = WEIGHTS[0]  # file name
 
     def setting(self, *names: str, default: Any = None) -> Any:
         """The first of these settings found in config.json.
@@ -82,11 +86,12 @@ def read(path: Path) -> Foreign:
     Raises:
         CheckpointError: a file is missing or damaged.
     """
-    config, weights = path / "config.json", path / "model.safetensors"
+    config = path / "config.json"
+    weights = next((path / name for name in WEIGHTS if (path / name).is_file()), path / WEIGHTS[0])
     for file in (config, weights):
         if not file.is_file():
             raise CheckpointError(
-                f"{file}: no such file; give a directory with config.json and model.safetensors "
+                f"{file}: no such file; give a directory with config.json and {' or '.join(WEIGHTS)} "
                 "(save_pretrained of the transformers library writes one)"
             )
     try:
@@ -95,11 +100,20 @@ def read(path: Path) -> Foreign:
             raise ValueError("expected a table of settings")
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{config}: cannot be read ({error}); fetch it again") from error
+    tensors = {name: tensor.float() for name, tensor in _tensors(weights).items()}
+    return Foreign(path, settings, tensors, weights.name)
+
+
+def _tensors(weights: Path) -> dict[str, Tensor]:
+    if weights.suffix == ".bin":
+        found = torchfile.read(weights)
+        if not isinstance(found, dict) or not all(isinstance(one, Tensor) for one in found.values()):
+            raise CheckpointError(f"{weights}: expected a state_dict, a table of tensors by name")
+        return {str(name): one for name, one in found.items()}
     try:
-        tensors = safetensors.torch.load_file(weights)
+        return safetensors.torch.load_file(weights)
     except (OSError, ValueError, safetensors.SafetensorError) as error:
         raise CheckpointError(f"{weights}: cannot be read ({error}); fetch it again") from error
-    return Foreign(path, settings, {name: tensor.float() for name, tensor in tensors.items()})
 
 
 def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequence[str] = ()) -> None:
@@ -115,7 +129,7 @@ def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequenc
     Raises:
         CheckpointError: tensors are missing, extra or of another shape.
     """
-    place = foreign.path / "model.safetensors"
+    place = foreign.path / foreign.weights
     wanted = {name for origin in origins.values() for name in origin.names}
     missing = sorted(wanted - set(foreign.tensors))
     extra = sorted(name for name in set(foreign.tensors) - wanted if not name.endswith(tuple(spare)))

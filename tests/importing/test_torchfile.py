@@ -1,0 +1,197 @@
+"""A file of torch.save is read as torch.load reads it; hostile ones are refused, and nothing runs."""
+
+import argparse
+import io
+import pickle
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from weft.errors import CheckpointError
+from weft.importing.torchfile import read
+
+TYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
+
+
+def saved(path: Path, value: Any, protocol: int = 2) -> Path:
+    torch.save(value, path, pickle_protocol=protocol)
+    return path
+
+
+def archive(path: Path, program: bytes, **storages: bytes) -> Path:
+    """An archive as torch.save writes it, around a pickle of our own."""
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("archive/data.pkl", program)
+        made.writestr("archive/byteorder", b"little")
+        for name, content in storages.items():
+            made.writestr(f"archive/data/{name.removeprefix('s')}", content)
+    return path
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+@pytest.mark.parametrize("kind", TYPES)
+def test_tensors_equal_those_of_torch_load(tmp_path, kind, protocol):
+    whole = torch.arange(30).reshape(5, 6).remainder(2 if kind == "bool" else 100).to(getattr(torch, kind))
+    value = {
+        "whole": whole,
+        "part": whole[1:4, ::2],
+        "turned": whole.T,
+        "one": whole[2, 3],
+        "none": whole[:0],
+    }
+    path = saved(tmp_path / "a.pt", value, protocol)
+    expected, found = torch.load(path, weights_only=False), read(path)
+    assert found.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert found[name].dtype == tensor.dtype and torch.equal(found[name], tensor), name
+        assert found[name].stride() == tensor.stride()
+
+
+def test_shared_memory_stays_shared(tmp_path):
+    table = torch.nn.Parameter(torch.randn(7, 3))
+    found = read(saved(tmp_path / "a.pt", {"embed": table, "head": table, "row": table.data[2]}))
+    found["embed"][2, 0] = 5.0
+    assert found["head"][2, 0] == 5.0 and found["row"][0] == 5.0
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_plain_data_of_every_kind(tmp_path, protocol):
+    value = {
+        "text": "größe\n",
+        "bytes": b"\x00\xff",
+        "numbers": [0, 255, 65536, -1, 2**70, 0.5, True, False, None],
+        "tuples": ((), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)),
+        "set": {1, "a"},
+        "ordered": OrderedDict(a=1, b=2),
+        "arguments": argparse.Namespace(layers=6, name="small"),
+        "size": torch.Size([2, 3]),
+        "kind": torch.float16,
+        3: {(1, 2): "key"},
+    }
+    found = read(saved(tmp_path / "a.pt", value, protocol))
+    assert found == value | {"arguments": {"layers": 6, "name": "small"}, "size": (2, 3)}
+
+
+def test_a_state_dict_of_a_module(tmp_path):
+    module = torch.nn.Sequential(torch.nn.LSTM(3, 5, bidirectional=True), torch.nn.LayerNorm(5))
+    found = read(saved(tmp_path / "a.pt", {"model": module.state_dict(), "step": 17}))
+    assert found["step"] == 17
+    assert all(torch.equal(found["model"][name], one) for name, one in module.state_dict().items())
+
+
+class Runs:
+    """Unpickling this creates a file."""
+
+    def __init__(self, call: Any, *args: Any) -> None:
+        self.call = call, args
+
+    def __reduce__(self) -> Any:
+        return self.call
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_what_would_run_code_is_refused_and_does_not_run(tmp_path, protocol):
+    import os
+
+    trap = tmp_path / "trap"
+    for number, value in enumerate(
+        [
+            Runs(os.system, f"touch {trap}"),
+            {"model": torch.zeros(2), "more": Runs(eval, f"open({str(trap)!r}, 'w')")},
+            Runs(open, str(trap), "w"),
+            Runs(getattr, "text", "upper"),
+            os.system,
+            torch.nn.Linear,
+            torch.nn.Linear(2, 3),
+            Path("a"),
+        ]
+    ):
+        with pytest.raises(CheckpointError, match=f"{number}.pt"):
+            read(saved(tmp_path / f"{number}.pt", value, protocol))
+    assert not trap.exists()
+
+
+def reference(size: int = 4, key: str = "0", kind: str = "FloatStorage") -> bytes:
+    """The opcodes of a storage."""
+    name = f"ctorch\n{kind}\n".encode()
+    return b"(X\x07\x00\x00\x00storage" + name + text(key) + text("cpu") + b"K" + bytes([size]) + b"tQ"
+
+
+def text(value: str) -> bytes:
+    return b"X" + len(value).to_bytes(4, "little") + value.encode()
+
+
+def tensor(sizes: bytes, strides: bytes, offset: int = 0, **storage: Any) -> bytes:
+    start = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n("
+    return start + reference(**storage) + b"K" + bytes([offset]) + sizes + strides + b"\x89NtR."
+
+
+FOUR = torch.arange(4.0).numpy().tobytes()
+HOSTILE = {
+    "beyond its storage": tensor(b"K\x05\x85", b"K\x01\x85"),
+    "beyond by an offset": tensor(b"K\x04\x85", b"K\x01\x85", offset=1),
+    "many times its storage": tensor(b"K\xff\x85", b"K\x00\x85"),
+    "negative size": tensor(b"J\xff\xff\xff\xff\x85", b"K\x01\x85"),
+    "fewer strides": tensor(b"K\x02K\x02\x86", b"K\x01\x85"),
+    "a storage outside the archive": tensor(b"K\x04\x85", b"K\x01\x85", key="../../secret"),
+    "a missing storage": tensor(b"K\x04\x85", b"K\x01\x85", key="7"),
+    "a storage of another size": tensor(b"K\x02\x85", b"K\x01\x85", size=2),
+    "an unknown storage": tensor(b"K\x04\x85", b"K\x01\x85", kind="QInt8Storage"),
+    "no end": b"\x80\x02}",
+    "no mark": b"\x80\x02K\x01e.",
+    "an empty stack": b"\x80\x02.",
+    "two results": b"\x80\x02K\x01K\x02.",
+    "a key of nested tuples": b"\x80\x02}" + b"K\x01\x85" * 1 + b"\x85" * 30 + b"K\x01s.",
+    "an extension": b"\x80\x02\x82\x01.",
+    "an object": b"\x80\x02(cos\nsystem\no.",
+    "an attribute": b"\x80\x02]}X\x01\x00\x00\x00aK\x01sb.",
+    "not a pickle": b"\x00\x01\x02\x03",
+    "truncated text": b"\x80\x02X\xff\x00\x00\x00abc",
+    "items for a number": b"\x80\x02K\x01K\x02a.",
+    "an unknown memo": b"\x80\x02h\x07.",
+}
+
+
+@pytest.mark.parametrize("attack", HOSTILE)
+def test_forged_programs_are_refused_in_one_sentence(tmp_path, attack):
+    path = archive(tmp_path / "forged.pt", HOSTILE[attack], s0=FOUR)
+    with pytest.raises(CheckpointError, match=r"forged\.pt") as refused:
+        read(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_forgery_is_right_but_for_its_fault(tmp_path):
+    path = archive(tmp_path / "fine.pt", tensor(b"K\x02K\x02\x86", b"K\x02K\x01\x86"), s0=FOUR)
+    assert read(path).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+
+
+def test_a_tower_of_shared_tuples_is_read_in_linear_time(tmp_path):
+    program = (
+        b"\x80\x02)" + b"".join(b"q" + bytes([n]) + b"h" + bytes([n]) + b"\x86" for n in range(100)) + b"."
+    )
+    found = read(archive(tmp_path / "a.pt", program))
+    for _ in range(100):
+        assert found[0] is found[1]
+        found = found[0]
+    assert found == ()
+
+
+def test_other_files_are_refused(tmp_path):
+    old = io.BytesIO()
+    torch.save({"a": torch.zeros(3)}, old, _use_new_zipfile_serialization=False)
+    good = saved(tmp_path / "good.pt", {"a": torch.randn(50)}).read_bytes()
+    middle = good.index(b"data/0") + 200
+    for number, content in enumerate(
+        [b"", b"text", old.getvalue(), pickle.dumps({"a": 1}), good[:-30], good[: len(good) // 2],
+         good[:middle] + bytes([good[middle] ^ 255]) + good[middle + 1 :]]
+    ):  # fmt: skip
+        path = tmp_path / f"{number}.pt"
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match=f"{number}.pt"):
+            read(path)
+    with pytest.raises(CheckpointError, match=r"missing\.pt"):
+        read(tmp_path / "missing.pt")

@@ -1,0 +1,263 @@
+"""Pickle's stack machine, reduced to data: opcodes that build plain values, and calls handed to the caller.
+
+Nothing is imported and no attribute is set. Read next: torchfile.py, which decides about the calls; Python's
+pickletools, which splits a pickle into opcodes.
+"""
+
+import pickletools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+MOST_STEPS = 50_000_000
+
+STORAGES: dict[str, torch.dtype] = {
+    "FloatStorage": torch.float32,
+    "DoubleStorage": torch.float64,
+    "HalfStorage": torch.float16,
+    "BFloat16Storage": torch.bfloat16,
+    "LongStorage": torch.int64,
+    "IntStorage": torch.int32,
+    "ShortStorage": torch.int16,
+    "CharStorage": torch.int8,
+    "ByteStorage": torch.uint8,
+    "BoolStorage": torch.bool,
+}
+DTYPES = {name: one for name, one in vars(torch).items() if isinstance(one, torch.dtype)}
+
+MARK = object()
+
+
+class Refused(Exception):
+    """The file contains something that is not plain data; the message says what."""
+
+
+class Name(NamedTuple):
+    """What a pickle would import. It is never imported."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+class Storage(NamedTuple):
+    """Reference to the memory of tensors."""
+
+    dtype: torch.dtype
+    key: str
+    size: int  # numbers
+
+
+Call = Callable[[Name, tuple[Any, ...]], Any]
+
+
+def interpret(data: bytes, call: Call) -> Any:
+    """The value that a pickle describes.
+
+    Args:
+        data: the pickle, protocol 2 to 5.
+        call: does what REDUCE and NEWOBJ would call, or raises Refused.
+
+    Raises:
+        Refused: an opcode, a call or a value that is not plain data.
+        IndexError, KeyError, TypeError, ValueError: the pickle is damaged.
+    """
+    machine = _Machine(call)
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(data)):
+        if count > MOST_STEPS:
+            break
+        if opcode.name == "STOP":
+            (found,) = machine.stack
+            return _only_data(found)
+        step = _STEPS.get(opcode.name)
+        if step is None:
+            raise Refused(f"uses the opcode {opcode.name}, and only tensors and plain data are read")
+        step(machine, opcode.name, argument)
+    raise Refused("has no end; fetch it again")
+
+
+class _Machine:
+    """The stack, and values that later opcodes refer to."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+
+    def skip(self, name: str, argument: Any) -> None:
+        """Protocol and frame: nothing to do."""
+
+    def push(self, name: str, argument: Any) -> None:
+        """A number, a text or bytes."""
+        self.stack.append(argument)
+
+    def constant(self, name: str, argument: Any) -> None:
+        """None, True, False, or an empty container."""
+        made = {"EMPTY_DICT": dict, "EMPTY_LIST": list, "EMPTY_TUPLE": tuple, "EMPTY_SET": set}
+        fixed = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "MARK": MARK}
+        self.stack.append(made[name]() if name in made else fixed[name])
+
+    def gather(self, name: str, argument: Any) -> None:
+        """A tuple, list or dict of the values since the last mark."""
+        items = self.since_mark()
+        values: dict[str, Callable[[], Any]] = {
+            "TUPLE": lambda: tuple(items),
+            "LIST": lambda: items,
+            "DICT": lambda: mapping(items),
+        }
+        self.stack.append(values[name]())
+
+    def short_tuple(self, name: str, argument: Any) -> None:
+        """A tuple of the last one to three values."""
+        count = int(name[-1])
+        items = self.stack[-count:]
+        del self.stack[-count:]
+        self.stack.append(tuple(items))
+
+    def extend(self, name: str, argument: Any) -> None:
+        """Add values to the list, set or dict below them."""
+        single = {"APPEND": 1, "SETITEM": 2}.get(name)
+        if single is None:
+            items = self.since_mark()
+        else:
+            items = self.stack[-single:]
+            del self.stack[-single:]
+        holder = self.stack[-1]
+        if name in ("APPEND", "APPENDS") and isinstance(holder, list):
+            holder.extend(items)
+        elif name == "ADDITEMS" and isinstance(holder, set):
+            holder.update(map(key, items))
+        elif name in ("SETITEM", "SETITEMS") and isinstance(holder, dict):
+            holder.update(mapping(items))
+        else:
+            raise Refused(f"adds items to {type(holder).__name__}; fetch it again")
+
+    def remember(self, name: str, argument: Any) -> None:
+        """Give the last value a number."""
+        self.memo[len(self.memo) if name == "MEMOIZE" else int(argument)] = self.stack[-1]
+
+    def recall(self, name: str, argument: Any) -> None:
+        """The value with this number."""
+        self.stack.append(self.memo[int(argument)])
+
+    def imported(self, name: str, argument: Any) -> None:
+        """What would be imported, as a name."""
+        if name == "GLOBAL":
+            module, attribute = argument.split(" ", 1)
+        else:
+            attribute, module = self.stack.pop(), self.stack.pop()
+        if not (isinstance(module, str) and isinstance(attribute, str)):
+            raise Refused("imports something without a name; fetch it again")
+        data_type = DTYPES.get(attribute) if module == "torch" else None
+        self.stack.append(Name(module, attribute) if data_type is None else data_type)
+
+    def storage(self, name: str, argument: Any) -> None:
+        """A reference to the memory of tensors."""
+        match self.stack.pop():
+            case ("storage", Name("torch", kind), str() as key, str(), int() as size) if (
+                kind in STORAGES and size >= 0
+            ):
+                self.stack.append(Storage(STORAGES[kind], key, size))
+            case other:
+                raise Refused(f"has a storage of an unknown kind: {str(other)[:80]}")
+
+    def reduce(self, name: str, argument: Any) -> None:
+        """A call."""
+        args, called = self.stack.pop(), self.stack.pop()
+        if not isinstance(called, Name) or not isinstance(args, tuple):
+            raise Refused("calls something without a name; fetch it again")
+        self.stack.append(self.call(called, args))
+
+    def build(self, name: str, argument: Any) -> None:
+        """Attributes: kept as items for a Namespace, dropped for a dict that has items (_metadata)."""
+        state, built = self.stack.pop(), self.stack[-1]
+        if not (isinstance(built, dict) and isinstance(state, dict)):
+            raise Refused(
+                f"sets attributes of {type(built).__name__}, and only tensors and plain data are read"
+            )
+        if not built and "_metadata" not in state:
+            built.update(state)
+
+    def pop(self, name: str, argument: Any) -> None:
+        """Drop the last value."""
+        self.stack.pop()
+
+    def since_mark(self) -> list[Any]:
+        """Take the values since the last mark off the stack."""
+        place = len(self.stack) - 1
+        while self.stack[place] is not MARK:
+            place -= 1
+            if place < 0:
+                raise IndexError("no mark")
+        items = self.stack[place + 1 :]
+        del self.stack[place:]
+        return items
+
+
+_STEPS: dict[str, Callable[[_Machine, str, Any], None]] = {
+    **dict.fromkeys(("PROTO", "FRAME"), _Machine.skip),
+    **dict.fromkeys(
+        [
+            "BININT",
+            "BININT1",
+            "BININT2",
+            "LONG1",
+            "LONG4",
+            "INT",
+            "LONG",
+            "BINFLOAT",
+            "FLOAT",
+            "BINUNICODE",
+            "SHORT_BINUNICODE",
+            "BINUNICODE8",
+            "UNICODE",
+            "BINBYTES",
+            "SHORT_BINBYTES",
+            "BINBYTES8",
+        ],
+        _Machine.push,
+    ),
+    **dict.fromkeys(
+        ["NONE", "NEWTRUE", "NEWFALSE", "MARK", "EMPTY_DICT", "EMPTY_LIST", "EMPTY_TUPLE", "EMPTY_SET"],
+        _Machine.constant,
+    ),
+    **dict.fromkeys(("TUPLE", "LIST", "DICT"), _Machine.gather),
+    **dict.fromkeys(("TUPLE1", "TUPLE2", "TUPLE3"), _Machine.short_tuple),
+    **dict.fromkeys(("APPEND", "APPENDS", "ADDITEMS", "SETITEM", "SETITEMS"), _Machine.extend),
+    **dict.fromkeys(("BINPUT", "LONG_BINPUT", "PUT", "MEMOIZE"), _Machine.remember),
+    **dict.fromkeys(("BINGET", "LONG_BINGET", "GET"), _Machine.recall),
+    **dict.fromkeys(("GLOBAL", "STACK_GLOBAL"), _Machine.imported),
+    "BINPERSID": _Machine.storage,
+    **dict.fromkeys(("REDUCE", "NEWOBJ"), _Machine.reduce),
+    "BUILD": _Machine.build,
+    "POP": _Machine.pop,
+}
+
+
+def mapping(items: list[Any]) -> dict[Any, Any]:
+    """A dict from keys and values in turns."""
+    return {key(one): value for one, value in zip(items[::2], items[1::2], strict=True)}
+
+
+def key(value: Any) -> Any:
+    """A key of a dict or an element of a set. Nested tuples are refused: hashing them can take forever."""
+    simple = str | bytes | int | float | None
+    if all(isinstance(one, simple) for one in (value if isinstance(value, tuple) else [value])):
+        return value
+    raise Refused(f"has a {type(value).__name__} as the key of a table")
+
+
+def _only_data(found: Any) -> Any:
+    """Check that a value holds no name, storage or mark."""
+    seen, rest = set[int](), [found]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, Name | Storage) or value is MARK:
+            raise Refused(f"holds {value}, and only tensors and plain data are read")
+        if isinstance(value, dict | list | tuple | set) and id(value) not in seen:
+            seen.add(id(value))
+            rest += [*value.keys(), *value.values()] if isinstance(value, dict) else list(value)
+    return found
