@@ -56,6 +56,7 @@ myst_update_mathjax = False
 os.environ["PATH"] = (
     f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # so that !weft is found
 )
+os.environ["MATPLOTLIBRC"] = str(DOCS / "_ext" / "matplotlibrc")
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS.parent / "build" / "jupyter-cache")
 nb_execution_in_temp = True
