@@ -156,3 +156,43 @@ def pretraining() -> Diagram:
                 d.line((x, 214), (target, 116), kind=kind, bend=0)
     d.text(360, 280, "bottom: what is read; top: what is predicted", "note")
     return d
+
+
+def evaluating() -> Diagram:
+    """What each split is for, and the two kinds of chance in a score."""
+    d = Diagram(
+        760,
+        300,
+        "Left: training data fit the weights, validation data choose checkpoint and settings as often as "
+        "needed, test data give one report. Right: a table of right and wrong answers, with a row for each "
+        "seed and a column for each test item; both rows and columns are drawn at random.",
+    )
+    d.text(190, 22, "what each split is for", "title")
+    for x, name, width, use in (
+        (95, "train", 150, "weights"),
+        (225, "valid", 80, "checkpoint\nand settings"),
+        (335, "test", 80, "report"),
+    ):
+        d.box(x, 72, name, w=width, h=40, kind="data")
+        d.line((x, 92), (x, 148))
+        d.box(x, 172, use, w=112 if "\n" in use else 80, h=48, kind="plain")
+    d.line((225, 196), (225, 236), (95, 236), (95, 196), kind="back")
+    d.text(160, 256, "as often as needed", "note")
+    d.text(335, 216, "once", "note")
+    d.text(590, 22, "two kinds of chance", "title")
+    d.text(600, 52, "test items →", "note")
+    right = (
+        (1, 1, 0, 1, 1, 0, 1, 1, 0, 1),
+        (1, 1, 0, 1, 0, 0, 1, 1, 1, 1),
+        (1, 0, 0, 1, 1, 0, 1, 1, 0, 0),
+        (1, 1, 0, 1, 1, 1, 1, 0, 0, 1),
+    )
+    d.grid(480, 70, [[0.7 * one for one in row] for row in right], size=24)
+    for row, values in enumerate(right):
+        y = 82 + 24 * row
+        d.text(470, y, f"seed {row + 1}", "note right")
+        d.text(732, y, f"{sum(values)}/10", "note left")
+    d.text(600, 200, "other columns: bootstrap over items", "note")
+    d.text(600, 222, "other rows: spread over seeds", "note")
+    d.text(600, 244, "two systems on the same columns: paired test", "note")
+    return d
