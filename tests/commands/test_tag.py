@@ -128,6 +128,7 @@ def test_init_writes_a_recipe_that_trains(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     answer = weft("init", "tag", "--train", "train.conllu")
     assert answer.code == 0, answer.err
+    assert "weft data check train.conllu --task tag\n" in answer.out
     text = Path("tag.yaml").read_text()
     assert "3 tags (upos), 200 training sentences" in text and "test: test.conllu" in text
     trained = weft("train", "tag.yaml", "training.max_updates=2", "model.encoder.sizes=[8]")

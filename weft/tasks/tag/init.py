@@ -28,7 +28,7 @@ class Tag(Init):
     def write(self, given: Mapping[str, Any], say: Callable[[str], None]) -> NewRecipe:
         """A recipe for the tagger."""
         text = recipe(given["train"], given["valid"], given["test"], column=given["column"])
-        return NewRecipe(text, [("data", "check", str(given["train"]))])
+        return NewRecipe(text, [self.check(given["train"])])
 
 
 def recipe(train: Path, valid: Path | None, test: Path | None, *, column: Column) -> str:
