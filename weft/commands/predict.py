@@ -175,7 +175,8 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
             if pictures is not None:
                 pictures.see(answer)
     if pictures is not None and pictures.drawn:
-        click.echo(f"{pictures.drawn} pictures: {given['plot']}", err=True)
+        s = "s" * (pictures.drawn != 1)
+        click.echo(f"{pictures.drawn} picture{s}: {given['plot']}", err=True)
     return code
 
 
