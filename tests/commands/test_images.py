@@ -105,3 +105,13 @@ def test_what_is_wrong_is_one_sentence_each(tmp_path: Path) -> None:
     (recipe.parent / "train" / "empty").mkdir()
     assert "empty: expected pictures or clips" in untouched(recipe.parent, lambda: train(recipe))
     assert "no such folder" in refused(train(recipe, "data.train=gone"))
+
+
+def test_init_lets_one_place_see_the_whole_picture(tmp_path: Path) -> None:
+    for side, stages in ((12, 3), (32, 4), (64, 5)):
+        for name in ("a", "b"):
+            folder = tmp_path / str(side) / name
+            folder.mkdir(parents=True)
+            Image.fromarray(np.zeros((side, side, 3), np.uint8)).save(folder / "1.png")
+        text = weft("init", "images", "--train", tmp_path / str(side), "-o", tmp_path / f"{side}.yaml").out
+        assert f"sizes: {[32, 64, 128, 128, 128][:stages]}, non_local" in text
