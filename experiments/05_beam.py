@@ -1,82 +1,75 @@
-"""Claim 5: beam search finds more probable translations than greedy decoding.
+"""Claim 5: Beam search finds more probable translations than greedy decoding.
 
     python experiments/05_beam.py
 
-A small translator of the invented language is trained, in which every word has a synonym, so that
-translations are uncertain. Log-probabilities are the model's own, with no length penalty.
+Tested: A GRU translator with attention of an invented language in which a word is rendered by its synonym with
+probability 0.4, so that translations are uncertain; 200 updates. Compared are the log-probabilities that the model
+gives to what it finds, mean of 240 sentences, without a length penalty.
+
+Picture: Left, log-probability gained over greedy decoding by beam width. Right, the share of sentences with a more
+and with a less probable translation.
+
+Limits: More probable is not better: quality was not measured. A beam may also lose, because it can drop the
+beginning of the best translation.
+
+Source: Sutskever, Vinyals & Le 2014, section 3.2.
 """
+
+from typing import Any
 
 import numpy as np
 import torch
 
 from problems import EOS, SOS, invented, translator
-from study import Study, begin, learn, picture, plant
-from weft.nn.cells.gru import GRU
-from weft.nn.decoders.recurrent import RecurrentDecoder
-from weft.nn.encoders.recurrent import RecurrentEncoder
-from weft.nn.scores.scaled import ScaledDot
+from study import Part, begin, curves, learn, picture, plant
 from weft.search.beam import beam
 from weft.search.greedy import greedy
 
-WIDTHS = (2, 4, 8)
-SIZE = 32
+WIDTHS, ROWS = (2, 4, 8), 30
+PARTS = {
+    f"{width}": Part(f"Beam {width} finds more probable translations than greedy.", "nats a sentence")
+    for width in WIDTHS
+}
 
 
-def scores(study: Study, seed: int) -> dict[int, np.ndarray]:
-    """The log-probability of what each beam width found for each sentence; width 1 is greedy."""
+def once(seed: int, quick: bool) -> dict[str, Any]:
+    """The log-probability of what each width found, and how many sentences gained or lost."""
     chance = plant(seed)
-    encoder = RecurrentEncoder(SIZE, sizes=(SIZE,), cell=GRU, bidirectional=True)
-    decoder = RecurrentDecoder(SIZE, encoder, sizes=(SIZE,), cell=GRU, score=ScaledDot, key_size=SIZE)
-    model = translator(encoder, decoder, SIZE, words=12)
-    draw = {"words": 12, "doubt": 0.4}
-    learn(model, lambda: invented(chance, 32, 3, 8, **draw), 5 if study.quick else 150, rate=5e-3)
-    found: dict[int, list[float]] = {width: [] for width in (1, *WIDTHS)}
-    for _ in range(2 if study.quick else 6):
-        batch = invented(chance, 30, 3, 8, **draw)
-        first = torch.full((30,), SOS)
+    model = translator(32)
+    learn(model, lambda: invented(chance, 32, 3, 8, doubt=0.4), 5 if quick else 200, rate=5e-3)
+    logp: dict[int, list[float]] = {width: [] for width in (1, *WIDTHS)}
+    first = torch.full((ROWS,), SOS)
+    for _ in range(2 if quick else 8):
+        batch = invented(chance, ROWS, 3, 8, doubt=0.4)
         with torch.no_grad():
             state = model.start(batch.source, batch.source_mask)
-            single = greedy(model.step, state, first, eos=EOS, max_length=20)
-            found[1] += single.logp[:, 0].tolist()
+            logp[1] += greedy(model.step, state, first, eos=EOS, max_length=20).logp[:, 0].tolist()
             for width in WIDTHS:
                 wide = beam(model.step, state, first, eos=EOS, max_length=20, width=width, length_penalty=0.0)
-                found[width] += wide.logp[:, 0].tolist()
-    return {width: np.array(values) for width, values in found.items()}
+                logp[width] += wide.logp[:, 0].tolist()
+    found = {width: np.array(values) for width, values in logp.items()}
+    gains = [found[width] - found[1] for width in WIDTHS]
+    return {
+        "logp": [one.mean() for one in found.values()],
+        "more probable": [100 * (gain > 1e-5).mean() for gain in gains],
+        "less probable": [100 * (gain < -1e-5).mean() for gain in gains],
+    }
 
 
 def main() -> None:
     """Train, search, judge, draw."""
-    study = begin(5, "Beam search finds more probable translations than greedy decoding.")
-    found = [scores(study, seed) for seed in study.seeds]
-    gain = {width: [float((one[width] - one[1]).mean()) for one in found] for width in WIDTHS}
-    more = {width: [float((one[width] > one[1] + 1e-6).mean()) for one in found] for width in WIDTHS}
-    less = {width: [float((one[width] < one[1] - 1e-6).mean()) for one in found] for width in WIDTHS}
-    means = {
-        width: study.measured(
-            f"log-probability gained over greedy, nats a sentence, beam {width}", gain[width]
-        )
-        for width in WIDTHS
-    }
-    for width in WIDTHS:
-        study.measured(f"share of sentences with a more probable translation, beam {width}", more[width])
-        study.measured(f"share with a less probable one, beam {width}", less[width])
-    study.expect(
-        "every beam gains in the mean, with every seed", all(min(gain[width]) > 0 for width in WIDTHS)
-    )
-    study.expect("the wider, the more", means[2] <= means[4] <= means[8])
-    study.expect(
-        "more sentences gain than lose, at every width", all(sum(more[w]) > sum(less[w]) for w in WIDTHS)
-    )
+    study = begin(__doc__, PARTS, seeds=8)
+    found = study.repeat(once)
+    greedily = found["logp"][:, :1]
+    for column, width in enumerate(WIDTHS, 1):
+        study.compare(f"{width}", found["logp"][:, column], greedily[:, 0])
     figure, (left, right) = picture(2)
-    names = [f"beam {width}" for width in WIDTHS]
-    left.bar(names, list(means.values()))
-    left.set(ylabel="log-probability over greedy, nats")
-    right.bar(names, [100 * float(np.mean(more[width])) for width in WIDTHS], label="more probable")
-    right.bar(names, [-100 * float(np.mean(less[width])) for width in WIDTHS], label="less probable")
-    right.axhline(0, color="black", linewidth=0.8)
-    right.set(ylabel="% of sentences")
-    right.legend(fontsize=8)
-    study.finish(figure, "A beam may lose: it drops a beginning whose end would have been the best.")
+    curves(left, WIDTHS, {"gain over greedy": found["logp"][:, 1:] - greedily})
+    left.set(xlabel="beam width", ylabel="log-probability gained (nats a sentence)", xticks=WIDTHS)
+    left.set_ylim(bottom=0)
+    curves(right, WIDTHS, {name: found[name] for name in ("more probable", "less probable")})
+    right.set(xlabel="beam width", ylabel="sentences (%)", xticks=WIDTHS)
+    study.finish(figure)
 
 
 if __name__ == "__main__":

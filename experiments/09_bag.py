@@ -1,18 +1,25 @@
-"""Claim 9: a bag of words cannot tell two sentences of the same words; n-grams and sequence models can.
+"""Claim 9: A bag of words cannot distinguish two sentences of the same words; n-grams and sequence models can.
 
     python experiments/09_bag.py
 
-"i like it i do not see all of it" and "i do not like it i see all of it", with 12 x 12 pairs of verbs, a third
-of which is kept for the test. In the present tense both sentences are the same bag, to the word.
+Tested: Who liked it? "i like it i do not see all of it" and "i do not like it i see all of it" have the same words.
+Classifiers learn 96 of the 144 pairs of verbs in 150 updates and are asked about the other 48.
+
+Picture: Accuracy on unseen pairs of verbs of a bag of words, a bag of 3-grams, an LSTM and a Transformer.
+
+Limits: Made-up sentences of one pattern.
+
+Source: Iyyer et al. 2015 on what a bag loses.
 """
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import torch
 
 from problems import Labels, numbered
-from study import bars, begin, learn, picture, plant
+from study import Part, begin, learn, level, picture, plant, points
 from weft.models import Predictor
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.bag import BagEncoder
@@ -26,14 +33,29 @@ from weft.nn.pools.mean import Mean
 FEEL = "like love enjoy want need praise value trust admire favour cherish welcome".split()
 MEET = "see read watch hear finish follow study open try notice visit get".split()
 WIDTH = 16
+NAMES = ("bag of words", "bag of 3-grams", "LSTM", "Transformer")
+PARTS = {
+    "bag": Part("The bag of words answers the same to both sentences of a pair.", theorem=True),
+    **{name: Part(f"{name}: more accurate than the bag of words.", "accuracy") for name in NAMES[1:]},
+}
 
 
-def sentences() -> list[tuple[str, str]]:
+def sentences() -> list[str]:
     """For each pair of verbs the sentence of one who liked it, and of one who did not."""
     return [
-        (f"i {feel} it i do not {meet} all of it", f"i do not {feel} it i {meet} all of it")
+        line
         for feel, meet in product(FEEL, MEET)
+        for line in (f"i {feel} it i do not {meet} all of it", f"i do not {feel} it i {meet} all of it")
     ]
+
+
+KNOWN, NUMBERS = numbered([line.split() for line in sentences()], 1000)
+SOURCE, TARGET = torch.tensor(NUMBERS), torch.tensor([1, 0] * (len(NUMBERS) // 2))
+
+
+def labelled(rows: np.ndarray) -> Labels:
+    """These sentences."""
+    return Labels(SOURCE[rows], torch.ones(len(rows), SOURCE.shape[1], dtype=torch.bool), TARGET[rows])
 
 
 def encoder(name: str) -> Encoder:
@@ -47,53 +69,37 @@ def encoder(name: str) -> Encoder:
     return TransformerEncoder(WIDTH, size=WIDTH, num_layers=1, num_heads=2, dropout=0.0)
 
 
+def once(seed: int, quick: bool) -> dict[str, Any]:
+    """Accuracy on unseen pairs, and how far the bag's answers to a pair are apart."""
+    found = {}
+    for name in NAMES:
+        chance = plant(seed)
+        rows = 2 * chance.permutation(len(NUMBERS) // 2)[:, None] + [0, 1]
+        train, test = rows[:96].ravel(), rows[96:].ravel()
+        read = encoder(name)
+        model = Predictor(
+            Tokens(len(KNOWN) + 1, WIDTH), read, Categorical(read.size, 2), pool=Mean(read.size)
+        )
+        learn(model, lambda: labelled(chance.choice(train, 32)), 5 if quick else 150)
+        with torch.no_grad():
+            said = model(*labelled(test)[:2])[:, 0]
+        found[name] = float((said.argmax(-1) == TARGET[test]).double().mean())
+        if name == "bag of words":
+            found["apart"] = float((said[::2] - said[1::2]).abs().max())
+    return found
+
+
 def main() -> None:
     """Train, judge, draw."""
-    study = begin(
-        9,
-        "An order-blind bag of words cannot tell two sentences of the same words; n-grams and sequence models can.",
-        seeds=5,
-    )
-    pairs = sentences()
-    words = [sentence.split() for pair in pairs for sentence in pair]
-    known, numbers = numbered(words, 1000)
-    source, target = torch.tensor(numbers), torch.tensor([1, 0] * len(pairs))
-    names = ("bag of words", "bag of 3-grams", "LSTM", "Transformer")
-    right: dict[str, list[float]] = {name: [] for name in names}
-    apart = 0.0
-    for seed in study.seeds:
-        for name in names:
-            chance = plant(seed)
-            order = chance.permutation(len(pairs))
-            rows = np.stack([2 * order, 2 * order + 1], 1)
-            train, test = rows[: len(pairs) * 2 // 3].ravel(), rows[len(pairs) * 2 // 3 :].ravel()
-            read = encoder(name)
-            model = Predictor(
-                Tokens(len(known) + 1, WIDTH), read, Categorical(read.size, 2), pool=Mean(read.size)
-            )
-
-            def draw(train: np.ndarray = train, chance: np.random.Generator = chance) -> Labels:
-                at = chance.choice(train, 32)
-                return Labels(source[at], torch.ones(32, source.shape[1], dtype=torch.bool), target[at])
-
-            learn(model, draw, 5 if study.quick else 150)
-            mask = torch.ones(len(test), source.shape[1], dtype=torch.bool)
-            with torch.no_grad():
-                said = model(source[test], mask)[:, 0]
-            right[name].append(float((said.argmax(-1) == target[test]).double().mean()))
-            if name == "bag of words":
-                apart = max(apart, float((said[::2] - said[1::2]).abs().max()))
-    means = {name: study.measured(f"test accuracy, {name}", values) for name, values in right.items()}
-    study.numbers["largest difference between the bag's answers to the two sentences of a pair"] = apart
-    study.expect("the bag says the same of both sentences of every pair (to 1e-5)", apart < 1e-5)
-    study.expect("so it is right half the time, within 0.03", abs(means["bag of words"] - 0.5) < 0.03)
-    for name in names[1:]:
-        study.expect(f"{name}: right on more than 0.95 of unseen pairs of verbs", means[name] > 0.95)
+    study = begin(__doc__, PARTS)
+    found = study.repeat(once)
+    study.check("bag", found["apart"].max(), 1e-5)
+    for name in NAMES[1:]:
+        study.compare(name, found[name], found["bag of words"])
     figure, (axes,) = picture()
-    bars(axes, names, list(right.values()))
-    axes.axhline(0.5, color="black", linewidth=0.8, linestyle=":")
-    axes.set(ylabel="accuracy on unseen pairs of verbs", ylim=(0, 1.02))
-    axes.tick_params(axis="x", labelsize=8)
+    points(axes, {name: found[name] for name in NAMES})
+    axes.set(ylabel="accuracy on unseen pairs of verbs", ylim=(0, 1.04))
+    level(axes, 0.5, "chance")
     study.finish(figure)
 
 

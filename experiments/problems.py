@@ -1,6 +1,6 @@
 """The data of the experiments: small problems that are drawn, and sentences of the embedded corpus.
 
-Read next: 01_length.py, which translates the invented language; 09_bag.py, which reads opinions.
+Read next: 01_length.py, which translates the invented language; 04_depth.py, which writes letters.
 """
 
 from collections import Counter
@@ -13,13 +13,16 @@ from torch import Tensor, nn
 from weft.data.corpora import corpus
 from weft.data.memory import adding
 from weft.models import Generator
+from weft.nn.cells.gru import GRU
 from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.recurrent import Enters, RecurrentDecoder
 from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
+from weft.nn.scores.scaled import ScaledDot
 
-SOS, EOS, FIRST = 0, 1, 2
-"""The invented language's two signs, and its first word."""
+SOS, EOS, FIRST, WORDS = 0, 1, 2, 12
+"""The invented language's two signs, its first word, and the number of its words without synonyms."""
 
 
 class Pairs(NamedTuple):
@@ -46,7 +49,6 @@ def invented(
     shortest: int,
     longest: int,
     *,
-    words: int = 20,
     doubt: float = 0.0,
 ) -> Pairs:
     """Sentences of one length a batch; a translation is the words in reverse order, each by its own word.
@@ -55,20 +57,25 @@ def invented(
         doubt: with this probability a word is rendered by its synonym, so that translations are not certain.
     """
     length = int(chance.integers(shortest, longest + 1))
-    source = chance.integers(0, words, (rows, length))
-    synonym = words * (chance.random((rows, length)) < doubt)
-    target = ((source * 7 + 3) % words + synonym)[:, ::-1]
+    source = chance.integers(0, WORDS, (rows, length))
+    synonym = WORDS * (chance.random((rows, length)) < doubt)
+    target = ((source * 7 + 3) % WORDS + synonym)[:, ::-1]
     ends = np.full((rows, 1), EOS), np.full((rows, 1), SOS)
     out = torch.from_numpy(np.concatenate([target + FIRST, ends[0]], 1))
     fed = torch.from_numpy(np.concatenate([ends[1], target + FIRST], 1))
     return Pairs(torch.from_numpy(source + FIRST), _all(rows, length), fed, out, _all(rows, length + 1))
 
 
-def translator(encoder: Encoder, decoder: Decoder, width: int, *, words: int = 20) -> Generator:
-    """A Generator for the invented language."""
-    num = 2 * words + FIRST
-    embed, source = Tokens(num, width), Tokens(words + FIRST, width)
-    return Generator(embed, decoder, Categorical(decoder.size, num), encoder=encoder, source_embed=source)
+def translator(size: int, *, attention: bool = True) -> Generator:
+    """A Generator for the invented language: GRUs of this size, read both ways."""
+    enters: Enters = "late" if attention else "never"
+    encoder = RecurrentEncoder(size, sizes=(size,), cell=GRU, bidirectional=True)
+    decoder = RecurrentDecoder(
+        size, encoder, sizes=(size,), cell=GRU, score=ScaledDot, key_size=size, enters=enters
+    )
+    target, source = Tokens(2 * WORDS + FIRST, size), Tokens(WORDS + FIRST, size)
+    head = Categorical(decoder.size, 2 * WORDS + FIRST)
+    return Generator(target, decoder, head, encoder=encoder, source_embed=source)
 
 
 def sums(chance: np.random.Generator, rows: int, length: int) -> Labels:

@@ -1,103 +1,163 @@
-"""What every experiment here shares: seeds, confidence, a verdict by rule, one JSON file and one picture.
+"""What every experiment shares: parts declared before the run, paired differences, verdicts, a JSON file and a picture.
 
-An experiment says beforehand what would have to be seen if the claim held, as sentences that are true or false
-of the numbers it measured. All true: the claim holds; some: it holds in part; none: it does not hold here.
+A claim consists of parts. A part says that one quantity is larger than another; it is declared before anything is
+measured. Its verdict follows from the differences, paired by seed: it holds if the 95 % interval of their mean
+(Student's t) lies above zero, is contradicted if the interval lies below zero, and is undecided otherwise or with
+fewer than five seeds. A part that is a theorem is checked numerically instead.
 Read next: problems.py, the data; 06_scale.py, the shortest experiment; verdicts.py, which writes docs/claims.md.
 """
 
 import argparse
 import json
 import math
+import os
 import random
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 from torch import nn
 
-from weft.figures.colours import BARS, GRID, INK
+from weft.figures.colours import GRID, INK
 from weft.figures.picture import save
 
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "claims"
-STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
-"""The 97.5 % point of Student's t for 1, 2, .. degrees of freedom; 2 beyond."""
+ROOT = Path(__file__).resolve().parent.parent
+DRAFTS, PUBLISHED = ROOT / "build" / "claims", ROOT / "docs" / "pictures" / "claims"
+FEWEST_SEEDS, FIRST_SEED = 5, 11
+"""Seeds below 11 are for writing an experiment; its published result comes from seeds that nobody looked at."""
+
+STUDENT = tuple(
+    float(one)
+    for one in "12.706 4.303 3.182 2.776 2.571 2.447 2.365 2.306 2.262 2.228".split()
+    + "2.201 2.179 2.160 2.145 2.131 2.120 2.110 2.101 2.093".split()
+)
+"""The 97.5 % point of Student's t for 1, 2, .. degrees of freedom."""
+
+SERIES = cycler(
+    color=("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"),
+    marker=("o", "s", "^", "D", "v", "P"),
+    linestyle=("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1))),
+)
+"""Okabe and Ito's colours, which colour-blind readers can distinguish; markers and dashes repeat the distinction."""
+
+
+class Part(NamedTuple):
+    """One statement of a claim: the first quantity of a comparison is larger than the second.
+
+    says: the statement; unit: of the difference; least: the difference that it must exceed, below zero where
+    the statement allows a small loss; theorem: whether it can be proved, so that it is only checked.
+    """
+
+    says: str
+    unit: str = ""
+    least: float = 0.0
+    theorem: bool = False
 
 
 @dataclass
 class Study:
-    """One experiment at work.
-
-    Args:
-        number: of the claim; claim: in one sentence.
-        seeds: how often everything is done anew; quick: a small run that shows that the script works.
-        out: where the JSON file and the picture go.
-    """
+    """One experiment in progress: `repeat`, then `compare` or `check` each part, then `finish`."""
 
     number: int
     claim: str
+    parts: Mapping[str, Part]
     seeds: range
     quick: bool
     out: Path
-    seen: list[tuple[str, bool]] = field(default_factory=list)
-    numbers: dict[str, Any] = field(default_factory=dict)
+    found: dict[str, dict[str, Any]] = field(default_factory=dict)
+    numbers: dict[str, str] = field(default_factory=dict)
     begun: float = field(default_factory=time.process_time)
 
-    def measured(self, name: str, values: Sequence[float]) -> float:
-        """Keep the values of all seeds under a name, print mean and 95 % interval, give the mean."""
-        mean, half = interval(values)
-        self.numbers[name] = {"mean": rounded(mean), "half": rounded(half), "seeds": len(values)}
-        print(f"  {name}: {mean:.4g}" + (f" ± {half:.2g}" if half else ""))
-        return mean
+    def repeat(self, once: Callable[[int, bool], Mapping[str, Any]]) -> dict[str, np.ndarray]:
+        """Call `once(seed, quick)` for each seed; its results by name, stacked as [seeds, ...]."""
+        results = []
+        for seed in self.seeds:
+            plant(seed)
+            results.append(once(seed, self.quick))
+            print(f"  seed {seed}: {time.process_time() - self.begun:.0f} CPU seconds so far", flush=True)
+        return {name: np.array([one[name] for one in results], float) for name in results[0]}
 
-    def expect(self, sentence: str, true: bool) -> None:
-        """What would be seen if the claim held, and whether it was."""
-        self.seen.append((sentence, bool(true)))
+    def compare(self, name: str, larger: ArrayLike, smaller: ArrayLike) -> None:
+        """Judge a part by the values of all seeds of the two quantities."""
+        pairs = np.broadcast_arrays(np.asarray(larger, float), np.asarray(smaller, float))
+        mean, half = interval(pairs[0] - pairs[1])
+        verdict = judged(mean, half, self.parts[name].least) if len(pairs[0]) >= FEWEST_SEEDS else "undecided"
+        means = [rounded(float(one.mean())) for one in pairs]
+        self._keep(name, verdict, means=means, difference=rounded(mean), half=rounded(half))
 
-    def finish(self, figure: Figure, note: str = "") -> None:
-        """Print the verdict, write the JSON file and the picture."""
-        true = sum(one for _, one in self.seen)
-        verdict = "holds" if true == len(self.seen) else "holds in part" if true else "does not hold here"
-        for sentence, one in self.seen:
-            print(f"  {'yes' if one else 'NO '}  {sentence}")
-        spent = time.process_time() - self.begun
-        print(f"Claim {self.number}: {verdict}. ({spent:.0f} CPU seconds{', quick' if self.quick else ''})")
+    def check(self, name: str, error: float, tolerance: float) -> None:
+        """Check a theorem: the largest error that was met, and what rounding explains."""
+        assert error <= tolerance, f"{self.parts[name].says} The program has a bug: {error} > {tolerance}"
+        self._keep(name, "theorem", error=rounded(error), tolerance=tolerance)
+
+    def measured(self, name: str, values: ArrayLike) -> None:
+        """Report mean and interval of another quantity, which no verdict depends on."""
+        mean, half = interval(np.asarray(values, float))
+        self.numbers[name] = shown(mean, half)
+
+    def finish(self, figure: Figure) -> None:
+        """Print the verdicts; write the JSON file and the picture."""
+        assert self.found.keys() == self.parts.keys(), "every declared part needs a result"
+        verdict = overall([one["verdict"] for one in self.found.values()])
+        for one in self.found.values():
+            print(f"  {one['verdict']:<12} {one['says']} {result(one)}")
+        for name, value in self.numbers.items():
+            print(f"  {name}: {value}")
+        spent = round(time.process_time() - self.begun)
+        print(f"Claim {self.number}: {verdict}. ({spent} CPU seconds{', quick' if self.quick else ''})")
         found = {
             "claim": self.claim,
             "verdict": verdict,
-            "expected": [{"sentence": sentence, "seen": one} for sentence, one in self.seen],
+            "parts": list(self.found.values()),
             "numbers": self.numbers,
-            "note": note,
-            "command": " ".join(["python", f"experiments/{Path(sys.argv[0]).name}"]),
+            "command": f"python experiments/{Path(sys.argv[0]).name}",
             "seeds": list(self.seeds),
             "quick": self.quick,
-            "cpu_seconds": round(spent),
+            "cpu_seconds": spent,
+            "machine": machine(),
         }
         self.out.mkdir(parents=True, exist_ok=True)
         text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
         (self.out / f"{self.number:02}.json").write_text(text, "utf-8")
-        save(figure, self.out / f"{self.number:02}.png")
+        for suffix in ("png", "svg"):
+            save(figure, self.out / f"{self.number:02}.{suffix}")
+        print(f"Written to {self.out}")
+
+    def _keep(self, name: str, verdict: str, **numbers: Any) -> None:
+        assert name not in self.found, f"{name}: judged twice"
+        self.found[name] = {**self.parts[name]._asdict(), "verdict": verdict, **numbers}
 
 
-def begin(number: int, claim: str, *, seeds: int = 3) -> Study:
-    """Read the command line: --quick, --seeds, --out."""
-    parser = argparse.ArgumentParser(description=f"Claim {number}: {claim}")
-    parser.add_argument("--quick", action="store_true", help="a few seconds, to see that it works")
-    parser.add_argument("--seeds", type=int, default=seeds, help="how often all is done anew")
-    parser.add_argument("--out", type=Path, help="where JSON and picture go (docs/pictures/claims)")
+def begin(doc: str | None, parts: Mapping[str, Part], *, seeds: int = 6) -> Study:
+    """Read number and claim from the script's docstring, the rest from the command line."""
+    title, claim = (doc or "").split("\n")[0].split(": ", 1)
+    parser = argparse.ArgumentParser(description=f"{title}: {claim}")
+    parser.add_argument("--quick", action="store_true", help="one seed and few updates, to see that it runs")
+    parser.add_argument("--seeds", type=int, default=seeds, help=f"number of seeds ({seeds})")
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help=f"the first seed ({FIRST_SEED})")
+    parser.add_argument(
+        "--out", type=Path, default=DRAFTS, help="folder of JSON file and picture (build/claims)"
+    )
+    parser.add_argument("--publish", action="store_true", help="write to docs/pictures/claims instead")
     asked = parser.parse_args()
-    if asked.out is None and asked.quick:
-        parser.error("--quick writes no result worth keeping: say with --out where it may go")
+    if not FEWEST_SEEDS <= asked.seeds <= len(STUDENT) + 1:
+        parser.error(f"--seeds: expected {FEWEST_SEEDS} to {len(STUDENT) + 1}, got {asked.seeds}")
+    if asked.publish and asked.quick:
+        parser.error("--publish: a quick run has no result to publish; leave out --quick")
     torch.set_num_threads(1)
-    print(f"Claim {number}: {claim}")
-    seeds = 1 if asked.quick else asked.seeds
-    return Study(number, claim, range(1, seeds + 1), asked.quick, asked.out or FOLDER)
+    print(f"{title}: {claim}")
+    taken = range(asked.first, asked.first + (1 if asked.quick else asked.seeds))
+    out = PUBLISHED if asked.publish else asked.out
+    return Study(int(title.split()[-1]), claim, parts, taken, asked.quick, out)
 
 
 def plant(seed: int) -> np.random.Generator:
@@ -107,14 +167,43 @@ def plant(seed: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Mean and half of the 95 % interval by Student's t; 0 where there is one value."""
-    mean = sum(values) / len(values)
+def interval(values: np.ndarray) -> tuple[float, float]:
+    """Mean and half of its 95 % interval by Student's t; NaN where there is only one value."""
     if len(values) < 2:
-        return mean, 0.0
-    free = len(values) - 1
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / free)
-    return mean, (STUDENT[free - 1] if free <= len(STUDENT) else 2.0) * spread / math.sqrt(len(values))
+        return float(values.mean()), math.nan
+    return float(values.mean()), STUDENT[len(values) - 2] * float(values.std(ddof=1)) / math.sqrt(len(values))
+
+
+def judged(mean: float, half: float, least: float) -> str:
+    """The verdict on a part, from the interval of its difference."""
+    if mean - half > least:
+        return "holds"
+    return "contradicted" if mean + half < least else "undecided"
+
+
+def overall(verdicts: Collection[str]) -> str:
+    """The verdict on a claim, which says that all its parts are true."""
+    if "contradicted" in verdicts:
+        return "contradicted"
+    return "undecided" if "undecided" in verdicts else "holds"
+
+
+def result(part: Mapping[str, Any]) -> str:
+    """The numbers behind a part's verdict."""
+    if part["theorem"]:
+        return f"largest error {part['error']:.1g}"
+    larger, smaller = part["means"]
+    least = f", allowed: {part['least']:g}" if part["least"] else ""
+    difference = shown(part["difference"], part["half"])
+    return f"{difference} {part['unit']} ({larger:.4g} against {smaller:.4g}{least})"
+
+
+def shown(mean: float, half: float) -> str:
+    """A mean with its interval, to as many decimals as the interval has two significant figures."""
+    if not half > 0:
+        return f"{mean:.4g}"
+    decimals = max(0, 1 - math.floor(math.log10(half)))
+    return f"{mean:.{decimals}f} ± {half:.{decimals}f}"
 
 
 def learn(
@@ -123,62 +212,77 @@ def learn(
     updates: int,
     *,
     rate: float = 3e-3,
-    clip: float = 1.0,
     loss: Callable[[Any, int], Any] | None = None,
-    watch: Callable[[int], None] | None = None,
-) -> float:
-    """Train with Adam; gives the mean loss of the last tenth of the updates.
+    watch: Callable[[int], Any] | None = None,
+) -> nn.Module:
+    """Train with Adam, gradients clipped at norm 1.
 
     Args:
         draw: a new batch; loss: of a batch at an update, `model.loss(batch)` unless given.
-        watch: called with the number of updates taken, before each.
+        watch: called with the number of updates so far, before each; training ends early if it gives True.
     """
     adam = torch.optim.Adam(model.parameters(), lr=rate)
-    last: list[float] = []
-    model.train()
     for update in range(updates):
-        if watch is not None:
-            watch(update)
-            model.train()
+        if watch is not None and watch(update):
+            break
+        model.train()
         batch = draw()
-        value = (model.loss(batch) if loss is None else loss(batch, update)).mean
+        value = (model.loss(batch) if loss is None else loss(batch, update)).mean  # type: ignore[operator]
         adam.zero_grad()
         value.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), clip)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         adam.step()
-        if update >= int(0.9 * updates):
-            last.append(float(value.detach()))
-    model.eval()
-    return sum(last) / len(last)
+    return model.eval()
 
 
 def picture(columns: int = 1) -> tuple[Figure, list[Axes]]:
     """An empty figure, and its axes from left to right."""
-    figure = Figure(figsize=(4.6 * columns, 3.4), layout="constrained")
+    figure = Figure(figsize=(4.8 * columns, 3.5), layout="constrained")
     axes = [figure.add_subplot(1, columns, number + 1) for number in range(columns)]
     for one in axes:
         one.grid(color=GRID)
         one.set_axisbelow(True)
-        one.tick_params(colors=INK)
-        one.set_prop_cycle(color=BARS)
-        for side in ("top", "right"):
-            one.spines[side].set_visible(False)
+        one.tick_params(colors=INK, labelsize=9)
+        one.set_prop_cycle(SERIES)
+        one.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def bars(axes: Axes, names: Sequence[str], values: Sequence[Sequence[float]]) -> None:
-    """A bar for each name, with its 95 % interval over seeds."""
-    found = [interval(one) for one in values]
-    axes.bar(
-        names,
-        [mean for mean, _ in found],
-        yerr=[half for _, half in found],
-        color=BARS[0],
-        ecolor=INK,
-        capsize=3,
-    )
+def curves(axes: Axes, x: Sequence[float], found: Mapping[str, np.ndarray], *, every: int = 1) -> None:
+    """A line for each name through the means of [seeds, x], with its 95 % interval as a band."""
+    for name, values in found.items():
+        mean, half = np.array([interval(column) for column in values.T]).T
+        (line,) = axes.plot(x, mean, label=name, markersize=5, markevery=every)
+        axes.fill_between(x, mean - half, mean + half, color=line.get_color(), alpha=0.2, linewidth=0)
+    axes.legend(fontsize=9)
+
+
+def points(axes: Axes, found: Mapping[str, np.ndarray]) -> None:
+    """A mean with its 95 % interval for each name, and a small dot for each seed."""
+    for place, (values, style) in enumerate(zip(found.values(), SERIES, strict=False)):
+        mean, half = interval(values)
+        axes.plot([place + 0.2] * len(values), values, ".", color=style["color"], alpha=0.5, markersize=5)
+        axes.errorbar(place, mean, half, color=style["color"], marker=style["marker"], capsize=4)
+    axes.set_xticks(range(len(found)), list(found))
+    axes.set_xlim(-0.5, len(found) - 0.4)
+
+
+def level(axes: Axes, value: float, label: str) -> None:
+    """A dotted line across, named in the legend."""
+    axes.axhline(value, color=INK, linewidth=1, linestyle=":", label=label)
+    axes.legend(fontsize=9)
+
+
+def machine() -> str:
+    """The processor, its cores, and the widest vectors that torch uses."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        name = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        name = "unknown processor"
+    return f"{name}, {os.cpu_count()} cores, {torch.backends.cpu.get_cpu_capability()}, torch {torch.__version__}"
 
 
 def rounded(value: float) -> float:
-    """Four figures are enough to print and to compare."""
+    """Four significant figures are enough to print and to compare."""
     return float(f"{value:.4g}")

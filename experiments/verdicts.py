@@ -1,76 +1,107 @@
-"""Writes docs/claims.md from what the experiments found: python experiments/verdicts.py
+"""Writes docs/claims.md from the published results: python experiments/verdicts.py
 
-Run it after an experiment. A claim without a result stands there as not run. Read next: study.py.
+The words come from the docstrings of the scripts, the numbers from docs/pictures/claims. Read next: study.py.
 """
 
+import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-FOLDER = ROOT / "docs" / "pictures" / "claims"
+from study import PUBLISHED, ROOT, result
+
 PAGE = ROOT / "docs" / "claims.md"
-HEAD = """# Fourteen claims, measured here
+HEAD = """# Fourteen claims, measured
 
-What papers and lectures say about sequence models, each tried by a script small enough for two cores. A script says
-beforehand what would have to be seen if its claim held: all seen, the claim *holds*; some, it *holds in part*; none,
-it *does not hold here*. "Here" is small models, minutes and one machine (2-core Intel Xeon VM beside other work);
-± is half of a 95 % interval over seeds (Student's t); what is expected of two means is said of the means
-alone, so read it with their intervals. This page is written by `python experiments/verdicts.py`
-from the JSON files beside the pictures.
+Papers and lectures make these claims about sequence models. A short script tests each on an ordinary CPU in a minute or
+a few. Vote first, alone or with a class; then run the script, or read what it found.
 
+## Vote before you run
+
+| | Claim | Your vote | CPU time |
+|---|---|---|---|
+"""
+RULES = """
+To vote is to choose one of three verdicts: the claim *holds*, is *contradicted*, or the experiment leaves it
+*undecided*. Run one with `python experiments/06_scale.py`, say. The result goes to `build/claims`; with `--publish` it
+replaces the one shown here, and `python experiments/verdicts.py` writes this page anew.
+
+## How a verdict is reached
+
+A claim is split into parts, which stand in its script and are fixed before anything is measured. A part says that one
+quantity is larger than another. Both are measured with the same seeds, at least five, which were not used while the
+script was written. The verdict on a part follows from the 95 % interval of the mean paired difference (Student's t):
+
+- above zero: the part **holds**;
+- below zero: it is **contradicted**;
+- around zero: it is **undecided**, which does not mean that the quantities are equal.
+
+Where a part allows a small loss, that number takes the place of zero and is stated. A part that can be proved is called
+a **theorem**; its script only checks that the code agrees. A claim says that all its parts are true: it is contradicted
+if one part is, undecided if none is contradicted but one is undecided, and holds otherwise.
+
+Each interval is right 95 times in 100, so one or two of some forty parts may have a wrong verdict by chance. "Here" is
+always a small model, trained for seconds. All times and results are from one machine: {machine}, shared with
+other work.
 """
 
 
-def page(folder: Path = FOLDER) -> str:
+def page(folder: Path = PUBLISHED) -> str:
     """The page's text."""
-    scripts = {int(path.name[:2]): path.name for path in sorted((ROOT / "experiments").glob("[0-9]*.py"))}
-    found = {
-        n: json.loads((folder / f"{n:02}.json").read_text("utf-8"))
-        for n in scripts
-        if (folder / f"{n:02}.json").exists()
-    }
-    rows = ["| | claim | verdict | script |", "|---|---|---|---|"]
-    for number, script in scripts.items():
-        one = found.get(number)
-        claim = f"[{one['claim']}](#claim-{number})" if one else sentence(script)
-        verdict = f"**{one['verdict']}**" if one else "not run"
-        rows.append(f"| {number} | {claim} | {verdict} | `python experiments/{script}` |")
-    return HEAD + "\n".join(rows) + "\n" + "".join(section(number, one) for number, one in found.items())
+    scripts = sorted((ROOT / "experiments").glob("[0-9]*.py"))
+    words = [paragraphs(path) for path in scripts]
+    found = [json.loads((folder / f"{path.name[:2]}.json").read_text("utf-8")) for path in scripts]
+    votes = [
+        f"| {n} | [{text['Claim']}](#claim-{n}) | ☐ holds ☐ contradicted ☐ undecided | {minutes(one)} |"
+        for n, (text, one) in enumerate(zip(words, found, strict=True), 1)
+    ]
+    machines = "; ".join(dict.fromkeys(one["machine"] for one in found))
+    verdicts = ["", "## All verdicts", "", "| | Verdict | Parts |", "|---|---|---|"]
+    verdicts += [f"| {n} | **{one['verdict']}** | {tally(one)} |" for n, one in enumerate(found, 1)]
+    sections = [section(n, *both) for n, both in enumerate(zip(words, found, strict=True), 1)]
+    return "\n".join([HEAD + "\n".join(votes), RULES.format(machine=machines), *sections, *verdicts, ""])
 
 
-def sentence(script: str) -> str:
-    """The claim of a script that has no result: the first line of its docstring."""
-    line = (ROOT / "experiments" / script).read_text("utf-8").split("\n")[0]
-    return line.strip('"').partition(": ")[2]
+def paragraphs(script: Path) -> dict[str, str]:
+    """The named paragraphs of a script's docstring: Claim, Tested, Picture, Limits, Source."""
+    text = ast.get_docstring(ast.parse(script.read_text("utf-8"))) or ""
+    blocks = [" ".join(block.split()) for block in text.split("\n\n")]
+    named = [re.fullmatch(r"(Claim|Tested|Picture|Limits|Source)(?: \d+)?: (.+)", block) for block in blocks]
+    return {one[1]: one[2] for one in named if one}
 
 
-def section(number: int, one: dict[str, Any]) -> str:
+def minutes(one: dict[str, Any]) -> str:
+    """CPU time, rounded for planning a lesson."""
+    seconds = one["cpu_seconds"]
+    return f"{seconds} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+
+
+def tally(one: dict[str, Any]) -> str:
+    """How many parts have each verdict."""
+    verdicts = [part["verdict"] for part in one["parts"]]
+    return ", ".join(f"{verdicts.count(kind)} {kind}" for kind in dict.fromkeys(verdicts))
+
+
+def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
     """A claim's part of the page."""
-    lines = ["", f"## Claim {number}", "", f"{one['claim']} **{one['verdict'].capitalize()}.**", ""]
-    lines += [f"![What the experiment of claim {number} saw](pictures/claims/{number:02}.png)", ""]
-    lines += ["| expected, if it held | seen |", "|---|---|"]
-    lines += [f"| {each['sentence']} | {'yes' if each['seen'] else '**no**'} |" for each in one["expected"]]
-    if one["note"]:
-        lines += ["", one["note"]]
-    seeds = ", ".join(map(str, one["seeds"]))
-    lines += ["", f"`{one['command']}`, seeds {seeds}, {one['cpu_seconds']} CPU seconds."]
-    lines += ["", "| measured | |", "|---|---|"]
-    lines += [f"| {name} | {shown(value)} |" for name, value in one["numbers"].items()]
-    return "\n".join(lines) + "\n"
-
-
-def shown(value: Any) -> str:
-    """A measured number, with its interval where there is one."""
-    if isinstance(value, dict) and "mean" in value:
-        return f"{value['mean']:.4g}" + (f" ± {value['half']:.2g}" if value["half"] else "")
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {one:,}" for name, one in value.items())
-    if isinstance(value, list):
-        return ", ".join(f"{one:.3g}" for one in value)
-    return f"{value:.4g}" if isinstance(value, float) else f"{value:,}"
+    lines = [f"## Claim {number}", "", f"*{words['Claim']}* **{one['verdict'].capitalize()}.**", ""]
+    lines += [f"{words['Tested']}", ""]
+    lines += ["| Part | Result | Verdict |", "|---|---|---|"]
+    lines += [f"| {part['says']} | {result(part)} | {part['verdict']} |" for part in one["parts"]]
+    lines += ["", f"![{words['Picture']}](pictures/claims/{number:02}.svg)", ""]
+    lines += [f"{words['Picture']} Bands and bars are 95 % intervals of the mean over seeds."]
+    if one["numbers"]:
+        lines += [
+            "",
+            "Also measured: " + "; ".join(f"{name} {value}" for name, value in one["numbers"].items()) + ".",
+        ]
+    lines += ["", f"Limits: {words['Limits']} Source: {words['Source']}"]
+    seeds = f"seeds {one['seeds'][0]} to {one['seeds'][-1]}"
+    lines += ["", f"`{one['command']}`, {seeds}, {one['cpu_seconds']} CPU seconds.", ""]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
     PAGE.write_text(page(), "utf-8")
-    print(f"docs/claims.md: {page().count('## Claim')} claims with results")
+    print(f"{PAGE.relative_to(ROOT)}: {page().count('## Claim')} claims")
