@@ -40,7 +40,7 @@ PARTS = {
     ),
     "can": Part("With recurrent weights of scale 8 the whole product is above 1.", LOG),
     "start": Part("With recurrent weights of scale 1, as training starts, it is below 1.", LOG),
-    "training": Part("The largest whole product met during a training is below 1.", LOG),
+    "training": Part("During a training, the largest whole product met is on average below 1.", LOG),
 }
 
 

@@ -200,8 +200,8 @@ def result(part: Mapping[str, Any]) -> str:
 
 def shown(mean: float, half: float) -> str:
     """A mean with its interval, to as many decimals as the interval has two significant figures."""
-    if not half > 0:
-        return f"{mean:.4g}"
+    if not half > 0:  # NaN: one seed; 0: no spread between seeds
+        return f"{mean:.4g}" + " ± 0" * (half == 0)
     decimals = max(0, 1 - math.floor(math.log10(half)))
     return f"{mean:.{decimals}f} ± {half:.{decimals}f}"
 
