@@ -1,4 +1,4 @@
-"""Claim 2: Gradients of the plain RNN vanish where γ λ₁ < 1 and may explode above; LSTM and orthogonal RNN reach further.
+"""Claim 2: Gradients of the plain RNN vanish where γ λ₁ < 1 and may explode above; LSTM and orthogonal RNN reach further and learn more.
 
     python experiments/02_reach.py
 
