@@ -137,13 +137,13 @@ class Study:
         self.found[name] = {**self.parts[name]._asdict(), "verdict": verdict, **numbers}
 
 
-def begin(doc: str | None, parts: Mapping[str, Part], *, seeds: int = 6) -> Study:
+def begin(doc: str | None, parts: Mapping[str, Part], *, seeds: int = 6, first: int = FIRST_SEED) -> Study:
     """Read number and claim from the script's docstring, the rest from the command line."""
     title, claim = (doc or "").split("\n")[0].split(": ", 1)
     parser = argparse.ArgumentParser(description=f"{title}: {claim}")
     parser.add_argument("--quick", action="store_true", help="one seed and few updates, to see that it runs")
     parser.add_argument("--seeds", type=int, default=seeds, help=f"number of seeds ({seeds})")
-    parser.add_argument("--first", type=int, default=FIRST_SEED, help=f"the first seed ({FIRST_SEED})")
+    parser.add_argument("--first", type=int, default=first, help=f"the first seed ({first})")
     parser.add_argument(
         "--out", type=Path, default=DRAFTS, help="folder of JSON file and picture (build/claims)"
     )
