@@ -94,7 +94,7 @@ def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
     if one["numbers"]:
         lines += [
             "",
-            "Also measured: " + "; ".join(f"{name} {value}" for name, value in one["numbers"].items()) + ".",
+            "Also measured: " + "; ".join(f"{name}: {value}" for name, value in one["numbers"].items()) + ".",
         ]
     lines += ["", f"Limits: {words['Limits']} Source: {words['Source']}"]
     seeds = f"seeds {one['seeds'][0]} to {one['seeds'][-1]}"
