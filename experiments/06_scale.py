@@ -71,6 +71,7 @@ def main() -> None:
     for axes, what in zip(both, ("weight", "slope"), strict=True):
         curves(axes, WIDTHS, {name: found[f"{what}, {name}"] for name in KINDS})
         axes.set_xscale("log", base=2)
+        axes.set_xticks(WIDTHS, [f"{width:,}" for width in WIDTHS])
         axes.set(xlabel="d", ylim=(0, None))
     both[0].set(ylabel="largest of 20 weights")
     both[1].set(ylabel="steepest slope of the softmax")

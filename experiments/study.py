@@ -24,6 +24,7 @@ import torch
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike
 from torch import nn
 
@@ -193,7 +194,7 @@ def result(part: Mapping[str, Any]) -> str:
     if part["theorem"]:
         return f"largest error {part['error']:.1g}"
     larger, smaller = part["means"]
-    least = f", allowed: {part['least']:g}" if part["least"] else ""
+    least = f", limit {part['least']:g}" if part["least"] else ""
     difference = shown(part["difference"], part["half"])
     return f"{difference} {part['unit']} ({larger:.4g} against {smaller:.4g}{least})"
 
@@ -237,7 +238,7 @@ def learn(
 
 def picture(columns: int = 1) -> tuple[Figure, list[Axes]]:
     """An empty figure, and its axes from left to right."""
-    figure = Figure(figsize=(4.8 * columns, 3.5), layout="constrained")
+    figure = Figure(figsize=(4.8 * columns, 3.5), layout=ConstrainedLayoutEngine(wspace=0.06))
     axes = [figure.add_subplot(1, columns, number + 1) for number in range(columns)]
     for one in axes:
         one.grid(color=GRID)
