@@ -64,7 +64,7 @@ def main() -> None:
     study.compare("4", one, four)
     study.compare("8", one, eight)
     study.compare("16", (one - eight) / 3, eight - sixteen)
-    study.numbers["units a layer"] = ", ".join(f"{depth} layers: {width}" for depth, width in WIDTHS.items())
+    study.numbers["units a layer"] = ", ".join(str(width) for width in WIDTHS.values())
     figure, (axes,) = picture()
     curves(axes, DEPTHS, found)
     axes.set_xscale("log", base=2)

@@ -14,8 +14,8 @@ from study import PUBLISHED, ROOT, result
 PAGE = ROOT / "docs" / "claims.md"
 HEAD = """# Fourteen claims, measured
 
-Papers and lectures make these claims about sequence models. A short script tests each on an ordinary CPU in a minute or
-a few. Vote first, alone or with a class; then run the script, or read what it found.
+Papers and lectures make these claims about sequence models. A short script tests each of them on one CPU core, in
+seconds or in a few minutes. Vote first, alone or with a class; then run the script, or read what it found.
 
 ## Vote before you run
 
@@ -23,9 +23,8 @@ a few. Vote first, alone or with a class; then run the script, or read what it f
 |---|---|---|---|
 """
 RULES = """
-To vote is to choose one of three verdicts: the claim *holds*, is *contradicted*, or the experiment leaves it
-*undecided*. Run one with `python experiments/06_scale.py`, say. The result goes to `build/claims`; with `--publish` it
-replaces the one shown here, and `python experiments/verdicts.py` writes this page anew.
+To run the test of claim 6, for example: `python experiments/06_scale.py`. The result goes to `build/claims`. With
+`--publish` it replaces the one shown here, and `python experiments/verdicts.py` writes this page anew.
 
 ## How a verdict is reached
 
@@ -41,9 +40,11 @@ Where a part allows a small loss, that number takes the place of zero and is sta
 a **theorem**; its script only checks that the code agrees. A claim says that all its parts are true: it is contradicted
 if one part is, undecided if none is contradicted but one is undecided, and holds otherwise.
 
-Each interval is right 95 times in 100, so one or two of some forty parts may have a wrong verdict by chance. "Here" is
-always a small model, trained for seconds. All times and results are from one machine: {machine}, shared with
-other work.
+Each interval is right 95 times in 100, so one or two of the {measured} measured parts may be judged wrongly by chance. The
+models are small and trained for seconds: a verdict is about this scale. In the pictures, bands and bars are 95 %
+intervals of the mean over seeds, and small dots are single seeds.
+
+Machine: {machine}; one core, shared with other work.
 """
 
 
@@ -56,11 +57,14 @@ def page(folder: Path = PUBLISHED) -> str:
         f"| {n} | [{text['Claim']}](#claim-{n}) | ☐ holds ☐ contradicted ☐ undecided | {minutes(one)} |"
         for n, (text, one) in enumerate(zip(words, found, strict=True), 1)
     ]
+    measured = sum(not part["theorem"] for one in found for part in one["parts"])
     machines = "; ".join(dict.fromkeys(one["machine"] for one in found))
     verdicts = ["", "## All verdicts", "", "| | Verdict | Parts |", "|---|---|---|"]
     verdicts += [f"| {n} | **{one['verdict']}** | {tally(one)} |" for n, one in enumerate(found, 1)]
     sections = [section(n, *both) for n, both in enumerate(zip(words, found, strict=True), 1)]
-    return "\n".join([HEAD + "\n".join(votes), RULES.format(machine=machines), *sections, *verdicts, ""])
+    return "\n".join(
+        [HEAD + "\n".join(votes), RULES.format(machine=machines, measured=measured), *sections, *verdicts, ""]
+    )
 
 
 def paragraphs(script: Path) -> dict[str, str]:
@@ -80,17 +84,29 @@ def minutes(one: dict[str, Any]) -> str:
 def tally(one: dict[str, Any]) -> str:
     """How many parts have each verdict."""
     verdicts = [part["verdict"] for part in one["parts"]]
-    return ", ".join(f"{verdicts.count(kind)} {kind}" for kind in dict.fromkeys(verdicts))
+    return ", ".join(f"{verdicts.count(kind)} × {kind}" for kind in dict.fromkeys(verdicts))
 
 
 def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
     """A claim's part of the page."""
     lines = [f"## Claim {number}", "", f"*{words['Claim']}* **{one['verdict'].capitalize()}.**", ""]
-    lines += [f"{words['Tested']}", ""]
-    lines += ["| Part | Result | Verdict |", "|---|---|---|"]
-    lines += [f"| {part['says']} | {result(part)} | {part['verdict']} |" for part in one["parts"]]
-    lines += ["", f"![{words['Picture']}](pictures/claims/{number:02}.svg)", ""]
-    lines += [f"{words['Picture']} Bands and bars are 95 % intervals of the mean over seeds."]
+    lines += [
+        f"Tested: {words['Tested']}",
+        "",
+        "| Part | Difference and 95 % interval | Verdict |",
+        "|---|---|---|",
+    ]
+    for part in one["parts"]:
+        cells = (part["says"], result(part), part["verdict"])
+        lines += ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"]
+    lines += [
+        "",
+        f"```{{figure}} pictures/claims/{number:02}.svg",
+        f":alt: {words['Picture']}",
+        "",
+        words["Picture"],
+        "```",
+    ]
     if one["numbers"]:
         lines += [
             "",
@@ -98,7 +114,7 @@ def section(number: int, words: dict[str, str], one: dict[str, Any]) -> str:
         ]
     lines += ["", f"Limits: {words['Limits']} Source: {words['Source']}"]
     seeds = f"seeds {one['seeds'][0]} to {one['seeds'][-1]}"
-    lines += ["", f"`{one['command']}`, {seeds}, {one['cpu_seconds']} CPU seconds.", ""]
+    lines += ["", f"`{one['command']}`, {seeds}, CPU time {one['cpu_seconds']} s.", ""]
     return "\n".join(lines)
 
 
