@@ -126,6 +126,46 @@ def attention_places() -> Diagram:
     return d
 
 
+def self_attention() -> Diagram:
+    """Every position asks every position; a row of weights mixes the values."""
+    d = Diagram(
+        660,
+        330,
+        "Self-attention over four positions: each input gives a query, a key and a value. A square of weights "
+        "has a row for each query and a column for each key. Each row mixes the values to one output.",
+    )
+    weights = (
+        (0.7, 0.1, 0.1, 0.1),
+        (0.1, 0.2, 0.6, 0.1),
+        (0.1, 0.5, 0.2, 0.2),
+        (0.05, 0.8, 0.1, 0.05),
+    )
+    d.grid(230, 104, weights, size=46)
+    for place in range(4):
+        x, y = 253 + 46 * place, 127 + 46 * place
+        d.box(x, 24, f"$x_{place + 1}$", w=36, h=28, kind="data")
+        d.line((x, 38), (x, 53))
+        d.box(x, 67, f"$k_{place + 1}$", w=36, h=28)
+        d.line((x, 81), (x, 102))
+        d.box(48, y, f"$x_{place + 1}$", w=44, h=30, kind="data")
+        d.line((70, y), (119, y))
+        d.box(141, y, f"$q_{place + 1}$", w=44, h=30)
+        d.line((163, y), (228, y))
+        d.line((416, y), (517, y))
+        d.op(530, y, "Σ")
+        d.line((543, y), (600, y), kind="state")
+        d.text(622, y, f"$y_{place + 1}$")
+        value = 461 + 46 * place
+        d.box(value, 24, f"$x_{place + 1}$", w=36, h=28, kind="data")
+        d.line((value, 38), (value, 53))
+        d.box(value, 67, f"$v_{place + 1}$", w=36, h=28)
+    d.line((530, 84), (530, 114), kind="faint")
+    d.text(322, 306, "weights: each row sums to 1", "note")
+    d.text(95, 306, "the same inputs", "note")
+    d.text(530, 306, "sums of values", "note")
+    return d
+
+
 def heads() -> Diagram:
     """Several small attentions side by side."""
     d = Diagram(

@@ -127,6 +127,41 @@ def transformer() -> Diagram:
     return d
 
 
+def norm_places() -> Diagram:
+    """Post-norm stands on the residual line, pre-norm beside it."""
+    d = Diagram(
+        720,
+        330,
+        "Two places of the normalisation. After: each sum passes through a normalisation on the main line. "
+        "Before: the main line runs from input to output through additions only, and each part normalises "
+        "its own input.",
+    )
+    d.text(20, 22, "norm after the sum (2017)", "title left")
+    for begin, end in ((20, 270), (330, 600), (660, 705)):
+        d.line((begin, 120), (end, 120), kind="state")
+    for place, name in enumerate(("attention", "feed-forward")):
+        x = 60 + 330 * place
+        d.dot(x, 120)
+        d.line((x, 120), (x, 65), (x + 30, 65))
+        d.box(x + 87, 65, name, w=114)
+        d.line((x + 144, 65), (x + 170, 65), (x + 170, 107))
+        d.op(x + 170, 120, "+")
+        d.box(x + 240, 120, "norm", w=60)
+    d.text(20, 182, "norm before each part", "title left")
+    d.line((20, 290), (705, 290), kind="state")
+    for place, name in enumerate(("attention", "feed-forward")):
+        x = 60 + 330 * place
+        d.dot(x, 290)
+        d.line((x, 290), (x, 235), (x + 20, 235))
+        d.box(x + 45, 235, "norm", w=50)
+        d.line((x + 70, 235), (x + 100, 235))
+        d.box(x + 157, 235, name, w=114)
+        d.line((x + 214, 235), (x + 248, 235), (x + 248, 277))
+        d.op(x + 248, 290, "+")
+    d.text(600, 312, "residual stream", "note")
+    return d
+
+
 def pretraining() -> Diagram:
     """What a word may look at, by model."""
     d = Diagram(
