@@ -131,8 +131,9 @@ def self_attention() -> Diagram:
     d = Diagram(
         660,
         330,
-        "Self-attention over four positions: each input gives a query, a key and a value. A square of weights "
-        "has a row for each query and a column for each key. Each row mixes the values to one output.",
+        "Self-attention over four positions: each input gives a query, a key and a value. A square of "
+        "weights has a row for each query and a column for each key. "
+        "Each row mixes the values to one output.",
     )
     weights = (
         (0.7, 0.1, 0.1, 0.1),
