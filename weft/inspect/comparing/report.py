@@ -54,7 +54,7 @@ def charts(runs: Sequence[Measured]) -> list[tuple[str, list[Block]]]:
     if curves:
         found.append(("Learning curves", curves))
     cells = dict.fromkeys(_place(cell) for run in runs for cell in run.reach)
-    reach = [chart(place, "lag T - t", "‖∂h_T/∂h_t‖", _reaches(runs, place), log=True) for place in cells]
+    reach = [chart(place, "lag T - t", "‖∂h(T)/∂h(t)‖", _reaches(runs, place), log=True) for place in cells]
     if reach:
         words = [said(f"{run.name}: {sentence}") for run in runs for sentence in run.verdicts]
         head = said(

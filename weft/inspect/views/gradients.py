@@ -95,7 +95,7 @@ def _chart(run: Run, subject: Inspected, budget: float, name: str) -> tuple[Bloc
     labels = labels[:count] if place.backward else labels[-count:]
     at = np.arange(count)
     norms = measured(steps).norms[0].double().cpu().numpy()
-    lines = [series("measured ‖∂h_T/∂h_t‖", at, norms)]
+    lines = [series("measured ‖∂h(T)/∂h(t)‖", at, norms)]
     said_of = []
     if count < whole:
         said_of.append(
@@ -158,7 +158,7 @@ def _cell_path(steps: Trace, at: np.ndarray) -> tuple[list[Block], list[str]]:
         "exceed 1."
     )
     lines = [
-        series("cell path ‖Π f_s‖, best unit", at, kept.max(1), dashed=True),
+        series("cell path ‖Π f(s)‖, best unit", at, kept.max(1), dashed=True),
         series("cell path, median unit", at, np.median(kept, 1), dashed=True),
     ]
     return lines, [words]
