@@ -111,7 +111,11 @@ def charts_of(
         lines = _lines(monitor, {lags[lag]: f"lag {lag}" for lag in sorted(lags)})
         charts.append(
             chart(
-                f"Gradient reach of {titles.get(cell, cell)}", "update", "‖∂h(T)/∂h(T − lag)‖", lines, log=True
+                f"Gradient reach of {titles.get(cell, cell)}",
+                "update",
+                "‖∂h(T)/∂h(T − lag)‖",
+                lines,
+                log=True,
             )
         )
     for ending, title, y in (
