@@ -54,7 +54,7 @@ def page(folder: Path = PUBLISHED) -> str:
     words = [paragraphs(path) for path in scripts]
     found = [json.loads((folder / f"{path.name[:2]}.json").read_text("utf-8")) for path in scripts]
     votes = [
-        f"| {n} | [{text['Claim']}](#claim-{n}) | ☐ holds ☐ contradicted ☐ undecided | {minutes(one)} |"
+        f"| {n} | [{text['Claim']}](#claim-{n}) | ☐ holds ☐ contradicted ☐ undecided | {minutes(one)} |"
         for n, (text, one) in enumerate(zip(words, found, strict=True), 1)
     ]
     measured = sum(not part["theorem"] for one in found for part in one["parts"])
