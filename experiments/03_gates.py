@@ -3,7 +3,7 @@
     python experiments/03_gates.py
 
 Tested: Counting the ones of a sequence, read linearly from the cell state c: h = o · tanh(c) would hide a large c.
-Trained at lengths up to 20, asked at 60 (12 units, 1,000 updates). Then a language model of English letters for each
+Trained at lengths up to 20, tested at 60 (12 units, 1,000 updates). Then a language model of English letters for each
 cell with 48 units and 300 updates. "About equal" means that the interval of the difference lies within 0.05 nats, 5 % of perplexity.
 
 Picture: Left, the largest |c| of LSTM and coupled gates while they count to 60. Right, nats a letter of four cells.

@@ -24,25 +24,26 @@ seconds or in a few minutes. Vote first, alone or with a class; then run the scr
 """
 RULES = """
 To run the test of claim 6, for example: `python experiments/06_scale.py`. The result goes to `build/claims`. With
-`--publish` it replaces the one shown here, and `python experiments/verdicts.py` writes this page anew.
+`--publish` it replaces the one shown here, and `python experiments/verdicts.py` regenerates this page.
 
 ## How a verdict is reached
 
-A claim is split into parts, which stand in its script and are fixed before anything is measured. A part says that one
-quantity is larger than another. Both are measured with the same seeds, at least five, which were not used while the
-script was written. The verdict on a part follows from the 95 % interval of the mean paired difference (Student's t):
+A claim is split into parts, which are written in its script and fixed before anything is measured. Each part says
+that one quantity is larger than another. Both are measured with the same seeds, at least five, which were not used
+while the script was written. The verdict on a part follows from the 95 % interval of the mean paired difference
+(Student's t):
 
 - above zero: the part **holds**;
 - below zero: it is **contradicted**;
 - around zero: it is **undecided**, which does not mean that the quantities are equal.
 
-Where a part allows a small loss, that number takes the place of zero and is stated. A part that can be proved is called
-a **theorem**; its script only checks that the code agrees. A claim says that all its parts are true: it is contradicted
-if one part is, undecided if none is contradicted but one is undecided, and holds otherwise.
+If a part allows a small loss, that number replaces zero and is stated. A part that can be proved is called a
+**theorem**; its script only checks that the code agrees. A claim is true only if all its parts are: it is
+contradicted if one part is, undecided if none is contradicted but one is undecided, and holds otherwise.
 
-Each interval is right 95 times in 100, so one or two of the {measured} measured parts may be judged wrongly by chance. The
-models are small and trained for seconds: a verdict is about this scale. In the pictures, bands and bars are 95 %
-intervals of the mean over seeds, and small dots are single seeds.
+Each interval is right 95 times in 100, so one or two of the {measured} measured parts may be judged wrongly by
+chance. The models are small and trained for seconds: a verdict applies to this scale only. In the pictures, bands and
+bars are 95 % intervals of the mean over seeds, and small dots are single seeds.
 
 Machine: {machine}; one core, shared with other work.
 """
