@@ -11,7 +11,7 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from weft.tasks.classify.looked import Decided
+from weft.tasks.classify.explanation import Decided
 from weft.tasks.classify.predictor import Classifier
 from weft.tasks.shared.labels.data import LabelData
 

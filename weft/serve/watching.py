@@ -84,7 +84,7 @@ def watch(run: Served, given: dict[str, Any], emit: Emit, stopped: Stopped) -> N
 
 def _decided(predictor: Weighs, text: str) -> dict[str, Any]:
     """The class of a text, and the weight of each word."""
-    seen = predictor.look(text)
+    seen = predictor.explain(text)
     probs = dict(zip(predictor.classes, seen.decided.probs.tolist(), strict=True))
     return {
         "text": seen.decided.label,

@@ -141,7 +141,7 @@ class Weighs(Protocol):
     def classes(self) -> Sequence[str]:
         """All classes, in the order of the probabilities."""
 
-    def look(self, text: str) -> Weighed:
+    def explain(self, text: str) -> Weighed:
         """Decide on a text and weigh its words."""
 
 

@@ -104,7 +104,7 @@ def recipe(
     """A commented recipe.
 
     Args:
-        train, valid, test: labelled texts; the last two are explanation for beside the first if None.
+        train, valid, test: labelled texts; the last two default to the files next to the first.
         text, label: columns of a table; labels, encoding: see LabelledText.
 
     Raises:
