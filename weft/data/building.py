@@ -89,6 +89,7 @@ def write(directory: Path, pairs: Iterable[Line], key: str, settings: Settings) 
         finally:
             found.close()
         _note(directory, opened, key, report)
+    _remove_pieces(directory)  # again: a child of a killed build may have written after _resumed
     return report
 
 
@@ -143,8 +144,7 @@ def _note(directory: Path, opened: dict[str, BinaryIO], key: str, report: dict[s
 
 def _resumed(directory: Path, key: str) -> dict[str, int]:
     """Truncate an unfinished build to its last record and return its counts; zeros if there is none."""
-    for path in directory.glob("piece-*"):
-        shutil.rmtree(path, ignore_errors=True)
+    _remove_pieces(directory)
     none = {"pairs": 0, "kept": 0, "too_long": 0, "empty": 0, "cut": 0}
     try:
         note = jsonfile.decode(jsonfile.read_bytes(directory / "done.json"), Note)
@@ -161,3 +161,8 @@ def _resumed(directory: Path, key: str) -> dict[str, int]:
     for name, size in sizes.items():
         os.truncate(directory / name, size)
     return report
+
+
+def _remove_pieces(directory: Path) -> None:
+    for path in directory.glob("piece-*"):
+        shutil.rmtree(path, ignore_errors=True)
