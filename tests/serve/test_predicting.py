@@ -223,3 +223,14 @@ def test_attention_is_moved_at_its_step_and_nowhere_else(address: str) -> None:
     assert failed["error"] == "looks: expected a word from 0 to 2, got 9"
     for bad in ([[0, 0]], [[1, -1]], [[1001, 0]], [["a", 0]]):
         assert post(where, {**asked, "looks": bad}).status == 400
+
+
+def test_a_class_comes_with_the_weight_of_each_word(address: str) -> None:
+    (found,) = events(post(f"{address}/api/watch", {"run": "label", "text": "this was great"}).body)
+    assert (
+        found["event"] == "done"
+        and found["text"] == "good"
+        and sum(found["probs"].values()) == pytest.approx(1)
+    )
+    assert found["source"] == ["this", "was", "great"]
+    assert len(found["weights"][0]) == 3 and sum(found["weights"][0]) == pytest.approx(1, abs=1e-3)
