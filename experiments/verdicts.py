@@ -41,7 +41,7 @@ If a part allows a small loss, that number replaces zero and is stated. A part t
 **theorem**; its script only checks that the code agrees. A claim is true only if all its parts are: it is
 contradicted if one part is, undecided if none is contradicted but one is undecided, and holds otherwise.
 
-Each interval is right 95 times in 100, so one or two of the {measured} measured parts may be judged wrongly by
+Each interval is right 95 times in 100, so two or three of the {measured} measured parts may be judged wrongly by
 chance. The models are small and trained for seconds: a verdict applies to this scale only. In the pictures, bands and
 bars are 95 % intervals of the mean over seeds, and small dots are single seeds.
 
