@@ -57,6 +57,11 @@ os.environ["PATH"] = (
     f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # so that !weft is found
 )
 os.environ["MATPLOTLIBRC"] = str(DOCS / "_ext" / "matplotlibrc")
+# Kernels without a user's own profile, and without their warning that they talk over local sockets.
+PROFILE = DOCS.parent / "build" / "ipython" / "profile_default" / "ipython_kernel_config.py"
+PROFILE.parent.mkdir(parents=True, exist_ok=True)
+PROFILE.write_text("c.IPKernelApp.log_level = 40\nc.HistoryManager.enabled = False\n", "utf-8")
+os.environ["IPYTHONDIR"] = str(PROFILE.parents[1])
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS.parent / "build" / "jupyter-cache")
 nb_execution_in_temp = True
