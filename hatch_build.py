@@ -1,14 +1,16 @@
-"""What happens when Weft is built or installed: its compiled cells are made, where there is a compiler.
+"""What happens when Weft is built or installed: compile the C++ code, and prepare README.md for a package index.
 
-Without one the package installs all the same, and torch's operations serve (weft doctor says so).
+Without a compiler the package installs too, and uses the operations in torch (weft doctor says so).
 """
 
 import importlib.util
+import re
 import sysconfig
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 NATIVE = "weft/native"
 
@@ -36,6 +38,31 @@ class Cells(BuildHookInterface):  # type: ignore[type-arg]
             build_data["pure_python"] = False
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"
+
+
+class Description(MetadataHookInterface):
+    """The long description: README.md with links that also work outside of the repository."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Called when the metadata is read."""
+        text = (Path(self.root) / "README.md").read_text("utf-8")
+        address = metadata.get("urls", {}).get("Source", "")
+        metadata["readme"] = {"content-type": "text/markdown", "text": described(text, address)}
+
+
+def described(text: str, address: str) -> str:
+    """Make the relative links of a Markdown text absolute.
+
+    Args:
+        text: links are relative to the repository.
+        address: of the repository's files, without a final slash; "" while there is no public one. Links then
+            become plain text, and pictures are left out with their captions.
+    """
+    local = r"\((?!https?://|#)([^)\s]+)\)"
+    if address:
+        return re.sub(rf"(!?\[[^\]]*\]){local}", rf"\1({address}/\2)", text)
+    text = re.sub(rf"!\[[^\]]*\]{local}\n+(\*[^*]+\*\n+)?", "", text)
+    return re.sub(rf"\[([^\]]*)\]{local}", r"\1", text)
 
 
 def _tell(text: str) -> None:

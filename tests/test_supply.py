@@ -1,6 +1,7 @@
 """Installed packages are the tested ones, and builds are reproducible."""
 
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -83,3 +84,24 @@ def read(wheel: Path, name: str) -> bytes:
 
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_the_long_description_has_no_link_that_leads_nowhere() -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    links = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+    local = [link for link in links.findall(readme) if not link.startswith("http")]
+    assert len(local) > 5 and all((ROOT / link).exists() for link in local)
+    plain = module.described(readme, "")
+    assert all(link.startswith("http") for link in links.findall(plain))
+    assert "![" not in plain and "the course" in plain
+    public = module.described(readme, "https://example.org/weft")
+    assert [link for link in links.findall(public) if link.startswith("https://example.org/weft/")] == [
+        f"https://example.org/weft/{link}" for link in local
+    ]
+    text = "a [b](c.md) [d](https://e.org) ![f\ng](h.png)\n\n*i*\n\nj"
+    assert module.described(text, "") == "a b [d](https://e.org) j"
