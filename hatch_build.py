@@ -1,4 +1,4 @@
-"""What happens when Weft is built or installed: compile the C++ code, and prepare README.md for a package index.
+"""What happens when Weft is built or installed: compile the C++ code, prepare README.md for a package index.
 
 Without a compiler the package installs too, and uses the operations in torch (weft doctor says so).
 """
