@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parent.end_with_parent()
     with shown():
         code = _run(arguments)
-    sys.exit(code)
+    parent.leave(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -15,6 +15,7 @@ from torch import distributed, nn
 from tests.train import toy
 from tests.train.test_update import Broken
 from tests.train.toy import quiet, settings
+from weft import parent
 from weft.models import Generator
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -130,3 +131,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    parent.leave(0)
