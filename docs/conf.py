@@ -14,6 +14,7 @@ sys.path.insert(0, str(DOCS / "_ext"))
 from sources import linkcode_resolve  # noqa: E402, F401
 
 from weft import __version__  # noqa: E402
+from weft.figures.colours import BARS, FAINT, INK  # noqa: E402
 
 project = "Weft"
 author = "The Weft authors"
@@ -56,12 +57,26 @@ myst_update_mathjax = False
 os.environ["PATH"] = (
     f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # so that !weft is found
 )
-os.environ["MATPLOTLIBRC"] = str(DOCS / "_ext" / "matplotlibrc")
-# Kernels without a user's own profile, and without their warning that they talk over local sockets.
-PROFILE = DOCS.parent / "build" / "ipython" / "profile_default" / "ipython_kernel_config.py"
-PROFILE.parent.mkdir(parents=True, exist_ok=True)
-PROFILE.write_text("c.IPKernelApp.log_level = 40\nc.HistoryManager.enabled = False\n", "utf-8")
-os.environ["IPYTHONDIR"] = str(PROFILE.parents[1])
+# Plots have the colours of our figures. Kernels run without the profile of a user and without warnings about
+# local sockets.
+SETTINGS = DOCS.parent / "build" / "ipython"
+PROFILE = SETTINGS / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text(
+    "c.IPKernelApp.log_level = 40\nc.HistoryManager.enabled = False\n", "utf-8"
+)
+PLOTS = {
+    "axes.prop_cycle": f"cycler('color', {[colour[1:] for colour in BARS]})",
+    **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.color", "ytick.color"), INK[1:]),
+    "axes.edgecolor": FAINT[1:],
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.edgecolor": "none",
+}
+(SETTINGS / "matplotlibrc").write_text(
+    "".join(f"{name}: {value}\n" for name, value in PLOTS.items()), "utf-8"
+)
+os.environ |= {"IPYTHONDIR": str(SETTINGS), "MATPLOTLIBRC": str(SETTINGS / "matplotlibrc")}
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(DOCS.parent / "build" / "jupyter-cache")
 nb_execution_in_temp = True

@@ -28,7 +28,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike
 from torch import nn
 
-from weft.figures.colours import GRID, INK
+from weft.figures.colours import BARS, GRID, INK
 from weft.figures.picture import save
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,11 +44,11 @@ STUDENT = tuple(
 """The 97.5 % point of Student's t for 1, 2, .. degrees of freedom."""
 
 SERIES = cycler(
-    color=("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"),
+    color=BARS,
     marker=("o", "s", "^", "D", "v", "P"),
     linestyle=("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1))),
 )
-"""Okabe and Ito's colours, which colour-blind readers can distinguish; markers and dashes repeat the distinction."""
+"""Colours, markers and dashes of the series; each alone tells them apart."""
 
 
 class Part(NamedTuple):

@@ -131,6 +131,7 @@ def tensor(sizes: bytes, strides: bytes, offset: int = 0, **storage: Any) -> byt
 
 
 FOUR = torch.arange(4.0).numpy().tobytes()
+SQUARE = tensor(b"K\x02K\x02\x86", b"K\x02K\x01\x86")
 HOSTILE = {
     "beyond its storage": tensor(b"K\x05\x85", b"K\x01\x85"),
     "beyond by an offset": tensor(b"K\x04\x85", b"K\x01\x85", offset=1),
@@ -165,7 +166,7 @@ def test_forged_programs_are_refused_in_one_sentence(tmp_path, attack):
 
 
 def test_the_forgery_is_right_but_for_its_fault(tmp_path):
-    path = archive(tmp_path / "fine.pt", tensor(b"K\x02K\x02\x86", b"K\x02K\x01\x86"), s0=FOUR)
+    path = archive(tmp_path / "fine.pt", SQUARE, s0=FOUR)
     assert read(path).tolist() == [[0.0, 1.0], [2.0, 3.0]]
 
 
@@ -178,6 +179,26 @@ def test_a_tower_of_shared_tuples_is_read_in_linear_time(tmp_path):
         assert found[0] is found[1]
         found = found[0]
     assert found == ()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_compressed_or_huge_contents_are_refused_before_they_are_read(tmp_path, method):
+    for name in ("data.pkl", "byteorder", "data/0"):
+        path = tmp_path / f"{method}.pt"
+        with zipfile.ZipFile(path, "w") as made:
+            for each, content in {"data.pkl": SQUARE, "byteorder": b"little", "data/0": FOUR}.items():
+                kind = method if each == name else zipfile.ZIP_STORED
+                made.writestr(f"archive/{each}", content, kind)
+        content = bytearray(path.read_bytes())
+        content[content.index(f"archive/{name}".encode()) + 20] ^= 255  # a damaged stream must not matter
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match=rf"{method}\.pt: {name}: expected no compression"):
+            read(path)
+    with zipfile.ZipFile(tmp_path / "huge.pt", "w") as made:
+        made.writestr("archive/data.pkl", SQUARE)
+        made.writestr("archive/byteorder", b"little" * 100)
+    with pytest.raises(CheckpointError, match="byteorder: expected at most 6 bytes, got 600"):
+        read(tmp_path / "huge.pt")
 
 
 def test_other_files_are_refused(tmp_path):

@@ -55,22 +55,32 @@ class _Archive:
         if len(found) != 1:
             raise Refused("expected one data.pkl in the archive; is this a file of torch.save?")
         self.folder = found[0].removesuffix("data.pkl")
-        if f"{self.folder}byteorder" in names and archive.read(f"{self.folder}byteorder") != b"little":
+        if f"{self.folder}byteorder" in names and self.content("byteorder", len("little")) != b"little":
             raise Refused("expected little-endian numbers; save it again on a little-endian machine")
         self.storages: dict[tuple[str, torch.dtype], Tensor] = {}
 
     def read(self) -> Any:
         """The contents."""
-        name = f"{self.folder}data.pkl"
-        size = self.archive.getinfo(name).file_size
-        if size > LARGEST_PICKLE:
-            raise Refused(f"expected at most {LARGEST_PICKLE:,} bytes beside the tensors, got {size:,}")
+        program = self.content("data.pkl", LARGEST_PICKLE)
         try:
-            return interpret(self.archive.read(name), self.call)
+            return interpret(program, self.call)
         except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise Refused(
                 f"is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
             ) from error
+
+    def content(self, name: str, most: int) -> bytes:
+        """A file of the archive, which `torch.save` never compresses.
+
+        Raises:
+            Refused: it is compressed, or larger than `most` bytes.
+        """
+        info = self.archive.getinfo(f"{self.folder}{name}")
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise Refused(f"{name}: expected no compression; is this a file of torch.save?")
+        if info.file_size > most:
+            raise Refused(f"{name}: expected at most {most:,} bytes, got {info.file_size:,}")
+        return self.archive.read(info)  # zipfile checks the checksum
 
     def call(self, name: Name, args: tuple[Any, ...]) -> Any:
         """Do what the pickle would call.
@@ -124,11 +134,10 @@ class _Archive:
         if place not in self.storages:
             if not at.key.isdigit():
                 raise Refused(f"a storage is named {at.key[:40]!r}, expected a number")
-            info = self.archive.getinfo(f"{self.folder}data/{at.key}")
             size = at.size * at.dtype.itemsize
-            if info.compress_type != zipfile.ZIP_STORED or info.file_size != size:
-                raise Refused(f"storage {at.key}: expected {size:,} bytes, got {info.file_size:,}")
-            raw = bytearray(self.archive.read(info))  # zipfile checks the checksum
+            raw = bytearray(self.content(f"data/{at.key}", size))
+            if len(raw) != size:
+                raise Refused(f"storage {at.key}: expected {size:,} bytes, got {len(raw):,}")
             empty = torch.empty(0, dtype=at.dtype)
             self.storages[place] = torch.frombuffer(raw, dtype=at.dtype) if raw else empty
         return self.storages[place]

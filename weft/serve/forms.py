@@ -225,11 +225,9 @@ def refused(form: Callable[[Refusal], msgspec.Struct], handler: Handler) -> Hand
 
     async def guarded(request: Request) -> Response:
         try:
-            try:
-                return await handler(request)
-            except WeftError as error:
-                raise Refusal(400, str(error)) from error
-        except Refusal as refusal:
+            return await handler(request)
+        except (Refusal, WeftError) as error:
+            refusal = error if isinstance(error, Refusal) else Refusal(400, str(error))
             headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after else {}
             if refusal.closes:
                 headers["Connection"] = "close"
