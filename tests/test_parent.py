@@ -171,3 +171,27 @@ def test_a_process_that_no_launcher_started_outlives_its_parent() -> None:
         time.sleep(0.5)
         assert alive([pid])
         os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_a_process_leaves_with_its_code_and_its_output(count: str) -> None:
+    program = (
+        "import atexit, sys; from weft.parent import leave; atexit.register(print, 'handler');"
+        "print('written', end=' '); sys.stderr.write('told'); leave(3)"
+    )
+    environment = {**os.environ, "WORLD_SIZE": count, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([PYTHON, "-c", program], env=environment, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"written handler\n", b"told")
+
+
+def test_one_of_several_processes_does_not_shut_python_down() -> None:
+    """Where gloo's threads could abort it; an object left in a module tells of the shutdown."""
+    program = (
+        "import sys; from weft.parent import leave\n"
+        "class Kept:\n    def __del__(self): print('shut down', flush=True)\n"
+        "kept = Kept(); leave(0)"
+    )
+    for count, told in (("1", b"shut down\n"), ("2", b"")):
+        environment = {**os.environ, "WORLD_SIZE": count, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run([PYTHON, "-c", program], env=environment, capture_output=True, check=True)
+        assert done.stdout == told

@@ -58,6 +58,9 @@ def test_the_command_lists_them_and_prints_one() -> None:
     assert all(f" {path.stem} " in everything.out for path in RECIPES.glob("*/*.yaml"))
     assert "ewt-bilstm " in some.out and "help-gpt" not in some.out
     assert one.out == (RECIPES / "language" / "help-gpt.yaml").read_text("utf-8")
+    assert not re.search(r"^. \S+ +[A-Z]\d", everything.out, re.M), (
+        "an id of docs/systems.md says nothing here"
+    )
 
 
 def test_every_task_recommends_a_recipe_that_was_measured() -> None:

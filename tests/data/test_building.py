@@ -99,6 +99,16 @@ def test_a_build_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> Non
     assert sorted(os.listdir(tmp_path)) == ["store", "unbroken"]
 
 
+def test_a_child_of_a_killed_build_that_writes_late_leaves_nothing(tmp_path: Path) -> None:
+    def late(pairs: int) -> None:
+        (tmp_path / ".store.building" / "piece-0").mkdir(exist_ok=True)
+
+    both_once = {"max_length": 11, "key": "k", "processes": 1, "progress": late}
+    TokenStore.build(tmp_path / "store", many(20), both, **both_once)
+    build(tmp_path / "plain", many(20), max_length=11, processes=1)
+    assert content(tmp_path / "store") == content(tmp_path / "plain")
+
+
 def test_what_was_left_under_another_key_is_not_taken(tmp_path: Path) -> None:
     (tmp_path / ".store.building").mkdir()
     note = {"key": "other", "report": {"pairs": 2, "kept": 2, "too_long": 0, "empty": 0, "cut": 0}}
