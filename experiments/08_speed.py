@@ -2,11 +2,11 @@
 
     python experiments/08_speed.py
 
-Tested: Language models of English letters with about 75,000 parameters. Speed: updates a second for pieces of 64 to
+Tested: Language models of English letters with about 75,000 parameters. Speed: updates per second for pieces of 64 to
 1,024 letters, 4,096 letters an update. Quality: the loss on held-out text after equal CPU time (8 seconds, pieces of
 64), each model with the best of four learning rates, chosen on a seed of its own.
 
-Picture: Left, updates a second over the length of a piece. Right, held-out loss over CPU time.
+Picture: Left, updates per second over the length of a piece. Right, held-out loss over CPU time.
 
 Limits: One core. The claim is usually made about GPUs, where a Transformer computes all positions of a sequence at
 once: not tested. Small models on short training; CPU time of this process.
@@ -36,13 +36,13 @@ RATES = (2e-3, 4e-3, 8e-3, 16e-3)
 GRID = np.linspace(0, 1, 17)
 PARTS = {
     f"{other}, {length}": Part(
-        f"At {length:,} letters the Transformer takes more updates a second than the {other}.",
-        "log₂ of updates a second",
+        f"At {length:,} letters the Transformer makes more updates per second than the {other}.",
+        "log₂ of updates per second",
     )
     for other in ("LSTM", "GRU")
     for length in (64, 1024)
 } | {
-    other: Part(f"After equal CPU time the {other} loses more nats a letter than the Transformer.", "nats")
+    other: Part(f"After equal CPU time the {other} has a higher loss per letter than the Transformer.", "nats")
     for other in ("LSTM", "GRU")
 }
 LETTERS = english_letters()
@@ -61,7 +61,7 @@ def model_of(name: str) -> Generator:
 
 
 def speed(name: str, length: int) -> float:
-    """log₂ of the updates a second: the median of five, after one that is not counted."""
+    """log₂ of the updates per second: the median of five, after one that is not counted."""
     chance, model, began = plant(1), model_of(name), []
     rows = LETTERS_PER_UPDATE // length
     learn(
@@ -115,14 +115,14 @@ def main() -> None:
         study.compare(other, found[other][:, -1], found["Transformer"][:, -1])
     for name in NAMES:
         rates = 2 ** found[f"speed, {name}"].mean(0)
-        study.numbers[f"updates a second at {LENGTHS} letters, {name}"] = ", ".join(
+        study.numbers[f"updates per second at {LENGTHS} letters, {name}"] = ", ".join(
             f"{one:.1f}" for one in rates
         )
     figure, (left, right) = picture(2)
     curves(left, LENGTHS, {name: 2 ** found[f"speed, {name}"] for name in NAMES})
     left.set_xscale("log", base=2)
     left.set_xticks(LENGTHS, [f"{length:,}" for length in LENGTHS])
-    left.set(xlabel="letters in a piece (4,096 letters an update)", ylabel="updates a second, one core")
+    left.set(xlabel="letters in a piece (4,096 letters an update)", ylabel="updates per second, one core")
     left.set_ylim(bottom=0)
     curves(right, SECONDS * GRID[1:], {name: found[name][:, 1:] for name in NAMES}, every=3)
     right.set(xlabel="CPU seconds of training", ylabel="nats a letter, held-out text")

@@ -40,8 +40,8 @@ def leave(code: int) -> NoReturn:
     """Exit. One of several processes does so without shutting Python down, once everything is written.
 
     A thread of gloo may release a tensor of the last exchange during the shutdown. While it waits for the
-    interpreter's lock, Python ends it inside C++ code that cannot be unwound, and the process aborts (SIGABRT,
-    "terminate called without an active exception") although its training has succeeded.
+    lock of the interpreter, Python ends it inside C++ code that cannot be unwound, and the process aborts
+    (SIGABRT, "terminate called without an active exception") although its training has succeeded.
     """
     if os.environ.get("WORLD_SIZE", "1") != "1":
         atexit._run_exitfuncs()
