@@ -42,7 +42,9 @@ PARTS = {
     for other in ("LSTM", "GRU")
     for length in (64, 1024)
 } | {
-    other: Part(f"After equal CPU time the {other} has a higher loss per letter than the Transformer.", "nats")
+    other: Part(
+        f"After equal CPU time the {other} has a higher loss per letter than the Transformer.", "nats"
+    )
     for other in ("LSTM", "GRU")
 }
 LETTERS = english_letters()
