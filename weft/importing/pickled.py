@@ -74,9 +74,9 @@ def interpret(data: bytes, call: Call) -> Any:
             return _only_data(found)
         step = _STEPS.get(opcode.name)
         if step is None:
-            raise Refused(f"uses the opcode {opcode.name}, and only tensors and plain data are read")
+            raise Refused(f"expected only tensors and plain data, got the opcode {opcode.name}")
         step(machine, opcode.name, argument)
-    raise Refused("has no end; fetch it again")
+    raise Refused("expected an end of the pickle, got none; fetch the file again")
 
 
 class _Machine:
@@ -133,7 +133,9 @@ class _Machine:
         elif name in ("SETITEM", "SETITEMS") and isinstance(holder, dict):
             holder.update(mapping(items))
         else:
-            raise Refused(f"adds items to {type(holder).__name__}; fetch it again")
+            raise Refused(
+                f"expected a list, set or dict to add to, got {type(holder).__name__}; fetch the file again"
+            )
 
     def remember(self, name: str, argument: Any) -> None:
         """Give the last value a number."""
@@ -150,7 +152,7 @@ class _Machine:
         else:
             attribute, module = self.stack.pop(), self.stack.pop()
         if not (isinstance(module, str) and isinstance(attribute, str)):
-            raise Refused("imports something without a name; fetch it again")
+            raise Refused("expected the name of an import, got something else; fetch the file again")
         data_type = DTYPES.get(attribute) if module == "torch" else None
         self.stack.append(Name(module, attribute) if data_type is None else data_type)
 
@@ -162,22 +164,20 @@ class _Machine:
             ):
                 self.stack.append(Storage(STORAGES[kind], key, size))
             case other:
-                raise Refused(f"has a storage of an unknown kind: {str(other)[:80]}")
+                raise Refused(f"expected a storage of numbers, got {str(other)[:80]}")
 
     def reduce(self, name: str, argument: Any) -> None:
         """A call."""
         args, called = self.stack.pop(), self.stack.pop()
         if not isinstance(called, Name) or not isinstance(args, tuple):
-            raise Refused("calls something without a name; fetch it again")
+            raise Refused("expected the name of a call, got something else; fetch the file again")
         self.stack.append(self.call(called, args))
 
     def build(self, name: str, argument: Any) -> None:
         """Attributes: kept as items for a Namespace, dropped for a dict that has items (_metadata)."""
         state, built = self.stack.pop(), self.stack[-1]
         if not (isinstance(built, dict) and isinstance(state, dict)):
-            raise Refused(
-                f"sets attributes of {type(built).__name__}, and only tensors and plain data are read"
-            )
+            raise Refused(f"expected only tensors and plain data, got attributes of {type(built).__name__}")
         if not built and "_metadata" not in state:
             built.update(state)
 
@@ -247,7 +247,7 @@ def key(value: Any) -> Any:
     simple = str | bytes | int | float | None
     if all(isinstance(one, simple) for one in (value if isinstance(value, tuple) else [value])):
         return value
-    raise Refused(f"has a {type(value).__name__} as the key of a table")
+    raise Refused(f"expected text or a number as the key of a dict, got {type(value).__name__}")
 
 
 def _only_data(found: Any) -> Any:
@@ -256,7 +256,7 @@ def _only_data(found: Any) -> Any:
     while rest:
         value = rest.pop()
         if isinstance(value, Name | Storage) or value is MARK:
-            raise Refused(f"holds {value}, and only tensors and plain data are read")
+            raise Refused(f"expected only tensors and plain data, got {value}")
         if isinstance(value, dict | list | tuple | set) and id(value) not in seen:
             seen.add(id(value))
             rest += [*value.keys(), *value.values()] if isinstance(value, dict) else list(value)

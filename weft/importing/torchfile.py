@@ -111,7 +111,7 @@ class _Archive:
                 *_,
             ):
                 return self.tensor(at, offset, sizes, steps)
-        raise Refused(f"calls {name}, and only tensors and plain data are read; nothing was run")
+        raise Refused(f"expected only tensors and plain data, got a call of {name}; nothing was run")
 
     def tensor(self, at: Storage, offset: Any, sizes: tuple[Any, ...], steps: tuple[Any, ...]) -> Tensor:
         """A view of a storage.
@@ -133,7 +133,7 @@ class _Archive:
         place = at.key, at.dtype
         if place not in self.storages:
             if not at.key.isdigit():
-                raise Refused(f"a storage is named {at.key[:40]!r}, expected a number")
+                raise Refused(f"expected a number as the name of a storage, got {at.key[:40]!r}")
             size = at.size * at.dtype.itemsize
             raw = bytearray(self.content(f"data/{at.key}", size))
             if len(raw) != size:
