@@ -53,3 +53,9 @@ def test_a_row_without_a_real_position_is_refused() -> None:
     empty[1] = False
     with pytest.raises(ShapeError, match=r"^source mask: "):
         masks.check(empty, what="source mask")
+
+
+def test_the_oldest_torch_cannot_be_asked_whether_it_exports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.compiler, "is_exporting", raising=False)  # since PyTorch 2.7
+    assert not masks.exporting()
+    assert masks.full(MASK[:1]) and not masks.full(MASK)

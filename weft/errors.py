@@ -70,6 +70,10 @@ class CheckpointError(WeftError):
     """A run directory or a checkpoint is missing, damaged or from another version."""
 
 
+class ExportError(WeftError):
+    """An exported model answers differently from the run, or its own program cannot read it."""
+
+
 @contextmanager
 def within(section: str) -> Iterator[None]:
     """Prefix errors raised in the block with the name of a recipe's section.

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from weft.errors import ShapeError
+from weft.tracing import exporting
 
 
 def from_lengths(lengths: Tensor, size: int) -> Tensor:
@@ -60,12 +61,19 @@ def reverse(states: Tensor, mask: Tensor) -> Tensor:
     return states.gather(1, index[..., None].expand_as(states))
 
 
+def full(mask: Tensor) -> bool:
+    """Whether all positions are real; False in an exported graph, which must hold for padding as well."""
+    return not exporting() and bool(mask.all())
+
+
 def check(mask: Tensor, *, what: str = "mask") -> None:
     """Check that each row has a real position; otherwise softmax would give NaN.
 
     Raises:
         ShapeError: names the first row without one.
     """
+    if exporting():  # a graph cannot depend on values
+        return
     empty = ~mask.any(1)
     if bool(empty.any()):
         row = int(empty.int().argmax())

@@ -104,7 +104,7 @@ class Generator(nn.Module):
             return self._continued(source, mask)[1]
         masks.check(mask, what="source mask")
         memory = self.encoder(self.source_embed(source), mask)
-        return self.decoder.start(memory._replace(read=source), len(mask))
+        return self.decoder.start(memory._replace(read=source), mask.shape[0])
 
     def max_output(self, read: int) -> int | None:
         """Maximum number of output tokens including the end, limited by positions; None for no limit.
@@ -179,7 +179,7 @@ class Generator(nn.Module):
 
     def _continued(self, source: Any, mask: Tensor) -> tuple[Tensor | None, State]:
         """The decoder's output on the prompt [B, S, D] and the state after it."""
-        state = self.decoder.start(None, len(mask))
+        state = self.decoder.start(None, mask.shape[0])
         if self.prompt == "ignored":
             return None, state
         masks.check(mask, what="source mask")

@@ -23,6 +23,8 @@ from contextvars import ContextVar
 import torch
 from torch import Tensor
 
+from weft.tracing import exporting
+
 Edit = Callable[[str, Tensor], Tensor]
 """Maps the name of a tensor and its value to the new value."""
 
@@ -50,7 +52,9 @@ def record(name: str, tensor: Tensor) -> None:
 
 def watching() -> bool:
     """Whether a probe is open, to skip computations that only figures need."""
-    return not torch.compiler.is_compiling() and _seen.get() is not None
+    if _seen.get() is None:
+        return False
+    return not torch.compiler.is_compiling() or exporting()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ hypothesis: its rows are the sources, so the W hypotheses of a beam share them i
 Read next: nn/cells/cell.py, search/beam.py.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -38,6 +38,12 @@ def leaves(state: State) -> Iterator[Tensor]:
     elif isinstance(state, tuple):
         for part in state:
             yield from leaves(part)
+
+
+def like(state: State, found: Iterable[Tensor]) -> State:
+    """The structure of a tree with other tensors, in the order of `leaves`."""
+    rest = iter(found)
+    return tree_map(lambda _: next(rest), state)
 
 
 def take(state: State, rows: Tensor) -> State:

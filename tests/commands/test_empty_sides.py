@@ -56,7 +56,7 @@ def test_given_answers_to_such_pairs_are_not_summed(
         given.write_text("".join(f"{target}\n" for _, target in rows))
         found.append(figures(trained, path, "--score", given))
     values = [one["scores"]["perplexity"]["value"] for one in found]
-    assert values[0] == pytest.approx(values[1], rel=1e-9)
+    assert values[0] == pytest.approx(values[1], rel=1e-6)  # float32, in batches of other shapes
     assert found[0]["left_out"] == 2 and len(found[0]["lines"]) == 5
 
 

@@ -96,3 +96,21 @@ def test_sections_are_checked_by_name(recipe) -> None:
     with pytest.raises(ConfigError, match=r"^x\.yaml:1: "):
         recipe().section("task")
     assert recipe().section("decoding", optional=True).plain() == {}
+
+
+def test_aliases_of_other_programs_are_followed() -> None:
+    text = "a: &x !T [1, 2]\nb: *x\nc: [*x, &y 3, *y]\n"
+    assert parse(text, "x.yaml", tagged=True).plain() == {"a": [1, 2], "b": [1, 2], "c": [[1, 2], 3, 3]}
+
+
+@pytest.mark.parametrize("text", ["a: &x [1, *x]", "a: *y", "*x", "a: &x b\n*x : 3"])
+def test_an_alias_of_itself_of_nothing_or_as_a_key_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="alias"):
+        parse(text, "x.yaml", tagged=True)
+
+
+def test_aliases_that_multiply_are_refused() -> None:
+    ones = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+    text = ones + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30))
+    with pytest.raises(ConfigError, match=r"x\.yaml:4: .*a2"):
+        parse(text, "x.yaml", tagged=True)

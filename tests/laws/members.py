@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from weft import masks, rooms, tree
 from weft.errors import ShapeError
 from weft.nn import cells, decoders, encoders, heads, pools, scores
+from weft.nn.attention import Heads
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.coupled import Coupled
 from weft.nn.cells.gru import GRU
@@ -84,6 +85,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 6, "positions": "alibi", "norm": "after", "activation": "silu", "entry_norm": True},
         {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
         {"size": 6, "positions": "concatenated", "position_base": 100.0},
+        {"size": 12, "num_heads": 6, "positions": "rotary", "heads": Heads(key_value=3, size=4, norm=True)},
+        {"size": 10, "num_heads": 3, "positions": "relative", "heads": Heads(size=4), "activation": "geglu"}
+        | {"norm_kind": "rms", "bias": False},
     ],
     "encoders.bag": [{}, {"size": SIZE, "reduce": "sum"}],
     "encoders.ngram": [{}, {"length": 4, "size": SIZE}, {"length": 1}],
@@ -129,6 +133,12 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"size": 6, "positions": "alibi", "norm": "after", "activation": "silu", "entry_norm": True},
         {"size": 10, "positions": "relative", "activation": "gelu_tanh"},
         {"size": 6, "positions": "concatenated", "position_base": 100.0},
+        {"size": 12, "num_heads": 6, "positions": "rotary", "heads": Heads(key_value=3, size=4, norm=True)},
+        {"size": 10, "num_heads": 3, "positions": "relative", "heads": Heads(size=4), "activation": "geglu"}
+        | {"norm_kind": "rms", "bias": False},
+        {"size": 10, "num_heads": 2, "heads": Heads(key_value=1), "positions": "alibi", "norm": "parallel"},
+        {"size": 7, "num_heads": 1, "positions": "rotary", "heads": Heads(rotary=4, bias=True)}
+        | {"norm": "parallel", "bias": False},
     ],
     "pools.queries": [{}, {"num_queries": 3}, {"num_queries": 2, "key_size": 11, "value_size": 7}],
     "heads.transformed": [{"norm_epsilon": 1e-3}],

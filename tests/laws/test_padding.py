@@ -153,6 +153,8 @@ def test_a_stack_of_both_directions_reads_left_padding_as_rows_alone() -> None:
         assert not y[row, ~SCATTERED[row]].any()
 
 
+# torch.compile looks at .grad of every tensor, which warns if the tensor has a history.
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
 def test_compiled_code_reads_left_padding_too() -> None:
     cell = ready(lambda: CELLS["lstm()"](READ, SIZE))
     x = normal(ROWS, SOURCE, READ)

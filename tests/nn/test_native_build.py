@@ -1,6 +1,11 @@
-"""The compiled cells are optional: without a compiler, or with one that fails, there is a reason why."""
+"""Compiled code is optional; each library is for one set of instructions, chosen when it is loaded."""
 
 import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -98,3 +103,52 @@ def test_a_package_built_without_its_compiled_code_warns(
     assert len(told) == 2 and all(
         "WITHOUT its compiled code" in said and "apt install" in said for said in told
     )
+
+
+@pytest.mark.parametrize("capability", ["DEFAULT", "AVX2", "AVX512"])
+@pytest.mark.parametrize("tiled", [False, True])
+def test_the_processor_decides_at_run_time_which_library_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: str, tiled: bool
+) -> None:
+    for source, name in build._targets():
+        (tmp_path / build.file_name(name, source)).touch()
+    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(library, "tiles", lambda: tiled)
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(library, "_load", lambda path, source: library.Loaded(path.name, ""))
+    expected = {"DEFAULT": None, "AVX2": "avx2", "AVX512": "amx" if tiled else "avx512"}[capability]
+    assert native.loaded.__wrapped__("cells").library == (expected and f"cells.{expected}.so")
+    plain = "avx512" if expected == "amx" else expected  # light.cpp has no code for tiles
+    assert native.loaded.__wrapped__("light").library == (plain and f"light.{plain}.so")
+
+
+def test_the_running_processor_loads_what_torch_says_it_has() -> None:
+    if native.loaded().library is None:
+        pytest.skip(f"no compiled code here: {native.loaded().reason}")
+    code = "from weft import native; print(native.loaded('light').reason)"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"ATEN_CPU_CAPABILITY": "avx2"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert told.stdout.startswith("AVX2")
+
+
+def test_no_flag_depends_on_the_processor_that_compiles() -> None:
+    flags = [*build.FLAGS, *(flag for flags in build.SETS.values() for flag in flags)]
+    assert not [flag for flag in flags if flag.startswith(("-march", "-mtune", "-mcpu"))]
+
+
+@pytest.mark.parametrize("name", ["avx2", "avx512"])
+def test_a_library_has_only_the_instructions_in_its_name(name: str) -> None:
+    tool = shutil.which("objdump")
+    found = sorted(build.HERE.glob(f"*.{name}.so"))
+    if tool is None or not found:
+        pytest.skip("objdump (binutils) or the compiled libraries are missing")
+    beyond = r"\b(tdp|tile|ldtilecfg)\w*\b" if name == "avx512" else r"%zmm|%k[1-7]\b|%tmm"
+    for path in found:
+        text = subprocess.run([tool, "-d", str(path)], check=True, capture_output=True, text=True).stdout
+        assert f"%{'z' if name == 'avx512' else 'y'}mm" in text
+        assert not re.search(beyond, text), path.name

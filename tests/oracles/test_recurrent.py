@@ -10,6 +10,7 @@ from torch import nn
 from tests.laws.members import READ, ROWS, SIZE, SOURCE, SOURCE_LENGTHS, TARGET, WRITE, normal, ready, source
 from tests.oracles import attention as formulas
 from tests.oracles import recurrent as oracle
+from weft.errors import ConfigError
 from weft.nn.bridge import Bridge
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.elman import Elman
@@ -119,6 +120,42 @@ def test_the_bridge_learns_per_layer_from_both_directions() -> None:
             from_c = np.concatenate([c_left[row].detach(), c_right[row].detach()])
             np.testing.assert_allclose(h[row].detach(), np.tanh(maps[0][0] @ from_h + maps[0][1]), atol=1e-10)
             np.testing.assert_allclose(c[row].detach(), maps[1][0] @ from_c + maps[1][1], atol=1e-10)
+
+
+def test_a_joint_bridge_is_one_map_of_the_states_of_all_layers_and_directions() -> None:
+    encoder = ready(lambda: RecurrentEncoder(READ, sizes=(5, SIZE), cell=LSTM, bidirectional=True))
+    memory = encoder(*source())
+    bridge = ready(lambda: Bridge(encoder, ((3, 3), (2, 2)), source="joint"))
+    found = bridge(memory)
+    for index, one in enumerate(bridge.maps):
+        weight, bias = one.weight.detach().numpy(), one.bias.detach().numpy()
+        for row in range(ROWS):
+            x = np.concatenate([state[index][row].detach() for layer in memory.carry for state in layer])
+            y = np.maximum(weight @ x + bias, 0)
+            np.testing.assert_allclose(found[0][index][row].detach(), y[:3], atol=1e-10)
+            np.testing.assert_allclose(found[1][index][row].detach(), y[3:], atol=1e-10)
+
+
+def test_a_shared_bridge_starts_every_state_from_one_map_of_the_summary() -> None:
+    encoder = ready(lambda: RecurrentEncoder(READ, sizes=(5,), cell=GRU, bidirectional=True))
+    memory = encoder(*source())
+    bridge = ready(lambda: Bridge(encoder, ((SIZE, SIZE), (SIZE, SIZE)), source="shared"))
+    (one,) = bridge.maps
+    weight, bias = one.weight.detach().numpy(), one.bias.detach().numpy()
+    wanted = np.tanh(memory.summary.detach().numpy() @ weight.T + bias)
+    for tensor in (tensor for layer in bridge(memory) for tensor in layer):
+        np.testing.assert_allclose(tensor.detach(), wanted, atol=1e-10)
+    with pytest.raises(ConfigError, match=r"bridge: shared needs states of one size, got 3, 5"):
+        Bridge(encoder, ((3, 3), (5, 5)), source="shared")
+
+
+def test_a_readout_without_tanh_is_linear() -> None:
+    encoder = ready(lambda: RecurrentEncoder(READ, sizes=(5,)))
+    decoder = ready(lambda: RecurrentDecoder(READ, encoder, sizes=(SIZE,), readout_activation="none"))
+    shown = normal(3, 5 + SIZE)
+    expected = shown.numpy() @ decoder.readout[0].weight.detach().numpy().T
+    expected += decoder.readout[0].bias.detach().numpy()
+    np.testing.assert_allclose(decoder.readout(shown).detach(), expected, atol=1e-10)
 
 
 def test_the_bridge_reads_the_top_layers_downward_and_an_lstm_reads_a_gru() -> None:

@@ -23,8 +23,9 @@ from tests.laws.members import (
 from tests.oracles import attention as formulas
 from tests.oracles import transformer as oracle
 from weft import masks
-from weft.nn.attention import MultiHead
+from weft.nn.attention import Heads, MultiHead
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.distances import Rotary
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
@@ -65,9 +66,10 @@ def network(module: FeedForward) -> Callable[[np.ndarray], np.ndarray]:
         numpy(each)
         for each in (module.first.weight, module.first.bias, module.second.weight, module.second.bias)
     )
-    if module.activation == "swiglu":
+    gated = {"swiglu": oracle.swiglu, "geglu": oracle.geglu}.get(module.activation)
+    if gated is not None:
         half = len(w1) // 2
-        return lambda x: oracle.swiglu(x, w1[:half], b1[:half], w1[half:], b1[half:], w2, b2)
+        return lambda x: gated(x, w1[:half], b1[:half], w1[half:], b1[half:], w2, b2)
     known = {"relu": oracle.relu, "gelu": oracle.gelu, "gelu_tanh": oracle.gelu_tanh, "silu": oracle.silu}
     g = known[module.activation]
     return lambda x: oracle.feed_forward(x, w1, b1, w2, b2, g)
@@ -102,7 +104,7 @@ def encoder_of(norm: str, activation: str = "relu", norm_kind: str = "layer") ->
 
 
 @norms
-@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "swiglu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"])
 @pytest.mark.parametrize("norm_kind", ["layer", "rms"])
 def test_a_transformer_encoder_is_its_equation(norm: str, activation: str, norm_kind: str) -> None:
     encoder = encoder_of(norm, activation, norm_kind)
@@ -209,3 +211,45 @@ def test_label_smoothed_cross_entropy_is_its_equation(smoothing: float, tied: st
     np.testing.assert_allclose(numpy(head(h[mask]).exp()), p, rtol=1e-10)
     assert torch.equal(head.best(h, mask)[mask], torch.from_numpy(p.argmax(-1)))
     assert table is None or head.weight is table.weight
+
+
+@torch.no_grad()
+def test_shared_keys_and_values_are_repeated_ones() -> None:
+    shared = MultiHead(12, 6, heads=Heads(key_value=2)).double()
+    whole = MultiHead(12, 6).double()
+    whole.query.load_state_dict(shared.query.state_dict())
+    whole.out.load_state_dict(shared.out.state_dict())
+    for ours, theirs in zip(whole.key_value.parameters(), shared.key_value.parameters(), strict=True):
+        each = theirs.unflatten(0, (2, 2, 2)).repeat_interleave(3, 1)  # keys and values, heads, features
+        ours.copy_(each.flatten(0, 2))
+    x = normal(ROWS, SOURCE, 12)
+    found, expected = (one(x, *one.keys_values(x), None) for one in (shared, whole))
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+
+
+@torch.no_grad()
+def test_a_parallel_block_adds_both_to_its_input() -> None:
+    block = Block(WIDTH, HEADS, INNER, norm="parallel", dropout=0.0).double().eval()
+    x = normal(ROWS, SOURCE, WIDTH)
+    y = block.attention_norm(x)
+    expected = x + block.attention(y, *block.attention.keys_values(y), None)
+    expected = expected + block.network(block.network_norm(x))
+    torch.testing.assert_close(block.encode(x, None), expected, atol=1e-12, rtol=0)
+
+
+@torch.no_grad()
+def test_queries_and_keys_are_normalised_and_then_partly_rotated() -> None:
+    part = MultiHead(WIDTH, 1, heads=Heads(size=6, norm=True, rotary=4), norm_epsilon=1e-3).double()
+    nn.init.normal_(part.key_norm.weight)
+    x = normal(ROWS, SOURCE, WIDTH)
+    keys, _ = part.keys_values(x, Rotary(4)(range(SOURCE), range(SOURCE), x))
+    projected = numpy(part.key_value(x))[..., :6]
+    scale = np.sqrt((projected**2).mean(-1, keepdims=True) + 1e-3)
+    projected = projected / scale * numpy(part.key_norm.weight)
+    rotated = projected.copy()
+    for t in range(SOURCE):
+        for pair, speed in enumerate((1.0, 10000.0**-0.5)):
+            a, b = projected[:, t, 2 * pair], projected[:, t, 2 * pair + 1]
+            rotated[:, t, 2 * pair] = a * np.cos(t * speed) - b * np.sin(t * speed)
+            rotated[:, t, 2 * pair + 1] = a * np.sin(t * speed) + b * np.cos(t * speed)
+    np.testing.assert_allclose(numpy(keys[:, 0]), rotated, atol=1e-12)

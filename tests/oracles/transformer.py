@@ -59,6 +59,11 @@ def swiglu(x: Array, gate: Array, b_gate: Array, w1: Array, b1: Array, w2: Array
     return np.stack(rows)
 
 
+def geglu(x: Array, gate: Array, b_gate: Array, w1: Array, b1: Array, w2: Array, b2: Array) -> Array:
+    """W_2 (gelu_tanh(W_g x + b_g) * (W_1 x + b_1)) + b_2 (Shazeer 2020)."""
+    return np.stack([w2 @ (gelu_tanh(gate @ row + b_gate) * (w1 @ row + b1)) + b2 for row in x])
+
+
 def residual(x: Array, norm: Callable[[Array], Array], part: Callable[[Array], Array], where: str) -> Array:
     """Before: x + f(norm(x)). After: norm(x + f(x))."""
     return x + part(norm(x)) if where == "before" else norm(x + part(x))

@@ -34,6 +34,15 @@ SOURCES, LIMIT, VOCABULARY, EOS = 3, 5, 3, 2
 WIDE = VOCABULARY**LIMIT
 
 
+def test_free_tokens_of_a_prefix_cost_nothing() -> None:
+    logp = torch.tensor([[0.5, 0.25, 0.25]]).log()
+    rule, none = rules.prefix([2, 1], free=1), torch.zeros(1, 0, dtype=torch.int64)
+    forced, counted = rule(logp, none), rule(logp, torch.tensor([[2]]))
+    assert forced.tolist() == [[-float("inf"), -float("inf"), 0.0]]
+    assert counted.exp().tolist() == [[0.0, 0.25, 0.0]]
+    assert torch.equal(rule(logp, torch.tensor([[2, 1]])), logp)
+
+
 def body(found: Found) -> list[int]:
     return [token for token in found.tokens if token != EOS]
 

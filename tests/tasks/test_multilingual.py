@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import lzma
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,19 @@ def test_given_translations_are_scored_pair_by_pair_and_runs_translate_together(
     given.write_text(given.read_text().replace("bb-aa\t", "bb-cc\t", 1))
     said = refused(weft("evaluate", run, "--split", "valid", "--score", given))
     assert "given.txt:13: " in said and "bb-cc" in said and "bb-aa TAB TEXT" in said
+
+
+def test_an_export_to_onnx_answers_the_same(run: Path, tmp_path: Path) -> None:
+    pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+    answer = weft("export", run, "--to", "onnx", "--output", tmp_path / "out")
+    assert answer.code == 0 and ("20 of 20" in answer.out or "12 of 12" in answer.out), answer
+    given = "un deux trois\n\nquatre\n"
+    ours = weft("predict", run, "--target", "cc", "--source", "bb", stdin=given.encode())
+    line = [sys.executable, str(tmp_path / "out" / "weft_onnx.py"), "--target", "cc", "--source", "bb"]
+    done = subprocess.run(line, input=given, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ours.lines and len(ours.lines) == 3, ours
+    refused = subprocess.run(line[:2], input=given, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1 and "--target: expected a language of aa-bb" in refused.stderr
 
 
 def test_pairs_with_an_empty_side_are_in_no_score(run: Path, tmp_path: Path) -> None:

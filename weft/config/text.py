@@ -30,9 +30,10 @@ _WORDS: dict[str, Scalar] = {
 }
 _PLAIN = re.compile(r"[A-Za-z_/](?:[\w./+-]| (?! |$))*", re.ASCII)
 _MAX_DIGITS = 40
+_MAX_ALIASES, _MAX_REPEATED = 1000, 1000
 
 
-def parse(text: str, file: str, *, name: str = "", place: str = "") -> Entry:
+def parse(text: str, file: str, *, name: str = "", place: str = "", tagged: bool = False) -> Entry:
     """Parse a text with a single YAML document.
 
     Args:
@@ -40,6 +41,7 @@ def parse(text: str, file: str, *, name: str = "", place: str = "") -> Entry:
         file: its name in errors.
         name: of the value in the recipe.
         place: used in errors instead of file:line.
+        tagged: read over tags and follow aliases, as in files of other programs; tags build nothing.
 
     Raises:
         ConfigError: it is not YAML, or uses YAML features not allowed in recipes.
@@ -48,7 +50,7 @@ def parse(text: str, file: str, *, name: str = "", place: str = "") -> Entry:
         >>> parse("{source: no, lr: 1e-3}", "x.yaml").plain()
         {'source': 'no', 'lr': 0.001}
     """
-    return _Reader(file, place).document(text, name)
+    return _Reader(file, place, tagged).document(text, name)
 
 
 def dump(plain: Any) -> str:
@@ -86,9 +88,12 @@ def scalar(text: str) -> Scalar:
 class _Reader:
     """Processes the events with an explicit stack instead of recursion."""
 
-    def __init__(self, file: str, place: str) -> None:
+    def __init__(self, file: str, place: str, tagged: bool) -> None:
         self.file = file
         self.fixed = place
+        self.tagged = tagged
+        self.anchors: dict[str, Entry] = {}
+        self.aliases = 0
 
     def document(self, text: str, name: str) -> Entry:
         try:
@@ -117,9 +122,7 @@ class _Reader:
                 if event.tags or event.version not in (None, (1, 2)):
                     raise self._refuse(line, "% directives are not allowed; remove the line")
             elif isinstance(event, ev.AliasEvent):
-                raise self._refuse(
-                    line, f"aliases such as *{event.anchor} are not allowed; write the value out"
-                )
+                self._repeat(event.anchor, line, open_parts, keys)
             elif isinstance(event, ev.CollectionEndEvent):
                 done = open_parts.pop()
                 keys.pop()
@@ -127,6 +130,8 @@ class _Reader:
             elif isinstance(event, ev.NodeEvent):
                 self._check(event, line, len(open_parts))
                 entry = self._entry(event, line, name, open_parts, keys)
+                if event.anchor is not None:
+                    self.anchors[event.anchor] = entry
                 if isinstance(event, ev.CollectionStartEvent):
                     open_parts.append(entry)
                     keys.append(None)
@@ -134,12 +139,33 @@ class _Reader:
                     whole = entry
         return whole if whole is not None else Entry(name, self._place(1), None)
 
+    def _repeat(self, name: str, line: int, open_parts: list[Entry], keys: list[Entry | None]) -> None:
+        """Add the value that an alias names; few and small ones only, because each may repeat others."""
+        if not self.tagged:
+            raise self._refuse(line, f"aliases such as *{name} are not allowed; write the value out")
+        found = self.anchors.get(name)
+        outer = open_parts[-1] if open_parts else None
+        self.aliases += 1
+        usable = found is not None and outer is not None and all(found is not one for one in open_parts)
+        if not usable or self.aliases > _MAX_ALIASES or not _is_small(found):
+            raise self._refuse(line, f"the alias *{name} cannot be followed; write the value out")
+        assert found is not None and outer is not None
+        if isinstance(outer, Table):
+            key = keys[-1]
+            if key is None or not isinstance(key.value, str):
+                raise self._refuse(line, f"the alias *{name} is a key; write it out")
+            outer.value[key.value] = found
+            keys[-1] = None
+        else:
+            assert isinstance(outer.value, list)
+            outer.value.append(found)
+
     def _check(self, event: Any, line: int, depth: int) -> None:
-        if event.anchor is not None:
+        if event.anchor is not None and not self.tagged:
             raise self._refuse(
                 line, f"anchors such as &{event.anchor} are not allowed; write the value where it belongs"
             )
-        if event.tag is not None:
+        if event.tag is not None and not self.tagged:
             raise self._refuse(
                 line, f"tags such as {str(event.tag)[:60]!r} are not allowed; write a plain value"
             )
@@ -204,6 +230,20 @@ class _Reader:
         return PlacedError(
             f"{place}: this is not YAML: {why}; look at quotes, colons and indentation near it"
         )
+
+
+def _is_small(entry: Entry | None) -> bool:
+    """Whether a value has at most _MAX_REPEATED parts, those of its aliases included, at a small depth."""
+    waiting, count = [(entry, 0)], 0
+    while waiting:
+        one, depth = waiting.pop()
+        count += 1
+        if count > _MAX_REPEATED or depth > MAX_DEPTH:
+            return False
+        inner = one.value if one is not None else None
+        parts = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
+        waiting += [(part, depth + 1) for part in parts]
+    return True
 
 
 def _events(plain: Any) -> Iterator[Any]:

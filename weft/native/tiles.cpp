@@ -1,6 +1,7 @@
 // The linear product on tiles: y = x W^T + b in float32, see tiles.h. Needs a compiler and a processor with AMX.
 #include "tiles.h"
 
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,10 +46,16 @@ inline void product_slab(const Product &p, Int s) {
                });
 }
 
+// Whether the processor has AMX-BF16 and AMX-TILE (CPUID leaf 7, EDX bits 22 and 24).
+inline bool has_tiles() {
+  unsigned a, b, c, d;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 22 & d >> 24 & 1);
+}
+
 }  // namespace
 
 API Int weft_tiles_version() { return 3; }  // version of the struct above; must equal VERSION in jobs.py
-API Int weft_tiles_allowed() { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux enables tiles on request
+API Int weft_tiles_allowed() { return has_tiles() && syscall(SYS_arch_prctl, 0x1023, 18) == 0; }  // Linux enables tiles on request
 API Int weft_tiles_room(Int n, Int K) { return packed_size(n, K); }
 API Int weft_tiles_group() { return ROOM; }
 API void weft_tiles_pack(const Product *work, Start start) { run<Product, pack_slab>(work, start); }

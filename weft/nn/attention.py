@@ -5,6 +5,7 @@ a beam share one source: their queries are folded into the step axis, so keys an
 Read next: scores/additive.py, decoders/recurrent.py, transformer.py.
 """
 
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from weft.nn.distances import NO_ORDER, Order, turned
 from weft.nn.encoders.encoder import Memory
 from weft.nn.kernels.attention.dot import attention, attention_weights
 from weft.nn.kernels.linear import Linear
+from weft.nn.norms import norm_of
 from weft.nn.scores.score import Score
 from weft.nn.sparse import entmax15, sparsemax
 from weft.probe import changing, edited, record, watching
@@ -80,7 +82,7 @@ class Attention(nn.Module):
     def forward(self, query: Tensor, source: Source) -> Tensor:
         """Queries [N, T, Q], N = W B, to contexts [N, T, D]; records the weights [N, T, S] for probes."""
         rows, steps, _ = query.shape
-        folded = query.reshape(len(source.keys), -1, query.shape[2])  # [B, W T, Q]
+        folded = query.reshape(source.keys.shape[0], -1, query.shape[2])  # [B, W T, Q]
         weights = weights_of(self.score(folded, source.keys), source.mask[:, None], self.weights)
         weights = edited("attention", weights.reshape(rows, steps, -1))
         if watching():
@@ -90,7 +92,7 @@ class Attention(nn.Module):
 
 def mixed(weights: Tensor, source: Source) -> Tensor:
     """Weights [N, T, S], N = W B, to contexts [N, T, D]: sums of the source's values."""
-    folded = weights.reshape(len(source.values), -1, weights.shape[2])  # [B, W T, S]
+    folded = weights.reshape(source.values.shape[0], -1, weights.shape[2])  # [B, W T, S]
     context = folded.to(source.values.dtype) @ source.values
     return context.reshape(*weights.shape[:2], -1)
 
@@ -125,6 +127,71 @@ class HeadSource(NamedTuple):
     per_source = True
 
 
+@dataclass(frozen=True, kw_only=True)
+class Heads:
+    """Variants of self-attention in Llama, Qwen, GPT-NeoX and others: a recipe's `heads`.
+
+    Args:
+        key_value: heads of keys and values, each shared by as many query heads (Ainslie et al. 2023); None
+            for one per query head.
+        size: K, features of a head; None for D / H.
+        norm: RMSNorm over the features of each query and key, before positions rotate them.
+        bias: biases of queries, keys and values; None for those of the other linear layers.
+        rotary: leading features of a head that rotary positions rotate; None for all.
+    """
+
+    key_value: int | None = None
+    size: int | None = None
+    norm: bool = False
+    bias: bool | None = None
+    rotary: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("key_value", "size", "rotary"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"heads.{name}: expected at least 1, got {value}")
+
+    def shared(self, num_heads: int) -> int:
+        """The number of heads of keys and values.
+
+        Raises:
+            ShapeError: they cannot be shared equally.
+        """
+        found = self.key_value or num_heads
+        if num_heads % found:
+            raise ShapeError(
+                f"heads.key_value: expected a divisor of the {num_heads} heads, got {found}; take one"
+            )
+        return found
+
+    def width(self, size: int, num_heads: int) -> int:
+        """K, features of a head, for D and H.
+
+        Raises:
+            ShapeError: the heads do not divide the width, and no size is given.
+        """
+        if self.size is None and size % num_heads:
+            raise ShapeError(f"{num_heads} heads do not divide the width {size}; take a divisor of {size}")
+        return self.size or size // num_heads
+
+    def rotated(self, size: int, num_heads: int) -> int:
+        """Features of a head that rotary positions rotate.
+
+        Raises:
+            ShapeError: a head has fewer features.
+        """
+        width = self.width(size, num_heads)
+        if self.rotary is not None and self.rotary > width:
+            raise ShapeError(
+                f"heads.rotary: expected at most {width}, the features of a head, got {self.rotary}"
+            )
+        return self.rotary or width
+
+
+USUAL = Heads()
+
+
 class MultiHead(nn.Module):
     """Concat(head_1 .. head_H) W_O with head_i = softmax(Q W_i^Q (K W_i^K)^T / sqrt(d_k)) V W_i^V.
 
@@ -135,6 +202,8 @@ class MultiHead(nn.Module):
         dropout: dropout rate of attention weights.
         bias: whether the linear layers have biases.
         name: name of the weights for probes.
+        heads: variants, see Heads.
+        norm_epsilon: of the norms of queries and keys.
 
     Raises:
         ShapeError: the heads do not divide the size.
@@ -151,21 +220,31 @@ class MultiHead(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
         name: str = "self_attention",
+        heads: Heads = USUAL,
+        norm_epsilon: float = 1e-5,
     ) -> None:
         super().__init__()
-        if size % num_heads:
-            raise ShapeError(f"{num_heads} heads do not divide the width {size}; take a divisor of {size}")
+        width, shared = heads.width(size, num_heads), heads.shared(num_heads)
+        inputs = bias if heads.bias is None else heads.bias
         self.num_heads = num_heads
+        self.shared = shared
         self.dropout = dropout
         self.name = name
-        self.query = Linear(size, size, bias=bias)
-        self.key_value = Linear(memory_size or size, 2 * size, bias=bias)
-        self.out = Linear(size, size, bias=bias)
+        self.query = Linear(size, num_heads * width, bias=inputs)
+        self.key_value = Linear(memory_size or size, 2 * shared * width, bias=inputs)
+        self.out = Linear(num_heads * width, size, bias=bias)
+        self.query_norm, self.key_norm = (
+            norm_of(width, "rms", epsilon=norm_epsilon) if heads.norm else nn.Identity() for _ in range(2)
+        )
 
     def keys_values(self, x: Tensor, order: Order = NO_ORDER) -> tuple[Tensor, Tensor]:
-        """Keys and values [B, H, S, K] of a memory [B, S, D]; keys are rotated as given by `order`."""
+        """Keys and values [B, H, S, K] of a memory [B, S, D]; keys are rotated as given by `order`.
+
+        H is smaller than the number of heads if queries share them.
+        """
         k, v = self.key_value(x).chunk(2, -1)
-        return turned(split_heads(k, self.num_heads), order.turn), split_heads(v, self.num_heads)
+        k = self.key_norm(split_heads(k, self.shared))
+        return turned(k, order.turn), split_heads(v, self.shared)
 
     def forward(
         self,
@@ -184,8 +263,11 @@ class MultiHead(nn.Module):
             order: relative positions of queries and keys, for self-attention.
             causal: query t sees keys up to t; needs W = 1.
         """
-        folded = x.reshape(len(keys), -1, x.shape[2])  # [B, W T, D]
-        q = turned(split_heads(self.query(folded), self.num_heads), order.turn)
+        folded = x.reshape(keys.shape[0], -1, x.shape[2])  # [B, W T, D]
+        q = turned(self.query_norm(split_heads(self.query(folded), self.num_heads)), order.turn)
+        if self.shared < self.num_heads:
+            each = self.num_heads // self.shared
+            keys, values = keys.repeat_interleave(each, 1), values.repeat_interleave(each, 1)
         dropout = self.dropout if self.training else 0.0
         if changing():
             return self._edited(q, keys, values, mask, order.bias, causal, x.shape)
@@ -194,7 +276,7 @@ class MultiHead(nn.Module):
         y = attention(  # [B, H, W T, K]
             q, keys, values, mask, bias=order.bias, causal=causal, dropout=dropout
         )
-        return self.out(y.transpose(1, 2).reshape(x.shape))
+        return self.out(y.transpose(1, 2).reshape(*x.shape[:2], -1))
 
     def _edited(
         self,
@@ -210,4 +292,4 @@ class MultiHead(nn.Module):
         weights = edited(self.name, attention_weights(q, keys, mask, bias=bias, causal=causal))
         record(self.name, weights)
         y = weights.to(values.dtype) @ values
-        return self.out(y.transpose(1, 2).reshape(shape))  # type: ignore[no-any-return]
+        return self.out(y.transpose(1, 2).reshape(*shape[:2], -1))  # type: ignore[no-any-return]

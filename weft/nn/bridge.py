@@ -5,12 +5,13 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.linear import Linear
 from weft.shapes import check_choice
 from weft.tree import State
 
-BridgeFrom = Literal["layers", "summary", "nothing"]
+BridgeFrom = Literal["layers", "linear", "summary", "shared", "joint", "nothing"]
 
 
 class Bridge(nn.Module):
@@ -24,7 +25,13 @@ class Bridge(nn.Module):
         encoder: gives the final states.
         sizes: for each decoder layer the sizes of the tensors of its state.
         source: "layers" uses the final states of a recurrent encoder, or the summary of another one;
-            "summary" always uses the summary; "nothing" starts from zeros.
+            "linear" does the same, but no learned map has a tanh, as in fairseq; "summary" always uses the
+            summary; "shared" starts every tensor of every layer from the same tanh(W s + b) of the summary s,
+            as JoeyNMT does; "joint" computes h of all layers as one relu(W x + b) of the final states x of
+            all layers and directions, and likewise c, as OpenNMT does; "nothing" starts from zeros.
+
+    Raises:
+        ConfigError: "shared" with layers or states of several sizes; "joint" without a recurrent encoder.
     """
 
     def __init__(
@@ -33,8 +40,22 @@ class Bridge(nn.Module):
         super().__init__()
         check_choice("bridge", source, BridgeFrom)
         self.sizes = sizes
+        self.squashed = source != "linear"
+        source = "layers" if source == "linear" else source
         self.source = "summary" if source == "layers" and not encoder.carry_sizes else source
         self.maps = nn.ModuleList()
+        if source == "shared":
+            every = {size for tensors in sizes for size in tensors}
+            if len(every) != 1:
+                raise ConfigError(
+                    f"bridge: shared needs states of one size, got {', '.join(map(str, sorted(every)))}; "
+                    "give every layer the same size, or use bridge: summary"
+                )
+            self.maps.append(Linear(encoder.size, every.pop()))
+            return
+        if source == "joint":
+            self._join(encoder)
+            return
         for layer, tensors in enumerate(sizes):
             row = nn.ModuleList()
             for index, size in enumerate(tensors):
@@ -48,6 +69,11 @@ class Bridge(nn.Module):
 
     def forward(self, memory: Memory) -> tuple[tuple[Tensor, ...], ...]:
         """For each decoder layer the tensors of its initial state, [B, size] each."""
+        if self.source == "shared":
+            begin = torch.tanh(self.maps[0](memory.summary))
+            return tuple((begin,) * len(tensors) for tensors in self.sizes)
+        if self.source == "joint":
+            return self._joint(memory)
         return tuple(
             tuple(self._tensor(memory, layer, index, size) for index, size in enumerate(tensors))
             for layer, tensors in enumerate(self.sizes)
@@ -55,14 +81,31 @@ class Bridge(nn.Module):
 
     def _tensor(self, memory: Memory, layer: int, index: int, size: int) -> Tensor:
         if self.source == "nothing":
-            return memory.summary.new_zeros(len(memory.summary), size)
+            return memory.summary.new_zeros(memory.summary.shape[0], size)
         x = memory.summary
         if self.source == "layers":
             directions = memory.carry[self._layer(layer, len(memory.carry))]
             x = torch.cat([_tensor_at(state, index) for state in directions], -1)
         function = self.maps[layer][index]
         y = function(x)
-        return torch.tanh(y) if index == 0 and isinstance(function, Linear) else y
+        return torch.tanh(y) if self.squashed and index == 0 and isinstance(function, Linear) else y
+
+    def _join(self, encoder: Encoder) -> None:
+        """One map for each tensor of a state."""
+        if not encoder.carry_sizes:
+            raise ConfigError("bridge: joint needs a recurrent encoder; use bridge: summary")
+        if len({len(tensors) for tensors in self.sizes}) != 1:
+            raise ConfigError("bridge: joint needs layers of the same cell; use bridge: layers")
+        for index in range(len(self.sizes[0])):
+            inputs = sum(each[min(index, len(each) - 1)] for layer in encoder.carry_sizes for each in layer)
+            self.maps.append(Linear(inputs, sum(tensors[index] for tensors in self.sizes)))
+
+    def _joint(self, memory: Memory) -> tuple[tuple[Tensor, ...], ...]:
+        every = []  # for each tensor of a state those of all layers
+        for index, function in enumerate(self.maps):
+            x = torch.cat([_tensor_at(state, index) for layer in memory.carry for state in layer], -1)
+            every.append(torch.relu(function(x)).split([tensors[index] for tensors in self.sizes], -1))
+        return tuple(zip(*every, strict=True))
 
     def _layer(self, layer: int, encoder_layers: int) -> int:
         return max(0, encoder_layers - len(self.sizes) + layer)

@@ -32,7 +32,7 @@ class KeyValueCache(NamedTuple):
     @property
     def sources(self) -> int:
         """B."""
-        return len(self.filled)
+        return self.filled.shape[0]
 
     @property
     def entries(self) -> int:
@@ -88,7 +88,7 @@ class KeyValueCache(NamedTuple):
 
 def empty_cache(num_layers: int, empty: Tensor) -> KeyValueCache:
     """A cache without entries; `empty` is [B, 2, H, 0, K]."""
-    filled = torch.zeros(len(empty), dtype=torch.int64, device=empty.device)
+    filled = torch.zeros(empty.shape[0], dtype=torch.int64, device=empty.device)
     return KeyValueCache((empty,) * num_layers, filled)
 
 
@@ -112,9 +112,9 @@ def longer_path(
 def seen_entries(seen: Tensor, path: Tensor, width: int, entries: int) -> Tensor:
     """Convert a mask over positions [N, 1, T, P] to one over entries [B, 1, W T, E] bool."""
     steps = seen.shape[2]
-    mask = torch.zeros(len(path), steps, entries, dtype=torch.bool, device=path.device)
+    mask = torch.zeros(path.shape[0], steps, entries, dtype=torch.bool, device=path.device)
     places = path[:, None].expand(-1, steps, -1)
-    mask = mask.scatter(2, places, seen[:, 0].expand(len(path), -1, -1))
+    mask = mask.scatter(2, places, seen[:, 0].expand(path.shape[0], -1, -1))
     return mask.view(-1, 1, width * steps, entries)
 
 
@@ -123,13 +123,16 @@ def order_of_entries(order: Order, path: Tensor, width: int, steps: int, entries
     turn, bias = order
     if turn is not None:
         cos, sin = (
-            each.expand(len(path), -1, -1, -1).reshape(-1, 1, width * steps, each.shape[3]) for each in turn
+            each.expand(path.shape[0], -1, -1, -1).reshape(-1, 1, width * steps, each.shape[3])
+            for each in turn
         )
         turn = cos, sin
     if bias is not None:
         heads = bias.shape[1]
         places = path[:, None, None].expand(-1, heads, steps, -1)
-        whole = bias.new_zeros(len(path), heads, steps, entries).scatter(3, places, bias.expand_as(places))
+        whole = bias.new_zeros(path.shape[0], heads, steps, entries).scatter(
+            3, places, bias.expand_as(places)
+        )
         bias = whole.view(-1, width, heads, steps, entries).transpose(1, 2).flatten(2, 3)
     return Order(turn, bias)
 

@@ -68,12 +68,17 @@ class Rotary(Distance):
 
 
 def turned(x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
-    """Rotate each pair of features (a, b) of x [B, H, T, K] to (a cos - b sin, a sin + b cos)."""
+    """Rotate each pair of features (a, b) of x [B, H, T, K] to (a cos - b sin, a sin + b cos).
+
+    With fewer angles than pairs, the features after the last angle stay as they are.
+    """
     if turn is None:
         return x
     cos, sin = (each.to(x.dtype) for each in turn)
+    x, rest = x[..., : 2 * cos.shape[-1]], x[..., 2 * cos.shape[-1] :]
     a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
-    return torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+    y = torch.stack([a * cos - b * sin, a * sin + b * cos], -1).flatten(-2)
+    return torch.cat([y, rest], -1) if rest.shape[-1] else y
 
 
 class Alibi(Distance):
@@ -123,6 +128,8 @@ class Relative(Distance):
         self.farthest = farthest
         self.table = nn.Embedding(buckets, num_heads)
         nn.init.normal_(self.table.weight, std=0.02)
+        # Looked up, because another program's logarithm may round a distance into the next bucket.
+        self.register_buffer("bucket_of", self._buckets(torch.arange(farthest + 1)), persistent=False)
 
     def forward(self, queries: Where, keys: Where, like: Tensor) -> Order:
         """See Distance."""
@@ -138,10 +145,15 @@ class Relative(Distance):
             apart = apart.abs()
         else:
             apart = (-apart).clamp(min=0)
+        return first + self.bucket_of[apart.clamp(max=self.farthest)]
+
+    def _buckets(self, apart: Tensor) -> Tensor:
+        """The bucket of each distance to one side."""
+        count = self.buckets // 2 if self.both_ways else self.buckets
         exact = count // 2
         growth = torch.log(apart.clamp(min=1).double() / exact) / math.log(self.farthest / exact)
         later = (exact + (growth * (count - exact)).long()).clamp(max=count - 1)
-        return first + torch.where(apart < exact, apart, later)
+        return torch.where(apart < exact, apart, later)
 
 
 def _tensor(positions: Where, like: Tensor) -> Tensor:

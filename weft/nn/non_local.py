@@ -77,12 +77,12 @@ class NonLocal(nn.Module):
     def _weights(self, x: Tensor, real: Tensor) -> Tensor:
         """f / C, [B, N, N]."""
         if self.pairwise == "gaussian":
-            return masked_softmax(x @ x.mT * self.scale, real[:, None])
+            return masked_softmax(x @ x.transpose(-1, -2) * self.scale, real[:, None])
         theta, phi = self.theta(x), self.phi(x)
         if self.pairwise == "embedded":
-            return masked_softmax(theta @ phi.mT * self.scale, real[:, None])
+            return masked_softmax(theta @ phi.transpose(-1, -2) * self.scale, real[:, None])
         if self.pairwise == "dot":
-            f = theta @ phi.mT
+            f = theta @ phi.transpose(-1, -2)
         else:
             first, second = self.joint.to(theta.dtype).chunk(2)
             f = torch.relu((theta @ first)[:, :, None] + (phi @ second)[:, None])

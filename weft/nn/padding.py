@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from weft.errors import ShapeError
 from weft.nn.kernels import choice
+from weft.tracing import exporting
 
 HARMLESS = 1e18  # below this norm of x no product of padding with a weight overflows
 
@@ -70,7 +71,7 @@ def settle(x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None, Tenso
     """
     if mask is None:
         return x, None, None
-    if torch.jit.is_tracing() or torch.compiler.is_exporting():
+    if torch.jit.is_tracing() or exporting():
         return _zeroed(x, mask), mask, None
     known = arrangement(mask) if inspectable(mask) else "scattered"
     if known == "full":

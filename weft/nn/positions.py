@@ -14,6 +14,7 @@ from weft.errors import ShapeError
 from weft.nn.distances import Alibi, Distance, Relative, Rotary
 from weft.nn.kernels.linear import Linear
 from weft.shapes import check_choice
+from weft.tracing import exporting
 
 TABLE = 512  # precomputed positions; later ones are computed when needed
 
@@ -68,6 +69,11 @@ def distance_of(
     if kind == "alibi":
         return Alibi(num_heads)
     return Relative(num_heads, both_ways=both_ways) if kind == "relative" else Distance()
+
+
+def counted(first: int, stop: int, like: Tensor) -> Tensor | range:
+    """The positions first .. stop - 1; a tensor in an exported graph, where a range would fix the length."""
+    return torch.arange(first, stop, device=like.device) if exporting() else range(first, stop)
 
 
 def most_positions(part: nn.Module) -> int | None:
@@ -147,6 +153,8 @@ class Learned(nn.Module):
 
     def forward(self, x: Tensor, positions: Tensor | range) -> Tensor:
         """x [B, T, D], positions [T] or [B, T], or a range of T."""
+        if exporting():  # the program that runs the graph checks the length
+            return x + self.table(positions)
         last = (
             positions.stop - 1 if isinstance(positions, range) else int(positions.max()) if x.shape[1] else -1
         )

@@ -180,10 +180,10 @@ def _checked(states: tuple[State, ...], x: Tensor, layers: int) -> tuple[State, 
         )
     for layer, state in enumerate(states):
         for leaf in leaves(state):
-            if len(leaf) != len(x):
+            if leaf.shape[0] != x.shape[0]:
                 raise ShapeError(
-                    f"layer {layer + 1}'s state {list(leaf.shape)} has {len(leaf)} rows and the input "
-                    f"{list(x.shape)} has {len(x)}; carry the states of the same rows, or start anew"
+                    f"layer {layer + 1}'s state {list(leaf.shape)} has {leaf.shape[0]} rows and the input "
+                    f"{list(x.shape)} has {x.shape[0]}; carry the states of the same rows, or start anew"
                 )
     return states
 

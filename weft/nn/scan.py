@@ -8,8 +8,10 @@ import torch
 from torch import Tensor
 
 from weft.nn.kernels import choice
+from weft.nn.kernels.exported import Tensors, repeated
 from weft.nn.kernels.light.recurrence import recurrence
 from weft.nn.kernels.ways import Way, pick
+from weft.tracing import exporting
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -25,8 +27,16 @@ def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor
     """
     if mask is not None:
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
+    if exporting():
+        return repeated(_one, (a, b), (c,), None)[0]
     way = "steps" if a.device.type == "cpu" and choice.forced("cells") == "steps" else "auto"
     return pick("scan", WAYS, (a,), asked=way).run(a, b, c)
+
+
+def _one(at: Tensors, state: Tensors, _: Tensors) -> tuple[Tensor, Tensors]:
+    a, b = at
+    c = torch.addcmul(b, a, state[0])
+    return c, (c,)
 
 
 def looped(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -1,6 +1,7 @@
 """The Transformer block: self-attention, cross-attention and a position-wise network (M2).
 
-Each sublayer has a residual connection and a norm before it (pre-norm) or after it (post-norm).
+Each sublayer has a residual connection and a norm before it (pre-norm) or after it (post-norm). In a parallel
+block the network reads the block's input instead of the attention's output.
 Read next: encoders/transformer.py, decoders/transformer.py.
 """
 
@@ -9,16 +10,19 @@ from typing import ClassVar, Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.nn.attention import MultiHead
+from weft.nn.attention import USUAL, Heads, MultiHead
 from weft.nn.cache import KeyValueCache
 from weft.nn.distances import NO_ORDER, Order
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.norms import NormKind, norm_of
 from weft.shapes import check_choice
 
-Norm = Literal["before", "after"]
-NormKind = Literal["layer", "rms"]
-Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu"]
+Norm = Literal["before", "after", "parallel"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu"]
+GATED = ("swiglu", "geglu")
+"""Activations with a second linear map."""
+
 Past = tuple[Tensor, Tensor]
 
 
@@ -29,7 +33,7 @@ class FeedForward(nn.Module):
         size: D.
         inner: hidden features.
         activation: g; "gelu_tanh" is GPT-2's approximation, "silu" is x sigmoid(x), "swiglu" multiplies
-            silu(W_1 x) by a second linear map (Shazeer 2020).
+            silu(W_1 x) by a second linear map, and "geglu" gelu_tanh(W_1 x) (Shazeer 2020).
         bias: whether there are b_1 and b_2.
         dropout: dropout rate of the hidden features.
     """
@@ -46,7 +50,7 @@ class FeedForward(nn.Module):
         super().__init__()
         check_choice("activation", activation, Activation)
         self.activation = activation
-        self.first = Linear(size, 2 * inner if activation == "swiglu" else inner, bias=bias)
+        self.first = Linear(size, 2 * inner if activation in GATED else inner, bias=bias)
         self.second = Linear(inner, size, bias=bias)
         self.dropout = Dropout(dropout)
 
@@ -63,30 +67,31 @@ class FeedForward(nn.Module):
             h = F.silu(h)
         else:
             gate, h = h.chunk(2, -1)
-            h = F.silu(gate) * h
+            h = (F.silu(gate) if self.activation == "swiglu" else F.gelu(gate, approximate="tanh")) * h
         return self.second(self.dropout(h))
 
 
-class RMSNorm(nn.RMSNorm):
-    """torch.nn.RMSNorm with half-precision inputs under autocast, using torch's fused operation."""
+class Residual(nn.Module):
+    """A layer of sublayers with residual connections and a norm before or after each.
 
-    def forward(self, x: Tensor) -> Tensor:
-        """[.., D] to [.., D]."""
-        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
-
-
-def norm_of(size: int, kind: NormKind = "layer", *, epsilon: float = 1e-5, bias: bool = True) -> nn.Module:
-    """LayerNorm, or RMSNorm, which has no mean and no bias: x / sqrt(mean(x^2) + epsilon) * gain.
-
-    Source: Ba, Kiros & Hinton 2016; Zhang & Sennrich 2019, eq. 4.
+    Attributes:
+        norm: place of the norms; see Block.
+        dropout: of a sublayer's output.
     """
-    check_choice("norm_kind", kind, NormKind)
-    if kind == "rms":
-        return RMSNorm(size, eps=epsilon)
-    return nn.LayerNorm(size, eps=epsilon, bias=bias)
+
+    norm: Norm
+    dropout: Dropout
+
+    def _norm_before(self, x: Tensor, norm: nn.Module) -> Tensor:
+        return x if self.norm == "after" else norm(x)
+
+    def _add(self, x: Tensor, y: Tensor, norm: nn.Module) -> Tensor:
+        """The residual connection: x + f(norm(x)), or norm(x + f(x))."""
+        x = x + self.dropout(y)
+        return norm(x) if self.norm == "after" else x
 
 
-class Block(nn.Module):
+class Block(Residual):
     """One Transformer layer.
 
     Attributes:
@@ -98,15 +103,17 @@ class Block(nn.Module):
         num_heads: H.
         inner: features of the feed-forward network.
         memory_size: width of the source for cross-attention; None for no cross-attention.
-        norm: "before" each sublayer or "after" its residual sum.
+        norm: "before" each sublayer or "after" its residual sum; "parallel" is before, with
+            x + f(norm_1(x)) + g(norm_2(x)) for attention f and network g.
         norm_kind: "layer" or "rms".
         norm_epsilon: of the norms.
         activation: of the feed-forward network.
         bias: whether linear layers and LayerNorms have biases.
         dropout: dropout rate of each sublayer's output.
         attention_dropout: dropout rate of attention weights.
+        heads: variants of self-attention; the size of a head is also cross-attention's.
 
-    Source: Vaswani et al. 2017 (after); Xiong et al. 2020 (before).
+    Source: Vaswani et al. 2017 (after); Xiong et al. 2020 (before); Wang & Komatsuzaki 2021 (parallel).
     """
 
     calls: ClassVar[tuple[str, ...]] = ("encode", "source", "decode")
@@ -126,11 +133,14 @@ class Block(nn.Module):
         bias: bool = True,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
+        heads: Heads = USUAL,
     ) -> None:
         super().__init__()
         check_choice("norm", norm, Norm)
         self.norm = norm
-        self.attention = MultiHead(size, num_heads, dropout=attention_dropout, bias=bias)
+        self.attention = MultiHead(
+            size, num_heads, dropout=attention_dropout, bias=bias, heads=heads, norm_epsilon=norm_epsilon
+        )
         self.attention_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
         if memory_size is not None:
             self.look = MultiHead(
@@ -140,6 +150,7 @@ class Block(nn.Module):
                 dropout=attention_dropout,
                 bias=bias,
                 name="cross_attention",
+                heads=Heads(size=heads.size),
             )
             self.look_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
         self.network = FeedForward(size, inner, activation=activation, bias=bias, dropout=dropout)
@@ -156,7 +167,7 @@ class Block(nn.Module):
         """
         y = self._norm_before(x, self.attention_norm)
         y = self.attention(y, *self.attention.keys_values(y, order), mask, order=order)
-        return self._network(self._add(x, y, self.attention_norm))
+        return self._network(self._add(x, y, self.attention_norm), x)
 
     def source(self, states: Tensor) -> Past:
         """Keys and values [B, H, S, K] of a source [B, S, D_s] for `decode`."""
@@ -205,11 +216,11 @@ class Block(nn.Module):
     ) -> Tensor:
         """The rest of `decode`, once its keys and values are in the entries; y gives the queries."""
         y = self.attention(y, entries[:, 0], entries[:, 1], mask, order=order, causal=causal)
-        x = self._add(x, y, self.attention_norm)
+        begin, x = x, self._add(x, y, self.attention_norm)
         if source is not None:
             y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
             x = self._add(x, y, self.look_norm)
-        return self._network(x)
+        return self._network(x, begin)
 
     def parts(self) -> dict[str, nn.Module]:
         """Norms and linear layers by the names used in kernels/attention/decoding.py."""
@@ -230,16 +241,10 @@ class Block(nn.Module):
             }
         return found
 
-    def _network(self, x: Tensor) -> Tensor:
-        return self._add(x, self.network(self._norm_before(x, self.network_norm)), self.network_norm)
-
-    def _norm_before(self, x: Tensor, norm: nn.Module) -> Tensor:
-        return norm(x) if self.norm == "before" else x
-
-    def _add(self, x: Tensor, y: Tensor, norm: nn.Module) -> Tensor:
-        """The residual connection: x + f(norm(x)), or norm(x + f(x))."""
-        x = x + self.dropout(y)
-        return x if self.norm == "before" else norm(x)
+    def _network(self, x: Tensor, begin: Tensor) -> Tensor:
+        """Add the network's output to x; `begin` is the block's input."""
+        y = self._norm_before(begin if self.norm == "parallel" else x, self.network_norm)
+        return self._add(x, self.network(y), self.network_norm)
 
 
 def blocks_of(
@@ -256,6 +261,7 @@ def blocks_of(
     bias: bool,
     dropout: float,
     attention_dropout: float,
+    heads: Heads,
 ) -> tuple[nn.ModuleList, nn.Module]:
     """The blocks of an encoder or a decoder, and the final norm, which is the identity for post-norm.
 
@@ -274,8 +280,9 @@ def blocks_of(
             bias=bias,
             dropout=dropout,
             attention_dropout=attention_dropout,
+            heads=heads,
         )
         for _ in range(num_layers)
     )
-    last = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias) if norm == "before" else nn.Identity()
+    last = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias) if norm != "after" else nn.Identity()
     return blocks, last

@@ -53,15 +53,20 @@ def ruled(step: Step, state: State, rules: Sequence[Rule]) -> tuple[Step, State]
     return under_rules, Ruled(None, state)
 
 
-def prefix(tokens: Sequence[int]) -> Rule:
-    """The hypothesis begins with these tokens; their log-probabilities count like all others."""
+def prefix(tokens: Sequence[int], *, free: int = 0) -> Rule:
+    """The hypothesis begins with these tokens; their log-probabilities count like all others.
+
+    Args:
+        tokens: to begin with.
+        free: the first tokens that cost nothing, such as a symbol of the language.
+    """
 
     def rule(logp: Tensor, written: Tensor) -> Tensor:
         time = written.shape[1]
         if time >= len(tokens):
             return logp
         only = torch.full_like(logp, -INFINITY)
-        only[:, tokens[time]] = logp[:, tokens[time]]
+        only[:, tokens[time]] = 0 if time < free else logp[:, tokens[time]]
         return only
 
     return rule

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from weft import jsonfile
 from weft.errors import CheckpointError, DataError
 from weft.text import bounds
-from weft.text.vocabulary import EOS, Vocabulary, Word, listed
+from weft.text.vocabulary import EOS, UNK, Vocabulary, Word, listed
 
 KEY = "weft"
 _SPACES = {"Ġ": " ", "▁": " "}  # how byte-level and SentencePiece tokenizers write the space before a word
@@ -30,23 +30,33 @@ class Imported(Vocabulary):
         content: the tokenizer.json without the key `weft`.
         order: the original number of each number; -1 if there is none.
         framed: encode with the special symbols that the tokenizer puts before and after a text.
+        known: pieces with this number or a larger one are the tokenizer's alone and unknown to the model;
+            None for an error there.
 
     Raises:
         ValueError: the content is damaged or could use unbounded time or memory (bounds.py).
     """
 
-    def __init__(self, content: dict[str, Any], order: Sequence[int], *, framed: bool) -> None:
+    def __init__(
+        self, content: dict[str, Any], order: Sequence[int], *, framed: bool, known: int | None = None
+    ) -> None:
         self.kind, self.form, self.lowercase = "imported", "none", False
         self._content = content
         self._order = list(order)
         self._framed = framed
+        self._limit = known
+        model = content.get("model") or {}
+        self._ending = model.get("end_of_word_suffix") or ""
+        self._whole = model.get("type") == "WordLevel" and not content.get("decoder")  # pieces are words
         self._tokenizer = _built(content)
         self._growth = bounds.Growth(content.get("normalizer"))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
         added = self._tokenizer.get_added_tokens_decoder().items()
         self._marks = {number for number, token in added if token.special}
         self._number = {there: here for here, there in reversed(list(enumerate(order))) if there >= 0}
+        if known is not None:
+            for there in self._tokenizer.get_vocab().values():
+                if there >= known:
+                    self._number[there] = UNK
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many texts.
@@ -69,6 +79,18 @@ class Imported(Vocabulary):
                 "import it with the tokenizer it was trained with"
             ) from None
 
+    def begin(self) -> list[int]:
+        """The symbols that the tokenizer puts before a text, if it is encoded with them."""
+        return self.around()[0]
+
+    def around(self) -> tuple[list[int], list[int]]:
+        """The symbols that the tokenizer puts before and after a text, if it is encoded with them."""
+        if not self._framed:
+            return [], []
+        found = self._tokenizer.encode("a")
+        numbers, inner = [self._number[there] for there in found.ids], found.special_tokens_mask
+        return numbers[: inner.index(0)], numbers[len(inner) - inner[::-1].index(0) :]
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the pieces; special symbols are left out."""
         there = [self._order[number] for number in listed(ids) if number > EOS]
@@ -86,24 +108,49 @@ class Imported(Vocabulary):
         for place, number in enumerate(numbers):
             if number <= EOS or self._order[number] in self._marks:
                 continue
-            if not found or self._piece(number).startswith(" "):
+            if not found or self._begins(number, numbers[found[-1][-1]]):
                 found.append([])
             found[-1].append(place)
         return [Word(self.decode(numbers[place] for place in places), places) for places in found]
 
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
-        jsonfile.save(Path(path), {**self._content, KEY: {"order": self._order, "framed": self._framed}})
+        about: dict[str, Any] = {"order": self._order, "framed": self._framed}
+        about |= {} if self._limit is None else {"known": self._limit}
+        jsonfile.save(Path(path), {**self._content, KEY: about})
 
     def __len__(self) -> int:
         return len(self._order)
+
+    def _begins(self, number: int, before: int) -> bool:
+        """Whether a piece begins a word, behind another piece."""
+        if self._ending:
+            return self._piece(before).endswith(" ")
+        return self._whole or self._piece(number).startswith(" ")
 
     def _piece(self, number: int) -> str:
         there = self._order[number]
         piece = self._tokenizer.id_to_token(there) if there >= 0 else None
         if piece is None:
             return f"<{number}>"
+        if self._ending and piece.endswith(self._ending):
+            return f"{piece.removesuffix(self._ending)} "
         return _SPACES.get(piece[:1], piece[:1]) + piece[1:]
+
+
+def numbers_of(path: Path, names: Sequence[str]) -> tuple[list[int], list[int]]:
+    """The symbols that another program's tokenizer puts around a text, and the numbers of those it has.
+
+    Args:
+        path: its tokenizer.json.
+        names: symbols to look for.
+
+    Raises:
+        CheckpointError: the file is missing or damaged.
+    """
+    tokenizer = _tokenizer_of(path, content_of(path))
+    found = [tokenizer.token_to_id(name) for name in names]
+    return tokenizer.encode("").ids, [number for number in found if number is not None]
 
 
 def renumbered(
@@ -124,10 +171,7 @@ def renumbered(
         CheckpointError: the file is missing or damaged, or has more pieces than the model.
     """
     content = content_of(path)
-    try:
-        tokenizer = _built(content)
-    except Exception as error:
-        raise CheckpointError(f"{path}: cannot be used ({str(error)[:200]}); fetch it again") from error
+    tokenizer = _tokenizer_of(path, content)
     if tokenizer.get_vocab_size() > size:
         raise CheckpointError(
             f"{path}: has {tokenizer.get_vocab_size()} pieces, the model {size}; is it the one of this model?"
@@ -141,7 +185,8 @@ def renumbered(
 def restored(content: dict[str, Any], about: dict[str, Any]) -> Imported:
     """The vocabulary of a file that `Imported.save` wrote, from its content and what stands under KEY."""
     order = [int(number) for number in about["order"]]
-    return Imported(content, order, framed=bool(about["framed"]))
+    known = about.get("known")
+    return Imported(content, order, framed=bool(about["framed"]), known=None if known is None else int(known))
 
 
 def _built(content: dict[str, Any]) -> Tokenizer:
@@ -150,9 +195,18 @@ def _built(content: dict[str, Any]) -> Tokenizer:
     bounds.Growth(content.get("normalizer")).check(_SAMPLE)
     with bounds.guarded("the tokenizer"):
         tokenizer = Tokenizer.from_str(json.dumps(content))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
         if tokenizer.normalizer is not None:
             tokenizer.normalizer.normalize_str(_SAMPLE)  # a damaged table panics on the first text
     return tokenizer
+
+
+def _tokenizer_of(path: Path, content: dict[str, Any]) -> Tokenizer:
+    try:
+        return _built(content)
+    except Exception as error:
+        raise CheckpointError(f"{path}: cannot be used ({str(error)[:200]}); fetch it again") from error
 
 
 def content_of(path: Path) -> dict[str, Any]:

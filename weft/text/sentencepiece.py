@@ -10,15 +10,15 @@ Source: Kudo and Richardson 2018; sentencepiece_model.proto.
 
 import base64
 import re
-import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tokenizers import Tokenizer, models
+from tokenizers import Encoding, Tokenizer, models
 
 from weft import jsonfile
 from weft.errors import CheckpointError
+from weft.text import protobuf
 from weft.text.bounds import guarded, half_pair
 from weft.text.charsmap import Charsmap
 from weft.text.imported import KEY
@@ -27,7 +27,7 @@ from weft.text.saved import LARGEST
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary, Word, listed
 
 SPACE = "▁"
-UNIGRAM = 1  # TrainerSpec.ModelType
+UNIGRAM, BPE = 1, 2  # TrainerSpec.ModelType
 NORMAL, UNKNOWN, USER = 1, 2, 4  # SentencePiece.Type; control and unused pieces never match in a text
 NOWHERE = "\ufdd0"  # the library's unknown piece; no text contains this noncharacter
 _MARK = re.compile(r">>[^<]*<<")
@@ -40,6 +40,8 @@ class Model(NamedTuple):
     table: bytes  # normalisation table; empty for none
     prefixed: bool  # prepend a space to every text
     squeezed: bool  # strip spaces at the ends and merge repeated ones
+    kind: str = "unigram"  # or "bpe", whose scores order the merges
+    restricted: bool = False  # to the vocabulary: the library's SetVocabulary
 
 
 class SentencePieces(Vocabulary):
@@ -49,19 +51,21 @@ class SentencePieces(Vocabulary):
         model: determines the segmentation.
         names: the piece of each number; the first four are Weft's special symbols.
         framed: append the end symbol to a text, as the encoder expects.
+        lowercase: convert texts to lower case first.
 
     Raises:
         ValueError: the model's table or pieces cannot be used.
     """
 
-    def __init__(self, model: Model, names: Sequence[str], *, framed: bool) -> None:
-        self.kind, self.form, self.lowercase = "imported", "none", False
+    def __init__(self, model: Model, names: Sequence[str], *, framed: bool, lowercase: bool = False) -> None:
+        self.kind, self.form, self.lowercase = "imported", "none", lowercase
         self._cut = model
         self._names = list(names)
         self._framed = framed
         self._numbers_of = {name: number for number, name in enumerate(names) if number > EOS}
         with guarded("the tokenizer"):
-            self._segment = Tokenizer(models.Unigram(model.pieces, 0, False))
+            self._segment = Tokenizer(_segmenter(_restricted(model, self._numbers_of)))
+        self._halves = _halves(model) if model.restricted and model.kind == "bpe" else {}
         self._table = Charsmap(model.table)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -79,8 +83,13 @@ class SentencePieces(Vocabulary):
             raise half_pair("a text") from error
         end = [EOS] if self._framed else []
         return [
-            [self._numbers_of.get(piece, UNK) for piece in ([mark] if mark else []) + one.tokens] + end
-            for mark, one in zip(marks, found, strict=True)
+            [
+                self._numbers_of.get(piece, UNK)
+                for whole in ([mark] if mark else []) + _surfaces(one, text)
+                for piece in self._parts(whole)
+            ]
+            + end
+            for mark, one, text in zip(marks, found, cut, strict=True)
         ]
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -107,17 +116,25 @@ class SentencePieces(Vocabulary):
     def save(self, path: str | Path) -> None:
         """Write the file atomically."""
         cut = self._cut._asdict() | {"table": base64.b64encode(self._cut.table).decode()}
-        jsonfile.save(Path(path), {KEY: {"sentencepiece": cut, "names": self._names, "framed": self._framed}})
+        about = {"sentencepiece": cut, "names": self._names, "framed": self._framed}
+        jsonfile.save(Path(path), {KEY: about | ({"lowercase": True} if self.lowercase else {})})
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def _parts(self, piece: str) -> list[str]:
+        """The piece, or what it was merged from if the vocabulary lacks it."""
+        if piece in self._numbers_of or piece not in self._halves:
+            return [piece]
+        left, right = self._halves[piece]
+        return self._parts(left) + self._parts(right)
 
     def _mark(self, text: str) -> str:
         found = _MARK.match(text)
         return found[0] if found else ""
 
     def _normalised(self, text: str) -> str:
-        text = self._table(text)
+        text = self._table(text.lower() if self.lowercase else text)
         if self._cut.squeezed:
             text = " ".join(part for part in text.split(" ") if part)
         if text and self._cut.prefixed:
@@ -130,8 +147,51 @@ def restored(about: dict[str, Any]) -> SentencePieces:
     cut = about["sentencepiece"]
     pieces = [(str(piece), float(score)) for piece, score in cut["pieces"]]
     table = base64.b64decode(cut["table"])
-    model = Model(pieces, table, bool(cut["prefixed"]), bool(cut["squeezed"]))
-    return SentencePieces(model, [str(name) for name in about["names"]], framed=bool(about["framed"]))
+    kind = str(cut.get("kind", "unigram"))
+    restricted = bool(cut.get("restricted", False))
+    model = Model(pieces, table, bool(cut["prefixed"]), bool(cut["squeezed"]), kind, restricted)
+    names = [str(name) for name in about["names"]]
+    return SentencePieces(
+        model, names, framed=bool(about["framed"]), lowercase=bool(about.get("lowercase", False))
+    )
+
+
+def _surfaces(found: Encoding, text: str) -> list[str]:
+    """The pieces; an unknown one as it is in the text, because the vocabulary may have it."""
+    return [
+        text[begin:end] if piece == NOWHERE else piece
+        for piece, (begin, end) in zip(found.tokens, found.offsets, strict=True)
+    ]
+
+
+def _segmenter(model: Model) -> models.Model:
+    """The `tokenizers` library's model; of equal scores the piece that comes first is merged first."""
+    if model.kind == "unigram":
+        return models.Unigram(model.pieces, 0, False)
+    numbers = {piece: number for number, (piece, _) in reversed(list(enumerate(model.pieces)))}
+    return models.BPE(numbers, list(_merges(model)), unk_token=NOWHERE, fuse_unk=True)
+
+
+def _merges(model: Model) -> Iterator[tuple[str, str]]:
+    """The merges of a BPE model, best first."""
+    known = {piece for piece, _ in model.pieces}
+    ranked = sorted(enumerate(model.pieces[1:], 1), key=lambda one: (-one[1][1], one[0]))
+    for _, (piece, _) in ranked:
+        for cut in range(1, len(piece)):
+            if piece[:cut] in known and piece[cut:] in known:
+                yield piece[:cut], piece[cut:]
+
+
+def _halves(model: Model) -> dict[str, tuple[str, str]]:
+    """What each piece of a BPE model is merged from, if it can be merged in several ways the first."""
+    return {left + right: (left, right) for left, right in reversed(list(_merges(model)))}
+
+
+def _restricted(model: Model, known: Container[str]) -> Model:
+    """A unigram model without the pieces that its vocabulary lacks; single characters stay."""
+    if not model.restricted or model.kind == "bpe":
+        return model
+    return model._replace(pieces=[one for one in model.pieces if len(one[0]) == 1 or one[0] in known])
 
 
 def read_numbers(path: Path, size: int, *, pad: int, start: int, end: int) -> tuple[list[str], list[int]]:
@@ -174,79 +234,53 @@ def read_model(path: Path) -> Model:
         CheckpointError: the file is missing, damaged or of an unsupported kind.
     """
     try:
-        content = _fields(_bytes(path))
-        trainer, normaliser = (_fields(_last(content, number, b"")) for number in (2, 3))
+        content = protobuf.fields(_bytes(path))
+        trainer, normaliser = (protobuf.fields(protobuf.last(content, number, b"")) for number in (2, 3))
         pieces = [_piece(raw) for number, raw in content if number == 1]
         if not pieces:
             raise ValueError("there is no piece in it")
-        kind, bytewise = _last(trainer, 3, UNIGRAM), _last(trainer, 35, 0)
-        behind, spaces = _last(trainer, 24, 0), _last(normaliser, 5, 1)
-        table = bytes(_last(normaliser, 2, b""))
+        kind, bytewise = protobuf.last(trainer, 3, UNIGRAM), protobuf.last(trainer, 35, 0)
+        behind, spaces = protobuf.last(trainer, 24, 0), protobuf.last(normaliser, 5, 1)
+        table = bytes(protobuf.last(normaliser, 2, b""))
         found = [(piece, score) for piece, score, sort in pieces if sort in (NORMAL, USER)]
         model = Model(
-            [(NOWHERE, 0.0), *found], table, bool(_last(normaliser, 3, 1)), bool(_last(normaliser, 4, 1))
+            [(NOWHERE, 0.0), *found],
+            table,
+            bool(protobuf.last(normaliser, 3, 1)),
+            bool(protobuf.last(normaliser, 4, 1)),
+            "bpe" if kind == BPE else "unigram",
         )
         SentencePieces(model, SPECIALS, framed=False)  # to check its table and pieces now
     except CheckpointError:
         raise
     except Exception as error:
         raise CheckpointError(f"{path}: is no SentencePiece model ({error}); fetch it again") from error
-    if kind != UNIGRAM or bytewise or behind or not spaces or any(sort == USER for _, _, sort in pieces):
+    unusual = bytewise or behind or not spaces or any(sort == USER for _, _, sort in pieces)
+    if unusual or kind not in (UNIGRAM, BPE):
         raise CheckpointError(
-            f"{path}: expected a SentencePiece unigram model without byte fallback, user-defined symbols "
-            f"or suffix spaces, got type {kind}"
+            f"{path}: expected a SentencePiece model of type unigram or BPE without byte fallback, "
+            f"user-defined symbols or suffix spaces, got type {kind}"
         )
     return model
 
 
-Field = tuple[int, Any]
+def read_pieces(path: Path) -> list[str]:
+    """The pieces of a .spm file by number, special symbols included.
 
-
-def _fields(data: bytes) -> list[Field]:
-    """The fields of a protobuf message: varints as int, 32-bit fields as float, the rest as bytes."""
-    return list(_walk(memoryview(data)))
-
-
-def _walk(data: memoryview) -> Iterator[Field]:
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        number, wire = key >> 3, key & 7
-        if wire == 0:
-            value, at = _varint(data, at)
-            yield number, value
-            continue
-        size, at = (8, at) if wire == 1 else (4, at) if wire == 5 else _varint(data, at)
-        if wire not in (1, 2, 5) or at + size > len(data):
-            raise ValueError("it is cut off, or of another format")
-        part = bytes(data[at : at + size])
-        yield number, struct.unpack("<f", part)[0] if wire == 5 else part
-        at += size
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise ValueError("it is cut off")
-        byte, at = data[at], at + 1
-        value |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
+    Raises:
+        CheckpointError: see read_model.
+    """
+    read_model(path)  # checks it
+    return [_piece(raw)[0] for number, raw in protobuf.fields(_bytes(path)) if number == 1]
 
 
 def _piece(raw: bytes) -> tuple[str, float, int]:
-    fields = _fields(raw)
+    fields = protobuf.fields(raw)
     return (
-        bytes(_last(fields, 1, b"")).decode("utf-8"),
-        float(_last(fields, 2, 0.0)),
-        _last(fields, 3, NORMAL),
+        bytes(protobuf.last(fields, 1, b"")).decode("utf-8"),
+        float(protobuf.last(fields, 2, 0.0)),
+        protobuf.last(fields, 3, NORMAL),
     )
-
-
-def _last(fields: list[Field], number: int, default: Any) -> Any:
-    return next((value for one, value in reversed(fields) if one == number), default)
 
 
 def _bytes(path: Path) -> bytes:

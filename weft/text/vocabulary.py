@@ -122,6 +122,10 @@ class Vocabulary:
         # A character vocabulary encodes spaces between words, but not the one before the first.
         return [row[1:] for row in rows] if self.kind == "character" else rows
 
+    def begin(self) -> list[int]:
+        """Symbols before every encoded text, such as that of its language; none unless imported."""
+        return []
+
     def decode(self, ids: Iterable[int]) -> str:
         """The detokenised text of the pieces; special symbols, including unknown, are left out."""
         pieces = self._pieces

@@ -141,8 +141,19 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], place: str) -> None
         model.load_state_dict(weights)
 
 
-def check(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str) -> None:
+OTHER_RUN = "use the recipe it was trained with, or another --run"
+
+
+def check(
+    own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str, *, hint: str = OTHER_RUN
+) -> None:
     """Check that weights belong to a model: the same names, shapes and types.
+
+    Args:
+        own: the model's.
+        weights: from `load`.
+        place: their file, for the error.
+        hint: the error's last words.
 
     Raises:
         CheckpointError: they do not.
@@ -159,6 +170,5 @@ def check(own: Mapping[str, Tensor], weights: Mapping[str, Tensor], place: str) 
         wrong += [f"{name} is {_type(weights[name])}, not {_type(own[name])}" for name in types]
         more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         raise CheckpointError(
-            f"{place}: holds another model than the recipe ({', '.join(wrong[:3])}{more}); "
-            "use the recipe it was trained with, or another --run"
+            f"{place}: holds another model than the recipe ({', '.join(wrong[:3])}{more}); {hint}"
         )

@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from weft.errors import ConfigError, ShapeError
+from weft.nn.kernels.exported import stepped
 from weft.nn.padding import read_mask, restore, settle
+from weft.tracing import exporting
 from weft.tree import State, leaves, where
 
 
@@ -77,6 +79,8 @@ class Cell(nn.Module, ABC):
             state: the initial state.
             mask: [B, T] bool, real positions first, or None.
         """
+        if exporting():
+            return stepped(self, x, state, mask)
         ys = []
         for t in range(x.shape[1]):
             y, new = self.step(x[:, t], state)
@@ -131,7 +135,7 @@ class Cell(nn.Module, ABC):
                 f"{name}: expected a state that is a tuple of tensors, got {type(state).__name__}"
             )
         zeros = self.start(x.new_empty(1, 1, device="meta"))
-        need = [[len(x), *leaf.shape[1:]] for leaf in leaves(self.carried(zeros))]
+        need = [[x.shape[0], *leaf.shape[1:]] for leaf in leaves(self.carried(zeros))]
         given = list(leaves(self.carried(state)))
         found = [list(leaf.shape) for leaf in given]
         if found != need:

@@ -83,7 +83,7 @@ class Jordan(Cell):
         if fed is None:
             return super().forward(x, state, mask)
         mask = self.check(x, state, mask)
-        check_shape("fed", fed, len(x), x.shape[1], self.size)
+        check_shape("fed", fed, x.shape[0], x.shape[1], self.size)
         check_dtypes("Jordan", self.bias.dtype, x, (fed,))
         both, mask, places = settle(torch.cat([x, fed], -1), mask)
         x, fed = both.split([self.in_size, self.size], -1)

@@ -156,7 +156,7 @@ class PointerDecoder(Decoder):
 
     def _weights(self, s: Tensor, source: Source) -> Tensor:
         """a [N, T, S]."""
-        folded = s.reshape(len(source.keys), -1, s.shape[2])  # [B, W T, D]
+        folded = s.reshape(source.keys.shape[0], -1, s.shape[2])  # [B, W T, D]
         energy = self.attention.score(folded, source.keys)
         weights = weights_of(energy, source.mask[:, None], self.attention.weights)
         return edited("attention", weights.reshape(*s.shape[:2], -1))
@@ -165,7 +165,7 @@ class PointerDecoder(Decoder):
         """Attention a [N, T, S], coverage loss [N, T, 1] and the new coverage [N, S]."""
         covered, source = state.covered, state.source
         assert covered is not None and self.coverage is not None
-        times = len(s) // len(source.keys)
+        times = s.shape[0] // source.keys.shape[0]
         keys, real = source.keys, source.mask
         if times > 1:
             keys, real = keys.repeat_interleave(times, 0), real.repeat_interleave(times, 0)

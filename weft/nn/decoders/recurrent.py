@@ -28,6 +28,7 @@ from weft.shapes import check_choice
 from weft.tree import State, where
 
 Enters = Literal["late", "input", "both", "never"]
+Readout = Literal["tanh", "none"]
 
 
 class RecurrentState(NamedTuple):
@@ -57,6 +58,7 @@ class RecurrentDecoder(Decoder):
         key_size, value_size, shared, weights: of the attention; see `Attention`.
         readout: size of tanh(W [h; out] + b), Luong's attentional vector; 0 uses [h; out] directly;
             None takes the top layer's size if attention reaches the output.
+        readout_activation: "none" leaves out the readout's tanh, as OpenNMT does with additive attention.
         bridge: source of the initial state; see `Bridge`.
         bidirectional: must be False; True raises an error that explains why.
         residual: layers above the first add their input to their output.
@@ -81,6 +83,7 @@ class RecurrentDecoder(Decoder):
         shared: bool = False,
         weights: Weights = "softmax",
         readout: int | None = None,
+        readout_activation: Readout = "tanh",
         bridge: BridgeFrom = "layers",
         bidirectional: bool = False,
         residual: bool = False,
@@ -93,6 +96,7 @@ class RecurrentDecoder(Decoder):
                 "what it has yet to write, only an encoder may"
             )
         check_choice("enters", enters, Enters)
+        check_choice("readout_activation", readout_activation, Readout)
         if not sizes:
             raise ConfigError(
                 "sizes: a recurrent network needs a size for each layer, for example [256, 256]"
@@ -115,7 +119,8 @@ class RecurrentDecoder(Decoder):
         shown = sizes[-1] + (context if self.enters in ("late", "both") else 0)
         readout = (sizes[-1] if shown > sizes[-1] else 0) if readout is None else readout
         self.size = readout or shown
-        self.readout = nn.Sequential(Linear(shown, readout), nn.Tanh()) if readout else nn.Identity()
+        last = nn.Tanh() if readout_activation == "tanh" else nn.Identity()
+        self.readout = nn.Sequential(Linear(shown, readout), last) if readout else nn.Identity()
         at_input = (context if self.enters in ("input", "both") else 0) + (self.size if input_feeding else 0)
         self.stack = Stack(in_size + at_input, sizes, cell=cell, residual=residual, dropout=dropout)
         self.bridge = None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from weft import masks
-from weft.nn.attention import HeadSource
+from weft.nn.attention import USUAL, Heads, HeadSource
 from weft.nn.cache import KeyValueCache, empty_cache, longer_path, order_of_entries, seen_entries
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.distances import Distance
@@ -17,10 +17,12 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.attention import decoding
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
+from weft.nn.norms import NormKind, norm_of
 from weft.nn.padding import harmless
-from weft.nn.positions import Positions, distance_of, positions_of
-from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
+from weft.nn.positions import Positions, counted, distance_of, positions_of
+from weft.nn.transformer import Activation, Norm, blocks_of
 from weft.recompute import recomputed
+from weft.tracing import exporting
 
 
 class SourceLayers(NamedTuple):
@@ -47,7 +49,8 @@ class TransformerDecoder(Decoder):
         in_size: features of the input; projected if they differ from the width.
         encoder: its memory is read; None for a language model.
         size, num_layers, num_heads, inner, norm, norm_kind, norm_epsilon, activation, bias, positions,
-            position_base, max_length, entry_norm, dropout, attention_dropout: as in TransformerEncoder.
+            position_base, max_length, entry_norm, dropout, attention_dropout, heads: as in
+            TransformerEncoder.
 
     Source: Vaswani et al. 2017.
     """
@@ -72,16 +75,21 @@ class TransformerDecoder(Decoder):
         entry_norm: bool = False,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
+        heads: Heads = USUAL,
     ) -> None:
         super().__init__()
         self.size = size
         self.num_heads = num_heads
         self.before = norm == "before"
+        self.heads = heads
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.distance = distance_of(
-            positions, size // num_heads, num_heads, both_ways=False, base=position_base
+            positions, heads.rotated(size, num_heads), num_heads, both_ways=False, base=position_base
         )
+        # the compiled step of a search has the usual blocks only
+        usual = norm != "parallel" and activation != "geglu"
+        self.usual = usual and type(self.distance) is Distance and heads == USUAL
         self.entry_norm = norm_of(size, norm_kind, epsilon=norm_epsilon) if entry_norm else nn.Identity()
         self.dropout = Dropout(dropout)
         self.blocks, self.last_norm = blocks_of(
@@ -97,23 +105,24 @@ class TransformerDecoder(Decoder):
             bias=bias,
             dropout=dropout,
             attention_dropout=attention_dropout,
+            heads=heads,
         )
 
     def compiled(self) -> bool:
         """Whether compiled code runs its search steps in float32 on this machine."""
-        return type(self.distance) is Distance and decoding.there(self)
+        return self.usual and decoding.there(self)
 
     def start(self, memory: Memory | None, rows: int) -> TransformerState:
         """An empty cache, and the source's keys and values for every layer."""
         like = self.blocks[0].attention.out.weight
-        width = self.size // self.num_heads
         source = None
         if memory is not None:
-            mask = None if bool(memory.mask.all()) else memory.mask[:, None, None]
+            mask = None if masks.full(memory.mask) else memory.mask[:, None, None]
             states = _converted(memory.states, like.dtype)
             layers = tuple(HeadSource(*block.source(states)) for block in self.blocks)
             source = SourceLayers(layers, mask)
-        none = torch.zeros(rows, 2, self.num_heads, 0, width, dtype=like.dtype, device=like.device)
+        shape = rows, 2, self.heads.shared(self.num_heads), 0, self.heads.width(self.size, self.num_heads)
+        none = torch.zeros(shape, dtype=like.dtype, device=like.device)
         cache = empty_cache(len(self.blocks), none)
         return TransformerState(cache, None, None, source)
 
@@ -133,21 +142,15 @@ class TransformerDecoder(Decoder):
     ) -> tuple[Tensor, TransformerState]:
         steps, entries = x.shape[1], state.cache.entries
         path, past = state.path, entries if state.path is None else state.path.shape[1]
-        width = len(x) // state.cache.sources
-        keep = _joined_mask(state.mask, mask, len(x), past, steps, x.device)  # [N, P + T] or None
-        at: Tensor | range = range(past, past + steps)
-        whole: Tensor | range = range(past + steps)
+        width = 1 if exporting() else x.shape[0] // state.cache.sources
+        keep = _joined_mask(state.mask, mask, x.shape[0], past, steps, x.device)  # [N, P + T] or None
+        at, whole = counted(past, past + steps, x), counted(0, past + steps, x)
         if keep is not None:  # padding inside the cache does not count as a position
             whole = (keep.cumsum(1) - 1).clamp(min=0)
             at = whole[:, past:]
         x = self.project(x)
         x = self.dropout(self.entry_norm(self.positions(x, at)))
-        if (
-            keep is None
-            and not self.training
-            and type(self.distance) is Distance
-            and decoding.suits(x, self.num_heads)
-        ):
+        if keep is None and not self.training and self.usual and decoding.suits(x, self.num_heads):
             return self._compiled(x, state, path, past, width)
         order = self.distance(at, whole, x)
         seen = None  # no mask for one step, a causal mask for a first call with several positions
@@ -155,7 +158,7 @@ class TransformerDecoder(Decoder):
             seen = masks.causal(steps, past + steps, x.device)
             seen = seen[None, None] if keep is None else (seen & keep[:, None])[:, None]  # [N, 1, T, P + T]
         if path is not None or width > 1:
-            path = longer_path(path, len(x), width, past, steps, entries, x.device)  # [N, P + T]
+            path = longer_path(path, x.shape[0], width, past, steps, entries, x.device)  # [N, P + T]
             order = order_of_entries(order, path, width, steps, entries + width * steps)
             seen = seen_entries(seen, path, width, entries + width * steps)  # [B, 1, W T, E]
         layers = []
@@ -174,7 +177,7 @@ class TransformerDecoder(Decoder):
         """The rest of `forward` for one position of a search, in one compiled call."""
         entries = state.cache.entries
         if path is not None or width > 1:
-            path = longer_path(path, len(x), width, past, 1, entries, x.device)
+            path = longer_path(path, x.shape[0], width, past, 1, entries, x.device)
         source = None
         if state.source is not None:
             mask = state.source.mask

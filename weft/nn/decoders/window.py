@@ -92,7 +92,7 @@ class WindowDecoder(Decoder):
     ) -> tuple[Tensor, WindowState]:
         """See Decoder.forward."""
         x = harmless(x, mask)
-        before = state.window.view(len(x), self.length - 1, x.shape[2])
+        before = state.window.view(x.shape[0], self.length - 1, x.shape[2]) if self.length > 1 else x[:, :0]
         seen = windows(x, before)  # [N, T, n D]
         h = self.hidden(seen)
         h = torch.tanh(h if state.given is None else h + state.given[:, None])

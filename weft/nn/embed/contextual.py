@@ -156,9 +156,9 @@ class BothWays(Context):
     def _layers(self, given: Spelled, mask: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
         """Each direction's layers [B, S + 2, H] including boundaries, and the mask."""
         x = self.project(self.characters(given.letters))[given.which]  # [B, S, H]
-        start = self.ends[0].to(x.dtype).expand(len(x), 1, -1)
+        start = self.ends[0].to(x.dtype).expand(x.shape[0], 1, -1)
         length = mask.sum(1)
-        x = torch.cat([start, x, x.new_zeros(len(x), 1, x.shape[2])], 1)
+        x = torch.cat([start, x, x.new_zeros(x.shape[0], 1, x.shape[2])], 1)
         at = torch.arange(x.shape[1], device=x.device)
         x = torch.where((at == length[:, None] + 1)[..., None], self.ends[1].to(x.dtype), x)
         framed = at < length[:, None] + 2

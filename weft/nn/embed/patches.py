@@ -44,4 +44,4 @@ class Patches(nn.Module):
         x = self.project(tiles.transpose(2, 3).flatten(3).flatten(1, 2))  # [B, S, D]
         if self.first is None:
             return x
-        return torch.cat([self.first.to(x.dtype).expand(len(x), 1, -1), x], 1)
+        return torch.cat([self.first.to(x.dtype).expand(x.shape[0], 1, -1), x], 1)

@@ -11,7 +11,7 @@ from weft.errors import ConfigError
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.nn.positions import positions_of
+from weft.nn.positions import counted, positions_of
 from weft.shapes import check_choice
 
 EntryPositions = Literal["sinusoidal", "concatenated", "learned", "none"]
@@ -69,9 +69,9 @@ class ConvolutionEncoder(Encoder):
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         real = mask[..., None]
-        x = self.positions(self.project(x), range(x.shape[1]))
+        x = self.positions(self.project(x), counted(0, x.shape[1], x))
         x = self.dropout(x).masked_fill(~real, 0.0)
         for layer in self.layers:
-            h = F.glu(layer(self.dropout(x).mT).mT, -1)
+            h = F.glu(layer(self.dropout(x).transpose(-1, -2)).transpose(-1, -2), -1)
             x = ((x + h) * math.sqrt(0.5)).masked_fill(~real, 0.0)
         return Memory(x, mask, masks.mean(x, mask))

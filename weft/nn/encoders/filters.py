@@ -67,10 +67,10 @@ class FilterEncoder(Encoder):
         real = mask[..., None]
         for layer in self.layers:
             assert isinstance(layer, nn.ModuleList)
-            seen = x.masked_fill(~real, 0.0).mT  # [B, D_in, S]
+            seen = x.masked_fill(~real, 0.0).transpose(-1, -2)  # [B, D_in, S]
             parts = [
                 convolve(F.pad(seen, ((width - 1) // 2, width // 2)))
                 for width, convolve in zip(self.widths, layer, strict=True)
             ]
-            x = self.dropout(torch.cat(parts, 1).relu().mT)
+            x = self.dropout(torch.cat(parts, 1).relu().transpose(-1, -2))
         return Memory(x, mask, masks.mean(x, mask))

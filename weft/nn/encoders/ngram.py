@@ -42,5 +42,5 @@ class NgramEncoder(Encoder):
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
-        states = self.hidden(windows(x, x.new_zeros(len(x), self.length - 1, x.shape[2])))
+        states = self.hidden(windows(x, x.new_zeros(x.shape[0], self.length - 1, x.shape[2])))
         return Memory(states, mask, masks.last(states, mask))

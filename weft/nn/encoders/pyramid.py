@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from weft import masks
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
@@ -78,7 +79,7 @@ class Pyramid(Encoder):
         shown: list[Tensor] = []
         for stack, factor in zip(self.layers, self.factors, strict=True):
             x, mask = joined(x, mask, factor)
-            x, finals = stack(x, mask=None if bool(mask.all()) else mask)
+            x, finals = stack(x, mask=None if masks.full(mask) else mask)
             carry += stack.carried(finals)
             cells = [stack.forwards[0], *stack.backwards]
             shown = [cell.shown(final) for cell, final in zip(cells, finals[0], strict=True)]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from weft import masks
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.lstm import LSTM
 from weft.nn.encoders.encoder import Encoder, Memory
@@ -58,7 +59,7 @@ class RecurrentEncoder(Encoder):
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory; padding may be anywhere."""
         mask = read_mask(mask, x, "RecurrentEncoder")
-        states, finals = self.stack(x, mask=None if bool(mask.all()) else mask)
+        states, finals = self.stack(x, mask=None if masks.full(mask) else mask)
         shown = [cell.shown(final) for cell, final in zip(self._top(), finals[-1], strict=True)]
         summary = self.stack.joined(len(finals) - 1, *shown) if len(shown) == 2 else shown[0]
         return Memory(states, mask, summary, self.stack.carried(finals))

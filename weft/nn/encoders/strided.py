@@ -73,7 +73,7 @@ class StridedTransformer(Encoder):
         x, mask = self.check(x, mask)
         x = self.project(x)
         for convolution in self.convolutions:
-            x = convolution(x.masked_fill(~mask[..., None], 0.0).mT).relu().mT
+            x = convolution(x.masked_fill(~mask[..., None], 0.0).transpose(-1, -2)).relu().transpose(-1, -2)
             mask = mask[:, ::2]
         memory: Memory = self.encoder(x, mask)
         return memory

@@ -3,11 +3,13 @@
 from torch import Tensor, nn
 
 from weft import masks
+from weft.nn.attention import USUAL, Heads
 from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.kernels.dropout import Dropout
 from weft.nn.kernels.linear import Linear
-from weft.nn.positions import Positions, distance_of, positions_of
-from weft.nn.transformer import Activation, Norm, NormKind, blocks_of, norm_of
+from weft.nn.norms import NormKind, norm_of
+from weft.nn.positions import Positions, counted, distance_of, positions_of
+from weft.nn.transformer import Activation, Norm, blocks_of
 from weft.recompute import recomputed
 
 
@@ -20,7 +22,7 @@ class TransformerEncoder(Encoder):
         num_layers: number of blocks.
         num_heads: attention heads.
         inner: features of the feed-forward networks; 4 D by default.
-        norm: before or after each sublayer.
+        norm: before or after each sublayer, or parallel: before both, which read the same input.
         norm_kind: "layer" or "rms".
         norm_epsilon: of the norms.
         activation: of the feed-forward networks.
@@ -32,6 +34,7 @@ class TransformerEncoder(Encoder):
         entry_norm: normalise the embeddings before the first block.
         dropout: on embeddings and sublayers.
         attention_dropout: on attention weights.
+        heads: variants of self-attention: shared keys and values, another width, norms, biases.
 
     Source: Vaswani et al. 2017.
     """
@@ -55,13 +58,14 @@ class TransformerEncoder(Encoder):
         entry_norm: bool = False,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
+        heads: Heads = USUAL,
     ) -> None:
         super().__init__()
         self.size = size
         self.project = nn.Identity() if in_size == size else Linear(in_size, size)
         self.positions = positions_of(positions, size, max_length, base=position_base)
         self.distance = distance_of(
-            positions, size // num_heads, num_heads, both_ways=True, base=position_base
+            positions, heads.rotated(size, num_heads), num_heads, both_ways=True, base=position_base
         )
         self.entry_norm = norm_of(size, norm_kind, epsilon=norm_epsilon) if entry_norm else nn.Identity()
         self.dropout = Dropout(dropout)
@@ -77,15 +81,17 @@ class TransformerEncoder(Encoder):
             bias=bias,
             dropout=dropout,
             attention_dropout=attention_dropout,
+            heads=heads,
         )
 
     def forward(self, x: Tensor, mask: Tensor) -> Memory:
         """x [B, S, D_in], mask [B, S] to a Memory."""
         x, mask = self.check(x, mask)
         x = self.project(x)
-        x = self.dropout(self.entry_norm(self.positions(x, range(x.shape[1]))))
-        seen = None if bool(mask.all()) else mask[:, None, None]  # [B, 1, 1, S]
-        order = self.distance(range(x.shape[1]), range(x.shape[1]), x)
+        places = counted(0, x.shape[1], x)
+        x = self.dropout(self.entry_norm(self.positions(x, places)))
+        seen = None if masks.full(mask) else mask[:, None, None]  # [B, 1, 1, S]
+        order = self.distance(places, places, x)
         for block in self.blocks:
             x = recomputed(block.encode, x, seen, order)
         x = self.last_norm(x)

@@ -53,5 +53,5 @@ class LinearForecaster(Forecaster):
             h = self.weight(x - trend) + self.of_trend(trend)
         if self.of_seen is not None:
             h = h + self.of_seen(past.seen.flatten(1))
-        h = h.view(len(x), self.horizon, self.size)
+        h = h.view(x.shape[0], self.horizon, self.size)
         return h if self.of_known is None else h + self.of_known(past.known[:, -self.horizon :])

@@ -18,17 +18,27 @@ class Categorical(Head):
         smoothing: label smoothing in training: this share of the target's probability goes to all symbols.
         tied: an embedding table [V, E] to use as W (Press & Wolf 2017); h is projected to E if the sizes
             differ.
+        bias: False fixes b at zero.
     """
 
     def __init__(
-        self, in_size: int, num_classes: int, *, smoothing: float = 0.0, tied: nn.Embedding | None = None
+        self,
+        in_size: int,
+        num_classes: int,
+        *,
+        smoothing: float = 0.0,
+        tied: nn.Embedding | None = None,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.smoothing = smoothing
         self.project: nn.Module = nn.Identity()
         if tied is not None and tied.embedding_dim != in_size:
             self.project = Linear(in_size, tied.embedding_dim, bias=False)
-        self.bias = nn.Parameter(torch.zeros(num_classes))
+        if bias:
+            self.bias: Tensor = nn.Parameter(torch.zeros(num_classes))
+        else:
+            self.register_buffer("bias", torch.zeros(num_classes))
         if tied is None:
             self.weight: Tensor = nn.Parameter(torch.empty(num_classes, in_size))
             nn.init.normal_(self.weight, std=in_size**-0.5)

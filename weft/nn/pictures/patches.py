@@ -46,4 +46,4 @@ class PatchFront(Front):
     def forward(self, picture: Tensor) -> Tensor:
         """See Front.forward."""
         frames = picture.flatten(0, -4)
-        return self.patches(frames).reshape(len(picture), self.places, self.size)  # type: ignore[no-any-return]
+        return self.patches(frames).reshape(picture.shape[0], self.places, self.size)  # type: ignore[no-any-return]

@@ -66,5 +66,5 @@ class Queries(Pool):
 
     def forward(self, memory: Memory) -> Tensor:
         """A memory to [B, m D]; the weights [B, m, S] are recorded as `attention`."""
-        queries = self.queries.expand(len(memory.states), -1, -1)
+        queries = self.queries.expand(memory.states.shape[0], -1, -1)
         return self.attention(queries, self.attention.prepare(memory)).flatten(1)

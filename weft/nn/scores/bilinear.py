@@ -22,4 +22,4 @@ class Bilinear(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""
-        return query @ keys.mT
+        return query @ keys.transpose(-1, -2)

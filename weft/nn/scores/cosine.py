@@ -30,4 +30,4 @@ class Cosine(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""
-        return F.normalize(query, dim=-1) @ keys.mT * self.scale
+        return F.normalize(query, dim=-1) @ keys.transpose(-1, -2) * self.scale

@@ -21,7 +21,7 @@ class Dot(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""
-        return query @ keys.mT
+        return query @ keys.transpose(-1, -2)
 
 
 def need_equal(name: str, query_size: int, key_size: int) -> None:

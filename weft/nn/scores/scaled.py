@@ -23,4 +23,4 @@ class ScaledDot(Score):
 
     def forward(self, query: Tensor, keys: Tensor) -> Tensor:
         """[B, T, Q], [B, S, Q] to [B, T, S]."""
-        return query @ keys.mT / math.sqrt(self.key_size)
+        return query @ keys.transpose(-1, -2) / math.sqrt(self.key_size)

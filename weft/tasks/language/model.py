@@ -25,12 +25,14 @@ class Embedding:
         dropout: share of features set to zero in training.
         tied: the output layer uses the same table (Press & Wolf 2017).
         scaled: vectors are multiplied by the square root of their size; see `Tokens`.
+        bias: whether the output layer has a bias; GPT-2 and Llama have none.
     """
 
     size: int = 200
     dropout: float = 0.1
     tied: bool = True
     scaled: bool = True
+    bias: bool = True
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -73,7 +75,11 @@ class ProseModel:
             decoder = self.decoder(settings.size + 1)
             embed = Beside(tokens, torch.ones(size) if weights is None else weights)
         head = Categorical(
-            decoder.size, size, smoothing=self.smoothing, tied=tokens.table if settings.tied else None
+            decoder.size,
+            size,
+            smoothing=self.smoothing,
+            tied=tokens.table if settings.tied else None,
+            bias=settings.bias,
         )
         return Generator(embed, decoder, head)
 

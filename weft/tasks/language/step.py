@@ -15,7 +15,7 @@ from torch import Tensor
 from weft.models import Generator
 from weft.tasks.language.mixture import Counted
 from weft.text.vocabulary import EOS, SOS
-from weft.tree import State
+from weft.tree import State, fan
 
 NONE = -1
 
@@ -27,12 +27,20 @@ class Mixed(NamedTuple):
     weight: float
 
 
+class Texts(NamedTuple):
+    """How many texts are continued; a beam has several hypotheses for each."""
+
+    rows: Tensor  # [B]
+    per_source = True
+
+
 class Read(NamedTuple):
     """The state between steps."""
 
     inner: State  # the model's
     past: Tensor | None  # [N, P] the tokens read so far, if the model reads windows
     recent: Tensor | None  # [N, n-1] the newest tokens for the n-grams, NONE before a line or text
+    texts: Texts
 
 
 class Reader:
@@ -65,25 +73,28 @@ class Reader:
             recent = past.new_full((len(rows), max(1, self.mixed.counted.model.order - 1)), NONE)
             for place in range(tokens.shape[1] - 1):
                 recent = self._newer(recent, tokens[:, place])
-        return Read(self._read(past), past if self.window is not None else None, recent), first
+        texts = Texts(first.new_zeros(len(rows)))
+        kept = past if self.window is not None else None
+        return Read(self._read(past, len(rows)), kept, recent, texts), first
 
     def step(self, token: Tensor, state: Read) -> tuple[Tensor, Read]:
         """Log-probabilities [N, V] of the next token, and the next state."""
-        inner, past, recent = state
+        inner, past, recent, texts = state
         if past is not None and self.window is not None:
             if past.shape[1] >= self.window:
                 past = past[:, past.shape[1] - self.window // 2 :]
-                inner = self._read(past)
+                inner = self._read(past, texts.rows.shape[0])
             past = torch.cat([past, token[:, None]], 1)
         logp, inner = self.model.step(token, inner)
         if recent is not None and self.mixed is not None:
             recent = self._newer(recent, token)
             logp = self._with_ngrams(logp, recent, self.mixed)
-        return logp, Read(inner, past, recent)
+        return logp, Read(inner, past, recent, texts)
 
-    def _read(self, past: Tensor) -> State:
-        mask = torch.ones(len(past), 1, dtype=torch.bool, device=past.device)
-        state = self.model.start(past, mask)
+    def _read(self, past: Tensor, texts: int) -> State:
+        """The state after tokens [N, P], N / `texts` hypotheses of each text."""
+        mask = torch.ones(texts, 1, dtype=torch.bool, device=past.device)
+        state = fan(self.model.start(past, mask), len(past) // texts)
         if past.shape[1]:
             _, state = self.model.decoder(self.model.embed(past), state)
         return state

@@ -141,12 +141,16 @@ class MaskedModel:
         encoder: a part of nn/encoders.
         size: features of a token.
         dropout: of these features.
+        scaled: vectors are multiplied by the square root of their size; see `Tokens`.
+        norm_epsilon: of the norm in the output layer.
         share: of the tokens, chosen in training.
     """
 
     encoder: Callable[..., Encoder] = TransformerEncoder
     size: int = 128
     dropout: float = 0.1
+    scaled: bool = True
+    norm_epsilon: float = 1e-5
     share: float = 0.15
 
     def __post_init__(self) -> None:
@@ -157,7 +161,7 @@ class MaskedModel:
 
     def build(self, size: int) -> Masked:
         """A new model for a vocabulary of this size; input and output share one table, as in BERT."""
-        embed = Tokens(size + 1, self.size, dropout=self.dropout)
+        embed = Tokens(size + 1, self.size, dropout=self.dropout, scaled=self.scaled)
         encoder = self.encoder(self.size)
-        head = Transformed(encoder.size, size + 1, tied=embed.table)
+        head = Transformed(encoder.size, size + 1, tied=embed.table, norm_epsilon=self.norm_epsilon)
         return Masked(Predictor(embed, encoder, head))

@@ -116,8 +116,10 @@ class Filler(predictor.Predictor[list[int]]):
     def tokens(self, text: str) -> list[int]:
         """<sos>, the pieces and the masks, <eos>."""
         tokens = [SOS]
-        for number, part in enumerate(text.split(MASK)):
-            tokens += [len(self.vocabulary)] * (number > 0) + self.vocabulary.encode(part)
+        *before, last = text.split(MASK)
+        for part in before:  # the space before a gap belongs to the missing piece
+            tokens += [*self.vocabulary.encode(part.rstrip(" ")), len(self.vocabulary)]
+        tokens += self.vocabulary.encode(last)
         return [*tokens, EOS]
 
     def _answer(self, tokens: list[int]) -> FilledText:

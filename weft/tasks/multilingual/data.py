@@ -123,14 +123,18 @@ class Asking:
         tag: number of the symbol that comes first, or None.
         prompt: words with {text} in them, or nothing.
         target: name of the target language, for display.
+
+    Attributes:
+        first: the symbols before the text's pieces.
     """
 
     def __init__(
         self, vocabulary: Vocabulary, *, tag: int | None = None, prompt: str = "{text}", target: str = ""
     ) -> None:
         self.base = vocabulary
+        self.first = () if tag is None else (tag,)
+        self.prompt = prompt
         self._tag = tag
-        self._prompt = prompt
         self._target = target
 
     def encode(self, text: str) -> list[int]:
@@ -140,7 +144,7 @@ class Asking:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The numbers of many sources."""
         real = [place for place, text in enumerate(texts) if text.strip()]
-        found = self.base.encode_batch([self._prompt.replace("{text}", texts[n]) for n in real])
+        found = self.base.encode_batch([self.prompt.replace("{text}", texts[n]) for n in real])
         rows: list[list[int]] = [[] for _ in texts]
         for place, row in zip(real, found, strict=True):
             rows[place] = row if self._tag is None else [self._tag, *row]
@@ -164,7 +168,7 @@ class Asking:
 
     def extended(self, pieces: Sequence[str]) -> "Asking":
         """The same with further pieces, numbered after the vocabulary's."""
-        return Asking(self.base.extended(pieces), tag=self._tag, prompt=self._prompt, target=self._target)
+        return Asking(self.base.extended(pieces), tag=self._tag, prompt=self.prompt, target=self._target)
 
     def __len__(self) -> int:
         return len(self.base)

@@ -21,8 +21,10 @@ from weft import native
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells import bptt, compiled, steps
 from weft.nn.kernels.cells import on_gpu as triton
+from weft.nn.kernels.exported import OPERATORS, layer
 from weft.nn.kernels.ways import Way, able, pick
 from weft.nn.padding import inspectable
+from weft.tracing import exporting
 
 PIECE = 2e8  # multiplications of one measurement, a few milliseconds
 STEPS = (16, 64)  # of one measurement: enough that work once per call (packing weights) does not decide
@@ -84,6 +86,8 @@ def run(cell: str, given: Given, operation: Operation | None, backend: choice.Ce
     Raises:
         ConfigError: the forced way cannot compute this layer.
     """
+    if exporting():
+        return layer(cell, *given) if cell in OPERATORS else steps.run(cell, *given)
     asked = choice.check("backend", backend or choice.forced("cells"), "cells")
     if asked == "steps" or not len(given.x):  # without rows there is nothing to measure
         return steps.run(cell, *given)

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 
 from weft.nn import scan
+from weft.nn.kernels.exported import Tensors, repeated
+from weft.tracing import exporting
 
 
 def by_torch(
@@ -44,18 +46,33 @@ def _with_peepholes(
     z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     assert past is not None
+    if exporting():
+        return _exported(z, c, past, peep, mask)
     ys = []
     for t, (step, carried) in enumerate(zip(z.unbind(1), past.unbind(1), strict=True)):
-        candidate, f, r = step.chunk(3, -1)
-        f, r = (f + peep[0] * c).sigmoid(), (r + peep[1] * c).sigmoid()
-        new = f * c + (1 - f) * candidate
-        y = r * new + (1 - r) * carried
+        y, new = _peeping(step, carried, c, peep)
         if mask is not None:
             real = mask[:, t, None]
             y, new = y.masked_fill(~real, 0.0), torch.where(real, new, c.to(new.dtype))
         c = new
         ys.append(y)
     return torch.stack(ys, 1), c
+
+
+def _peeping(z: Tensor, past: Tensor, c: Tensor, peep: Tensor) -> tuple[Tensor, Tensor]:
+    candidate, f, r = z.chunk(3, -1)
+    f, r = (f + peep[0] * c).sigmoid(), (r + peep[1] * c).sigmoid()
+    new = f * c + (1 - f) * candidate
+    return r * new + (1 - r) * past, new
+
+
+def _exported(z: Tensor, c: Tensor, past: Tensor, peep: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def step(at: Tensors, state: Tensors, fixed: Tensors) -> tuple[Tensor, Tensors]:
+        y, new = _peeping(*at, *state, *fixed)
+        return y, (new,)
+
+    y, (last,) = repeated(step, (z, past), (c,), mask, (peep,))
+    return y, last
 
 
 def gradients_as_graph(

@@ -50,11 +50,12 @@ class Searching:
         )
         self._how = how
         self._banned = banned
-        prefix = spelled(target, "prefix", how.prefix) if how.prefix.strip() else []
-        self._words = [spelled(target, "require", word) for word in how.require]
+        begin = target.begin()
+        prefix = spelled(target, "prefix", how.prefix) if how.prefix.strip() else begin
+        self._words = [spelled(target, "require", word)[len(begin) :] for word in how.require]
         self._rules: list[rules.Rule] = []
         if prefix:
-            self._rules.append(rules.prefix(prefix))
+            self._rules.append(rules.prefix(prefix, free=len(begin)))
         if how.min_length:
             self._rules.append(rules.least_length(how.min_length, EOS))
         if how.no_repeat_ngram:

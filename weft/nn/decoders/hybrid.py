@@ -1,0 +1,198 @@
+"""A Transformer decoder with a recurrent cell in place of self-attention, for fast decoding.
+
+A step costs the same at every position, because a layer's memory of what was written is its cell's state.
+Read next: transformer.py, with self-attention; ../cells/ssru.py, the usual cell.
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft import masks
+from weft.nn.attention import HeadSource, MultiHead
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.ssru import SSRU
+from weft.nn.decoders.decoder import Decoder
+from weft.nn.decoders.transformer import SourceLayers
+from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.kernels.dropout import Dropout
+from weft.nn.kernels.linear import Linear
+from weft.nn.norms import NormKind, norm_of
+from weft.nn.padding import harmless
+from weft.nn.positions import positions_of
+from weft.nn.transformer import Activation, FeedForward, Norm, Residual
+from weft.recompute import recomputed
+from weft.shapes import check_choice
+from weft.tree import State
+
+
+class HybridState(NamedTuple):
+    """The state of a hybrid decoder; its size does not grow with the text."""
+
+    layers: tuple[State, ...]  # each layer's cell state
+    read: Tensor  # [N] int64, positions so far
+    source: SourceLayers | None
+
+
+class HybridBlock(Residual):
+    """A cell, cross-attention and a position-wise network, each with a residual connection and a norm.
+
+    The arguments are those of HybridDecoder; memory_size is None without cross-attention.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        num_heads: int,
+        inner: int,
+        *,
+        cell: Callable[[int, int], Cell],
+        memory_size: int | None,
+        norm: Norm,
+        norm_kind: NormKind,
+        norm_epsilon: float,
+        activation: Activation,
+        bias: bool,
+        dropout: float,
+        attention_dropout: float,
+    ) -> None:
+        super().__init__()
+        self.norm = norm
+        self.cell = cell(size, size)
+        self.cell_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
+        if memory_size is not None:
+            self.look = MultiHead(
+                size,
+                num_heads,
+                memory_size=memory_size,
+                dropout=attention_dropout,
+                bias=bias,
+                name="cross_attention",
+            )
+            self.look_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
+        self.network = FeedForward(size, inner, activation=activation, bias=bias, dropout=dropout)
+        self.network_norm = norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias)
+        self.dropout = Dropout(dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        state: State,
+        mask: Tensor | None,
+        source: HeadSource | None,
+        source_mask: Tensor | None,
+    ) -> tuple[Tensor, State]:
+        """x [N, T, D] to [N, T, D], and the cell's next state.
+
+        Args:
+            x: the layer's input.
+            state: of the cell.
+            mask: [N, T] bool, real positions first; None for no mask.
+            source: keys and values [B, H, S, K] of the source; None without a source.
+            source_mask: bool, broadcastable to [B, H, W T, S]; None for no mask.
+        """
+        y, state = self.cell(self._norm_before(x, self.cell_norm), state, mask)
+        x = self._add(x, y, self.cell_norm)
+        if source is not None:
+            y = self.look(self._norm_before(x, self.look_norm), *source, source_mask)
+            x = self._add(x, y, self.look_norm)
+        y = self.network(self._norm_before(x, self.network_norm))
+        return self._add(x, y, self.network_norm), state
+
+
+class HybridDecoder(Decoder):
+    """A recurrent cell, cross-attention to the memory, and a position-wise network in each layer.
+
+    Args:
+        in_size: features of the input; projected if they differ from the width.
+        encoder: its memory is read; None for a language model.
+        cell: the recurrence, from D to D features.
+        norm: "before" each sublayer or "after" its residual sum.
+        positions: "sinusoidal", "learned" or "none", added to the input.
+        size, num_layers, num_heads, inner, norm_kind, norm_epsilon, activation, bias, position_base,
+            max_length, dropout, attention_dropout: as in TransformerEncoder.
+
+    Source: Kim et al. 2019, "From research to production and back: ludicrously fast neural machine
+    translation", section 3.
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        encoder: Encoder | None = None,
+        *,
+        size: int = 256,
+        num_layers: int = 4,
+        num_heads: int = 4,
+        inner: int | None = None,
+        cell: Callable[[int, int], Cell] = SSRU,
+        norm: Literal["before", "after"] = "before",
+        norm_kind: NormKind = "layer",
+        norm_epsilon: float = 1e-5,
+        activation: Activation = "relu",
+        bias: bool = True,
+        positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal",
+        position_base: float = 10000.0,
+        max_length: int = 1024,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        check_choice("norm", norm, Literal["before", "after"])
+        check_choice("positions", positions, Literal["sinusoidal", "learned", "none"])
+        self.size = size
+        self.project = nn.Identity() if in_size == size else Linear(in_size, size)
+        self.positions = positions_of(positions, size, max_length, base=position_base)
+        self.dropout = Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            HybridBlock(
+                size,
+                num_heads,
+                inner or 4 * size,
+                cell=cell,
+                memory_size=None if encoder is None else encoder.size,
+                norm=norm,
+                norm_kind=norm_kind,
+                norm_epsilon=norm_epsilon,
+                activation=activation,
+                bias=bias,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            )
+            for _ in range(num_layers)
+        )
+        before = norm == "before"
+        self.last_norm = (
+            norm_of(size, norm_kind, epsilon=norm_epsilon, bias=bias) if before else nn.Identity()
+        )
+
+    def start(self, memory: Memory | None, rows: int) -> HybridState:
+        """The cells' first states, and the source's keys and values for every layer."""
+        like = self.blocks[0].network.second.weight.new_zeros(rows, 1)
+        source = None
+        if memory is not None:
+            mask = None if masks.full(memory.mask) else memory.mask[:, None, None]
+            layers = tuple(HeadSource(*block.look.keys_values(memory.states)) for block in self.blocks)
+            source = SourceLayers(layers, mask)
+        read = torch.zeros(rows, dtype=torch.int64, device=like.device)
+        return HybridState(tuple(block.cell.start(like) for block in self.blocks), read, source)
+
+    def forward(
+        self, x: Tensor, state: HybridState, mask: Tensor | None = None
+    ) -> tuple[Tensor, HybridState]:
+        """x [N, T, D_in]; see Decoder.forward."""
+        x = self.project(harmless(x, mask))
+        new = torch.ones_like(x[..., 0], dtype=torch.int64) if mask is None else mask.long()  # [N, T]
+        counted = state.read[:, None] + new.cumsum(1)  # padding does not count as a position
+        x = self.dropout(self.positions(x, (counted - 1).clamp(min=0)))
+        layers = []
+        for block, before, source in zip(self.blocks, state.layers, self._sources(state), strict=True):
+            of_source = None if state.source is None else state.source.mask
+            x, after = recomputed(block, x, before, mask, source, of_source)
+            layers.append(after)
+        return self.last_norm(x), HybridState(tuple(layers), counted[:, -1], state.source)
+
+    def _sources(self, state: HybridState) -> tuple[HeadSource | None, ...]:
+        return (None,) * len(self.blocks) if state.source is None else state.source.layers

@@ -1,0 +1,29 @@
+"""Norms over the features of each position: LayerNorm and RMSNorm."""
+
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from weft.shapes import check_choice
+
+NormKind = Literal["layer", "rms"]
+
+
+class RMSNorm(nn.RMSNorm):
+    """torch.nn.RMSNorm with half-precision inputs under autocast, using torch's fused operation."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[.., D] to [.., D]."""
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
+
+
+def norm_of(size: int, kind: NormKind = "layer", *, epsilon: float = 1e-5, bias: bool = True) -> nn.Module:
+    """LayerNorm, or RMSNorm, which has no mean and no bias: x / sqrt(mean(x^2) + epsilon) * gain.
+
+    Source: Ba, Kiros & Hinton 2016; Zhang & Sennrich 2019, eq. 4.
+    """
+    check_choice("norm_kind", kind, NormKind)
+    if kind == "rms":
+        return RMSNorm(size, eps=epsilon)
+    return nn.LayerNorm(size, eps=epsilon, bias=bias)

@@ -1,0 +1,36 @@
+"""A vocabulary as the file that exported models read."""
+
+import json
+import tempfile
+from pathlib import Path
+
+from weft.errors import ConfigError
+from weft.text.imported import KEY, Imported
+from weft.text.vocabulary import Vocabulary
+
+
+def portable(vocabulary: Vocabulary) -> bytes:
+    """A tokenizer.json with one more key, `weft`: the normalisation, and the numbering if it is another.
+
+    Special symbols are ordinary entries, so "<eos>" in a text is text, as in Weft.
+
+    Raises:
+        ConfigError: the vocabulary is a sentencepiece model, which the `tokenizers` library cannot read.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tokenizer.json"
+        vocabulary.save(path)
+        content = json.loads(path.read_text("utf-8"))
+    about = content.pop(KEY, None)
+    if about is None:
+        content["added_tokens"] = []
+        about = {}
+    elif "sentencepiece" in about:
+        raise ConfigError(
+            "vocabulary: expected a tokenizer.json, got a sentencepiece model, which the exported program "
+            "cannot read; serve the run with weft serve"
+        )
+    about |= {"form": vocabulary.form, "lowercase": vocabulary.lowercase}
+    if isinstance(vocabulary, Imported):
+        about |= dict(zip(("before", "after"), vocabulary.around(), strict=True))
+    return (json.dumps({**content, KEY: about}, ensure_ascii=False) + "\n").encode()
