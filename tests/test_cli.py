@@ -104,9 +104,21 @@ def test_a_reader_that_leaves_ends_it_quietly() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "weft", "--help"],
         stdout=writing,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
         stderr=subprocess.PIPE,
         text=True,
         check=False,
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_an_exit_of_other_code_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(**_: object) -> None:
+        print("said before")
+        raise SystemExit(7)
+
+    monkeypatch.setattr(cli.group, "main", leave)
+    with pytest.raises(SystemExit) as found:
+        cli.main([])
+    assert found.value.code == 7

@@ -25,10 +25,10 @@ COMMANDS = {
     "train": "Train the model that a recipe describes, or resume a run.",
     "evaluate": "Score a run on held-out data, next to simple baselines.",
     "predict": "Answer every line of a file or of standard input.",
-    "export": "Write a run's word vectors for other programs.",
+    "export": "Write a run for other programs: ONNX, a web page, transformers, word vectors.",
     "inspect": "See inside a model: attention, states and search on one page.",
     "compare": "Compare runs, or variants of a recipe, in one report.",
-    "import": "Turn a Hugging Face transformers checkpoint into a run.",
+    "import": "Turn a checkpoint of transformers or a translation toolkit into a run.",
     "serve": "Serve runs over HTTP, with a web page to try them.",
     "show": "Print the sizes, scores and recipe of a run.",
     "data": "Check data files for mistakes before training.",
@@ -97,6 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    out = sys.stdout
     try:
         code = group.main(args=arguments, prog_name="weft", standalone_mode=False)
         sys.stdout.flush()
@@ -116,7 +117,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         _report("stopped")
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as closed:
+        if isinstance(closed, SystemExit) and sys.stdout is out:
+            raise  # not click's exit after a broken pipe, before which it replaces the output
         # The reader (head, less) has closed the pipe: discard the rest of the output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

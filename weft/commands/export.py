@@ -1,31 +1,91 @@
-"""weft export: write word vectors in the formats of other programs."""
+"""weft export: write a trained run in the form of another program."""
 
 from pathlib import Path
 
 import click
 
-from weft.commands.options import device
+from weft.commands.options import device, plugin
 
 
-@click.command()
+def _listed() -> str:
+    """The formats, one per line, read only when the help is shown."""
+    from weft import rooms
+    from weft.export import formats
+    from weft.export.format import Format
+
+    found: dict[str, type[Format]] = rooms.parts(formats, Format)
+    return "\n".join(f"  {name:<12} {form.about}" for name, form in found.items())
+
+
+class _Listing(click.Command):
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(f"\nFormats:\n{_listed()}\n")
+
+
+@click.command(cls=_Listing)
 @click.argument("run", type=click.Path(path_type=Path))
+@click.option("--to", metavar="FORMAT", help="Program to write for; the list is below.")
+@click.option(
+    "--output",
+    "-o",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Directory (argos: file) to create; it must not exist.",
+)
+@click.option("--int8", is_flag=True, help="Store weights as 8-bit integers: smaller, mostly faster.")
+@click.option(
+    "--library",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="With --to web: a node_modules directory with onnxruntime-web and @huggingface/tokenizers.",
+)
 @click.option(
     "--vectors",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    required=True,
-    help="File to write; its ending sets the format: .txt or .vec (word2vec text), .bin (word2vec binary), "
-    ".glove (GloVe text).",
+    help="Instead of --to: write the word vectors. The file's ending sets the format: .txt or .vec (word2vec "
+    "text), .bin (word2vec binary), .glove (GloVe text).",
 )
 @device
-def command(run: Path, vectors: Path, device: str) -> None:
-    """Write the word vectors of RUN to a file that other programs can read.
+@plugin
+def command(
+    run: Path,
+    to: str | None,
+    output: Path | None,
+    int8: bool,
+    library: Path | None,
+    vectors: Path | None,
+    device: str,
+    plugins: tuple[str, ...],
+) -> None:
+    """Write the model of RUN in the form of another program, and compare the two.
 
     \b
     Examples:
+      weft export runs/demo-en-es --to onnx --output demo-onnx
+      weft export runs/demo-en-es --to onnx --int8 --output demo-int8
       weft export runs/words --vectors words.txt
-      weft export runs/words --vectors words.bin
     """  # noqa: D301  click reads the \b
+    from weft.errors import ConfigError
+    from weft.export.export_run import export_run
+    from weft.export.format import Options
+
+    if vectors is not None:
+        if to or output or int8 or library:
+            raise ConfigError("--vectors: writes one file of word vectors; leave out the other options")
+        _vectors(run, vectors, device)
+        return
+    if to is None or output is None:
+        raise ConfigError(
+            "expected --to FORMAT and --output PATH, or --vectors FILE; weft export --help lists the formats"
+        )
+    for line in export_run(run, to, output, Options(int8, library), plugins=plugins):
+        click.echo(line)
+    click.echo(f"written: {output}")
+
+
+def _vectors(run: Path, vectors: Path, device: str) -> None:
+    """Write word vectors."""
     from weft.commands import outputs
     from weft.errors import ConfigError
     from weft.run import open_run

@@ -1,0 +1,79 @@
+"""Taggers and classifiers as ONNX: the program answers as `weft predict` does."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+
+from tests.commands import labelled
+from tests.commands.shell import weft
+from tests.commands.test_export_onnx import exported, run_program
+
+ODD = ["a great film", "", "  it   was awful", "zzz qqq", "A GREAT film .", "é\u0301 ﬁ\u00a0x", "film " * 40]
+
+
+def trained(recipe: Path, run: Path, old: str = "", new: str = "", *changes: str) -> Path:
+    text = recipe.read_text()
+    assert old in text
+    recipe.write_text(text.replace(old, new))
+    answer = weft("train", recipe, "--run", run, "training.max_updates=30", *changes)
+    assert answer.code == 0, answer.err
+    return run
+
+
+ENCODER = "encoder: {use: recurrent, cell: gru, sizes: [7], bidirectional: true}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("", ""),
+        (ENCODER, "encoder: {use: transformer, size: 12, num_layers: 1, num_heads: 2}"),
+        (ENCODER, "encoder: {use: filters}"),
+        ("dropout: 0.0\ntraining", "dropout: 0.0\n  bag: {ngrams: 2, naive_bayes: true}\ntraining"),
+        (
+            "dropout: 0.0\ntraining",
+            "dropout: 0.0\n  bag: {ngrams: 1, edges: true, letters: [2, 4], weight: tfidf}\ntraining",
+        ),
+        ("dropout: 0.0\ntraining", "dropout: 0.0\n  bag: {ngrams: 3, weight: frequency}\ntraining"),
+    ],
+    ids=["gru", "transformer", "filters", "bayes", "letters", "frequency"],
+)
+def test_a_classifier(old: str, new: str, tmp_path: Path) -> None:
+    run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run", old, new)
+    exported(run, tmp_path / "out")
+    texts = [*ODD, *(text for _, text in labelled.texts(60, 7))]
+    given = "".join(f"{text}\n" for text in texts)
+    found = run_program(tmp_path / "out", given, "--scores")
+    assert found == weft("predict", run, "--scores", stdin=given.encode()).lines
+    assert run_program(tmp_path / "out", given) == [line.split("\t")[0] for line in found]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("", ""), ("crf: true", "crf: false"), ("spelled: 8", "spelled: 8, characters: recurrent")],
+    ids=["crf", "each", "letters"],
+)
+def test_a_tagger(old: str, new: str, tmp_path: Path) -> None:
+    run = trained(labelled.make_sentences(tmp_path / "toy"), tmp_path / "run", old, new)
+    exported(run, tmp_path / "out")
+    lines = ["telo beding .", "x y", "ab" * 40 + " Ünknown", "é\u0301 ﬁ ing"]
+    given = "".join(f"{line}\n" for line in lines)
+    ours = weft("predict", run, stdin=given.encode())
+    assert ours.code == 0 and run_program(tmp_path / "out", given) == ours.out.removesuffix("\n").split("\n")
+
+
+def test_an_option_of_other_models_is_refused(tmp_path: Path) -> None:
+    run = trained(labelled.make_texts(tmp_path / "toy"), tmp_path / "run")
+    exported(run, tmp_path / "out")
+    program = subprocess.run(
+        [sys.executable, str(tmp_path / "out" / "weft_onnx.py"), "--beam", "2"],
+        input="a great film\n",
+        capture_output=True,
+        text=True,
+    )
+    assert program.returncode == 2 and program.stdout == ""
+    assert program.stderr.endswith("error: --beam: a model of this kind has no such option\n")

@@ -1,0 +1,140 @@
+"""`weft export --to onnx`: the program answers as `weft predict` does, without Weft and torch."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+
+from tests.commands.shell import Answer, refused, weft
+from tests.commands.test_language import GPT, RECIPE, RECURRENT, write
+from tests.commands.test_pointer import make as make_pointer
+from tests.export.runs import TEXTS, translator
+
+LINES = ["the cat sat", "", "  one dog ran home .", "the <eos> sat", "zebra é\u0301 ﬁ", "on\u00a0a mat", "."]
+WITHOUT = "import sys; sys.modules['weft'] = sys.modules['torch'] = None; import runpy, sys; "
+
+
+def exported(run: Path, output: Path, *options: str) -> Answer:
+    answer = weft("export", run, "--to", "onnx", "--output", output, *options)
+    assert answer.code == 0, answer.err
+    return answer
+
+
+def run_program(folder: Path, text: str, *options: str) -> list[str]:
+    """The program in a process of its own, which can import neither Weft nor torch."""
+    program = str(folder / "weft_onnx.py")
+    call = f"sys.argv[1:] = {list(options)!r}; runpy.run_path({program!r}, run_name='__main__')"
+    line = [sys.executable, "-c", WITHOUT + call]
+    done = subprocess.run(line, input=text, capture_output=True, text=True, check=True, cwd="/")
+    return done.stdout.removesuffix("\n").split("\n")
+
+
+def inputs(run: Path) -> list[str]:
+    """Lines of validation text, and odd ones."""
+    folder = next(run.parent.glob("toy"))
+    lines = [line for file in sorted(folder.glob("valid*")) for line in file.read_text().splitlines()]
+    return [*LINES, *lines][:60]
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5])
+def test_a_translator(trained: Path, tmp_path: Path, beam: int) -> None:
+    answer = exported(trained, tmp_path / "out")
+    assert "answers equal to Weft's: " in answer.out and "weights.bin" in answer.out
+    lines = inputs(trained)
+    text = "".join(f"{line}\n" for line in lines)
+    ours = weft("predict", trained, "--beam", str(beam), stdin=text.encode()).lines
+    assert run_program(tmp_path / "out", text, "--beam", str(beam)) == ours
+    assert len(set(ours)) > 5
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"positions": "rotary", "norm": "after", "activation": "swiglu"},
+    {"positions": "learned", "max_length": 128, "vocabulary": {"kind": "unigram", "shared": False}},
+    {"positions": "relative", "norm_kind": "rms", "vocabulary": {"kind": "word", "lowercase": True}},
+]
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_a_transformer_with_random_weights(settings: dict[str, Any], tmp_path: Path) -> None:
+    run = translator(tmp_path / "run", **settings)
+    exported(run, tmp_path / "out")
+    lines = [*LINES, *TEXTS[:40]]
+    text = "".join(f"{line}\n" for line in lines)
+    assert run_program(tmp_path / "out", text) == weft("predict", run, stdin=text.encode()).lines
+
+
+@pytest.mark.parametrize("kind", ["word", "character"])
+@pytest.mark.parametrize(("decoder", "batches"), [(RECURRENT, "stream"), (GPT, "windows")])
+def test_a_language_model(tmp_path: Path, kind: str, decoder: str, batches: str) -> None:
+    folder = write(tmp_path / "toy")
+    recipe = folder / "x.yaml"
+    recipe.write_text(RECIPE.format(folder=folder, kind=kind, decoder=decoder, batches=batches, updates=30))
+    assert weft("train", recipe, "--run", tmp_path / "run").code == 0
+    exported(tmp_path / "run", tmp_path / "out")
+    text = "".join(f"{line}\n" for line in inputs(tmp_path / "run")[:30])
+    for beam in ("1", "3"):
+        ours = weft("predict", tmp_path / "run", "--beam", beam, stdin=text.encode()).lines
+        assert run_program(tmp_path / "out", text, "--beam", beam) == ours
+    sampled = run_program(tmp_path / "out", text)
+    assert sampled == run_program(tmp_path / "out", text) and len(sampled) == 30
+
+
+def test_int8_says_what_it_costs(trained: Path, tmp_path: Path) -> None:
+    answer = exported(trained, tmp_path / "out", "--int8")
+    assert "8-bit weights: " in answer.out and "BLEU of " in answer.out
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "8-bit weights: " in card and "weft_onnx.py" in card
+    assert len(run_program(tmp_path / "out", "the cat\n")) == 1
+    onnx = pytest.importorskip("onnx")
+    kinds = {node.op_type for node in onnx.load(tmp_path / "out" / "start.onnx").graph.node}
+    assert any("Integer" in kind or "Quantize" in kind for kind in kinds), kinds
+
+
+def test_refusals_leave_nothing(trained: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert "did you mean 'onnx'" in refused(weft("export", trained, "--to", "onxx", "--output", out))
+    assert "--to FORMAT" in refused(weft("export", trained))
+    assert "no recipe.yaml" in refused(weft("export", tmp_path, "--to", "onnx", "--output", out))
+    assert not out.exists()
+    out.mkdir()
+    assert "exists already" in refused(weft("export", trained, "--to", "onnx", "--output", out))
+    assert list(out.iterdir()) == [] and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_pointer_is_refused(tmp_path: Path) -> None:
+    recipe = make_pointer(tmp_path / "toy")
+    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=1").code == 0
+    said = refused(weft("export", tmp_path / "run", "--to", "onnx", "--output", tmp_path / "out"))
+    assert "pointer" in said and "weft serve" in said
+
+
+def test_a_search_that_the_program_lacks_is_refused(trained: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(trained, tmp_path / "run")
+    recipe = tmp_path / "run" / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace("coverage: 0.0", "coverage: 0.2"))
+    said = refused(weft("export", tmp_path / "run", "--to", "onnx", "--output", tmp_path / "out"))
+    assert "coverage" in said and "recipe" in said
+
+
+def test_the_settings_say_how_to_drive_the_graphs(trained: Path, tmp_path: Path) -> None:
+    exported(trained, tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "weft.json").read_text())
+    assert about["kind"] == "rewrite" and about["sos"] == 2 and about["state"]
+
+
+def test_a_text_that_is_too_long_does_not_stop_the_others(tmp_path: Path) -> None:
+    run = translator(tmp_path / "run", positions="learned", max_length=12, data={"max_length": 10})
+    exported(run, tmp_path / "out")
+    line = [sys.executable, str(tmp_path / "out" / "weft_onnx.py")]
+    text = "a " * 99 + "\nthe cat\n"
+    done = subprocess.run(line, input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and done.stdout.startswith("\n") and len(done.stdout.splitlines()) == 2
+    assert "line 1: expected at most 12 tokens" in done.stderr

@@ -1,0 +1,108 @@
+"""Law 12: a part in an exported graph equals the part, for other numbers of rows and steps, with padding."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+
+from tests.laws.members import CELLS, DECODERS, ENCODERS, READ, SIZE, Make
+from weft.errors import ConfigError
+from weft.export.graphs import write_graph
+from weft.models import Generator
+from weft.nn.cells.cell import Cell
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.recurrent import RecurrentEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.tasks.exported import Graph
+from weft.tasks.shared.writing.exported import graphs
+from weft.tree import leaves
+
+REFUSED = ("orthogonal", "unitary", "size=13, length=1)")
+"""A matrix inverse, complex numbers, and a state without numbers."""
+
+RARE = tuple(name for name in CELLS if not name.startswith(("lstm", "gru", "elman", "ssru")))
+NEAR = 2e-5
+VOCABULARY = 17
+
+
+class Encoded(nn.Module):
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, x: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        return tuple(leaves(tuple(self.encoder(x, mask))))
+
+
+def written(graph: Graph, tmp_path: Path, part: object = "") -> None:
+    if any(name in str(part) for name in REFUSED):
+        with pytest.raises(ConfigError, match="weft serve"):
+            write_graph(graph, tmp_path / f"{graph.name}.onnx")
+        return
+    assert write_graph(graph, tmp_path / f"{graph.name}.onnx") < NEAR
+
+
+def source(rows: int, length: int) -> dict[str, Tensor]:
+    draw = torch.Generator().manual_seed(rows)
+    mask = torch.arange(length) < torch.arange(length, length - rows, -1)[:, None]
+    return {"x": torch.randn(rows, length, READ, generator=draw), "mask": mask}
+
+
+def check_encoder(encoder: Encoder, tmp_path: Path, part: object) -> None:
+    torch.manual_seed(1)
+    module = Encoded(encoder.float().eval())
+    examples = source(3, 7), source(2, 10)
+    count = len(module(**examples[0]))
+    written(Graph("encode", module, examples, [f"out_{n}" for n in range(count)]), tmp_path, part)
+
+
+def check_decoder(make: Any, tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    encoder = RecurrentEncoder(SIZE, sizes=(SIZE,))
+    decoder = make(SIZE, encoder)
+    model = Generator(
+        Tokens(VOCABULARY, SIZE), decoder, Categorical(decoder.size, VOCABULARY), encoder=encoder
+    )
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    for graph in graphs(model.float().eval(), VOCABULARY)[0]:
+        written(graph, tmp_path, make if graph.name == "step" else "")
+
+
+@pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+def test_cells(make: Make, tmp_path: Path) -> None:
+    def cell(in_size: int, size: int) -> Cell:
+        made: Cell = make(in_size, size)
+        return made
+
+    check_encoder(RecurrentEncoder(READ, sizes=(5, SIZE), cell=cell, bidirectional=True), tmp_path, make)
+
+
+def some(members: dict[str, Any], *, slow: tuple[str, ...] = ()) -> list[Any]:
+    """Parameters of a test; those whose names begin with one of `slow` run with the slow tests."""
+    return [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] if name.startswith(slow) else [])
+        for name, make in members.items()
+    ]
+
+
+# test_cells has the cells of recurrent encoders
+@pytest.mark.parametrize("make", some({k: v for k, v in ENCODERS.items() if "recurrent/" not in k}))
+def test_encoders(make: Make, tmp_path: Path) -> None:
+    check_encoder(make(READ), tmp_path, make)
+
+
+@pytest.mark.parametrize(
+    "make",
+    some(
+        {k: v for k, v in DECODERS.items() if "pointer" not in k}, slow=tuple(f"recurrent/{k}" for k in RARE)
+    ),
+)
+def test_decoders(make: Make, tmp_path: Path) -> None:
+    check_decoder(make, tmp_path)

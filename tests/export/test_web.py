@@ -1,0 +1,151 @@
+"""`weft export --to web`: in Chromium without a network, the page answers as the Python program does.
+
+Needs chromium, and the packages onnxruntime-web and @huggingface/tokenizers in WEFT_NODE_MODULES.
+"""
+
+import functools
+import http.server
+import json
+import os
+import queue
+import shutil
+import subprocess
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+
+from tests.commands import labelled, test_masked
+from tests.commands.shell import refused, weft
+from tests.commands.test_language import GPT, RECIPE, RECURRENT, write
+from tests.export.runs import TEXTS, translator
+from weft.export.formats.onnx import program
+from weft.importing.runs import import_run
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MODULES = os.environ.get("WEFT_NODE_MODULES", "")
+OFFLINE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+QUIET = ("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+ODD = ["", "  the cat sat", "zebra é\u0301 ﬁ № 5", "the <eos> sat on\u00a0a mat."]
+
+browser = pytest.mark.skipif(
+    not (CHROMIUM and MODULES), reason="the page is not tested: set WEFT_NODE_MODULES, and install chromium"
+)
+
+
+def answered(folder: Path, test: dict[str, Any], profile: Path) -> dict[str, Any]:
+    """The report of the page about these texts."""
+    (folder / "test.json").write_text(json.dumps(test))
+    reports: queue.Queue[bytes] = queue.Queue()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            reports.put(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(204)
+            self.end_headers()
+
+    handler = functools.partial(Handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/index.html#test"
+        line = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", OFFLINE, *QUIET]
+        with subprocess.Popen(
+            [*line, f"--user-data-dir={profile}", address], stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                found: dict[str, Any] = json.loads(reports.get(timeout=90))
+            finally:
+                process.kill()
+                server.shutdown()
+    assert "error" not in found, found
+    return found
+
+
+def both(run: Path, folder: Path, texts: list[str], **options: Any) -> tuple[list[str], list[str]]:
+    """What the page and what the Python program answer."""
+    answer = weft("export", run, "--to", "web", "--library", MODULES, "--output", folder / "web")
+    assert answer.code == 0, answer.err
+    assert weft("export", run, "--to", "onnx", "--output", folder / "onnx").code == 0
+    model = program(folder / "onnx")
+    report = answered(folder / "web", {"texts": texts, **options}, folder / "profile")
+    return report["found"], [model(text, **options) for text in texts]
+
+
+@browser
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_translator(beam: int, tmp_path: Path) -> None:
+    texts = [*ODD, *TEXTS[:20]]
+    theirs, ours = both(translator(tmp_path / "run"), tmp_path, texts, beam=beam)
+    assert theirs == ours and len(set(ours)) > 10
+
+
+@browser
+@pytest.mark.parametrize("name", ["gru-zero", "lstm-last", "transformer-before"])  # words, characters, codes
+def test_a_translator_of_another_toolkit(name: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(Path(__file__).parents[1] / f"importing/kits/joeynmt/{name}.zip") as archive:
+        archive.extractall(tmp_path)
+    import_run(tmp_path / "checkpoint", tmp_path / "run")
+    rows = json.loads((tmp_path / "expected.json").read_text("utf-8"))["rows"]
+    texts = [row["source"] for row in rows] + ["", "zebra é ß 5", "the </s> file"]
+    theirs, ours = both(tmp_path / "run", tmp_path, texts, beam=4)
+    assert theirs == ours and len(set(ours)) > 5
+
+
+@browser
+@pytest.mark.parametrize(
+    ("decoder", "batches", "kind"), [(RECURRENT, "stream", "word"), (GPT, "windows", "character")]
+)
+def test_a_language_model(decoder: str, batches: str, kind: str, tmp_path: Path) -> None:
+    folder = write(tmp_path / "toy")
+    recipe = folder / "x.yaml"
+    recipe.write_text(RECIPE.format(folder=folder, kind=kind, decoder=decoder, batches=batches, updates=30))
+    assert weft("train", recipe, "--run", tmp_path / "run").code == 0
+    texts = [*ODD, "one dog ran", "mat and one dog ran home ."]
+    theirs, ours = both(tmp_path / "run", tmp_path, texts, beam=2)
+    assert theirs == ours
+
+
+@browser
+def test_a_tagger(tmp_path: Path) -> None:
+    recipe = labelled.make_sentences(tmp_path / "toy")
+    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=20").code == 0
+    texts = ["telo beding .", "x y", "ab" * 40 + " Ünknown"]
+    theirs, ours = both(tmp_path / "run", tmp_path, texts)
+    assert [text + "\n" for text in theirs] == ours
+
+
+@browser
+@pytest.mark.parametrize("bag", ["", "\n  bag: {ngrams: 2, edges: true, letters: [2, 4], weight: tfidf}"])
+def test_a_classifier(bag: str, tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    recipe.write_text(
+        recipe.read_text().replace("\n  dropout: 0.0\ntraining", f"\n  dropout: 0.0{bag}\ntraining")
+    )
+    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=20").code == 0
+    texts = [*ODD, *(text for _, text in labelled.texts(12, 7))]
+    theirs, ours = both(tmp_path / "run", tmp_path, texts)
+    assert [text.split("\t")[0] for text in theirs] == ours
+
+
+@browser
+@pytest.mark.parametrize("kind", ["word", "character"])
+def test_a_model_that_fills_gaps(kind: str, tmp_path: Path) -> None:
+    recipe = test_masked.make(tmp_path / "toy")
+    recipe.write_text(recipe.read_text().replace("kind: word", f"kind: {kind}"))
+    assert weft("train", recipe, "--run", tmp_path / "run", "training.max_updates=20").code == 0
+    texts = ["the [MASK] can purr", "[MASK]", "a [MASK] can[MASK]", "  the   cat\u00a0[MASK]  é\u0301 <eos>"]
+    theirs, ours = both(tmp_path / "run", tmp_path, texts)
+    assert theirs == ours
+
+
+def test_missing_libraries_are_named(tmp_path: Path) -> None:
+    run = translator(tmp_path / "run")
+    said = refused(weft("export", run, "--to", "web", "--library", tmp_path, "--output", tmp_path / "out"))
+    assert "npm install onnxruntime-web @huggingface/tokenizers" in said and not (tmp_path / "out").exists()

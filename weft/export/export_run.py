@@ -1,0 +1,61 @@
+"""What all formats share: find the format, check first, write beside the target, rename at the end."""
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from weft import rooms
+from weft.errors import ConfigError
+from weft.export import formats
+from weft.export.format import Format, Options
+from weft.files import flush_directory
+from weft.run import open_run
+
+
+def export_run(
+    run: Path, to: str, output: Path, options: Options, *, plugins: Collection[str] = ()
+) -> Sequence[str]:
+    """Export a run to a new directory or, for formats that are one file, a new file.
+
+    Args:
+        run: the run directory.
+        to: name of the format.
+        output: must not exist.
+        options: the user's.
+        plugins: packages whose parts the recipe may name.
+
+    Returns:
+        The lines of the report.
+
+    Raises:
+        ConfigError: an unknown format, a missing library, an output that exists, or a run that the format
+            cannot express.
+        CheckpointError: the run is damaged, not yet trained or still training.
+        ExportError: the exported model answers differently.
+    """
+    form: Format = rooms.find(formats, Format, to)()
+    missing = [name for name in form.packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ConfigError(
+            f"--to {to}: {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed; "
+            f"pip install {' '.join(missing)}"
+        )
+    if output.exists() or output.is_symlink():
+        raise ConfigError(f"--output {output}: exists already; name another place, or remove it")
+    opened = open_run(run, device="cpu", plugins=plugins)
+    form.check(opened, options)
+    parent = output.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=parent, prefix=".exporting-"))
+    try:
+        folder = temporary / output.name
+        folder.mkdir()
+        lines = form.write(opened, folder, options)
+        os.rename(form.result(folder), output)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    flush_directory(parent)
+    return lines

@@ -1,0 +1,55 @@
+"""The contract of an export format. Read next: export_run.py, which calls it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from weft.run import Opened
+
+
+class Options(NamedTuple):
+    """The user's options of an export."""
+
+    int8: bool = False  # also (or only) quantise the weights to 8 bits
+    library: Path | None = None  # directory of the npm packages that a web page needs
+
+
+class Format(ABC):
+    """A program's form of a model; `write` is called with an empty directory.
+
+    Attributes:
+        about: what it is for, one line of `weft export --help`.
+        packages: modules that must be importable, for the message that says what to install.
+    """
+
+    about: ClassVar[str]
+    packages: ClassVar[Sequence[str]] = ()
+
+    @abstractmethod
+    def check(self, opened: Opened, options: Options) -> None:
+        """Check, before anything is written, that the format can express the run.
+
+        Raises:
+            ConfigError: one sentence that names the part that it cannot express, and what to do.
+        """
+
+    @abstractmethod
+    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+        """Write the files and compare the result with Weft's own answers.
+
+        Args:
+            opened: a checked run on the CPU, in evaluation mode.
+            folder: an empty directory; it becomes the output directory if nothing is raised.
+            options: the user's.
+
+        Returns:
+            The lines of the report: sizes, and the largest difference from Weft.
+
+        Raises:
+            ExportError: the result differs from Weft's answers.
+        """
+
+    def result(self, folder: Path) -> Path:
+        """What becomes the output: the directory itself, or the one file in it."""
+        return folder

@@ -1,0 +1,1 @@
+"""One file per format; `weft export --to NAME` finds it by its file name."""

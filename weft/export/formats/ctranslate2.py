@@ -1,0 +1,181 @@
+"""CTranslate2, a fast C++ engine for Transformers on the CPU. Read next: ../ctranslate2_model.py."""
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from weft.export.agreement import Agreement, compare
+from weft.export.ctranslate2_model import check, save
+from weft.export.format import Format, Options
+from weft.export.network import Network, network
+from weft.export.sources import sources
+from weft.export.tokenizer import check_numbers, names, tokenizer_json
+from weft.metrics.bleu import Bleu
+from weft.metrics.chrf import Chrf
+from weft.run import Opened
+from weft.text.vocabulary import EOS, PAD, SOS, UNK
+
+
+class CTranslate2(Format):
+    """A directory for ctranslate2.Translator or ctranslate2.Generator, with tokenizer.json."""
+
+    about: ClassVar[str] = "CTranslate2: Transformer translators and language models, fast on CPUs"
+    packages: ClassVar[Sequence[str]] = ("ctranslate2",)
+
+    def check(self, opened: Opened, options: Options) -> None:
+        """See Format."""
+        found = network(opened, "ctranslate2")
+        check(found)
+        for vocabulary in (found.source, found.target):
+            tokenizer_json(vocabulary, "ctranslate2", symbols=False)
+
+    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+        """See Format."""
+        found, texts = network(opened, "ctranslate2"), sources(opened)
+        sides = {"tokenizer.json": found.target}
+        if found.source is not found.target:
+            sides = {"tokenizer.source.json": found.source, "tokenizer.target.json": found.target}
+        count = 0
+        for name, vocabulary in sides.items():
+            cut = found.cut if vocabulary is found.source else None
+            content = tokenizer_json(vocabulary, "ctranslate2", symbols=False, cut=cut)
+            count += check_numbers(vocabulary, content, texts)
+            (folder / name).write_text(json.dumps(content, ensure_ascii=False), "utf-8")
+        pieces = [names(one, "ctranslate2") for one in (found.source, found.target)]
+        size = save(found, folder, *pieces, quantization=None)
+        engine = Engine(found, folder, *pieces)
+        exact = compare(found, texts, engine)
+        lines = [f"float32: model.bin {size / 1e6:.2f} MB", *exact.lines(found.beam)]
+        if options.int8:
+            size = save(found, folder, *pieces, quantization="int8")
+            small = Engine(found, folder, *pieces)
+            quantised = compare(found, texts, small, exact=False)
+            lines += _int8(found, size, exact, quantised, small.seconds / engine.seconds)
+        (folder / "README.md").write_text(_readme(opened, found, list(sides)), "utf-8")
+        return [f"tokenizer.json: {count} texts give Weft's numbers", *lines]
+
+
+class Engine:
+    """The exported model, run by CTranslate2 on one thread.
+
+    Args:
+        network: Weft's model.
+        folder: the exported model.
+        source, target: the pieces by number.
+    """
+
+    def __init__(self, network: Network, folder: Path, source: list[str], target: list[str]) -> None:
+        import ctranslate2
+
+        made: Any = ctranslate2.Translator if network.encoder is not None else ctranslate2.Generator
+        self._network = network
+        self._source, self._target = source, target
+        self._numbers = {piece: number for number, piece in enumerate(target)}
+        self._engine = made(str(folder), device="cpu", intra_threads=1, compute_type="default")
+        self.seconds = 0.0  # CPU time of searches
+        self._banned = [[target[number]] for number in (PAD, UNK, SOS)]
+
+    def search(
+        self, row: Sequence[int], *, width: int, length_penalty: float, limit: int, patience: float = 1
+    ) -> list[int]:
+        """See agreement.Other."""
+        how: dict[str, Any] = {"beam_size": width, "length_penalty": length_penalty, "patience": patience}
+        how["suppress_sequences"] = self._banned
+        tokens = [self._source[number] for number in row]
+        begin = time.process_time()
+        if self._network.encoder is not None:
+            made = self._engine.translate_batch(
+                [tokens], max_decoding_length=limit, min_decoding_length=0, **how
+            )
+            pieces = made[0].hypotheses[0]
+        else:
+            made = self._engine.generate_batch(
+                [[self._target[EOS], *tokens]],
+                max_length=limit,
+                min_length=0,
+                include_prompt_in_result=False,
+                **how,
+            )
+            pieces = made[0].sequences[0]
+        self.seconds += time.process_time() - begin
+        return [self._numbers[piece] for piece in pieces if piece != self._target[EOS]]
+
+    def logp(self, rows: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[Tensor]:
+        """See agreement.Other."""
+        sides = [
+            [[names[number] for number in row] for row in side]
+            for names, side in ((self._source, rows), (self._target, targets))
+        ]
+        if self._network.encoder is not None:
+            scored = self._engine.score_batch(*sides)
+            return [torch.tensor(one.log_probs) for one in scored]
+        end = self._target[EOS]
+        joined = [[end, *row, *target, end] for row, target in zip(*sides, strict=True)]
+        scored = self._engine.score_batch(joined)
+        counts = [len(target) + 1 for target in targets]
+        return [torch.tensor(one.log_probs[-count:]) for one, count in zip(scored, counts, strict=True)]
+
+
+def _int8(found: Network, size: int, exact: Agreement, small: Agreement, ratio: float) -> list[str]:
+    """What 8 bits change, by the greedy outputs of float32."""
+    ours, theirs = ([found.target.decode(row) for row in one.outputs] for one in (exact, small))
+    bleu, chrf = (metric.score(theirs, ours).value for metric in (Bleu(), Chrf()))
+    same = sum(pair[0] == pair[1] for pair in zip(ours, theirs, strict=True))
+    return [
+        f"int8: model.bin {size / 1e6:.2f} MB, CPU time {ratio:.2f} of float32",
+        f"int8: {same} of {len(ours)} greedy outputs equal those of float32; against them "
+        f"BLEU {bleu:.1f}, chrF {chrf:.1f}",
+    ]
+
+
+def _readme(opened: Opened, found: Network, files: list[str]) -> str:
+    """How to use the model."""
+    if found.encoder is None:
+        return f"""# A language model for CTranslate2
+
+Exported by Weft from the run `{opened.path.resolve().name}`.
+Install `ctranslate2` and `tokenizers` with pip; then, in this folder:
+
+```python
+import ctranslate2
+from tokenizers import Tokenizer
+
+tokenizer = Tokenizer.from_file("tokenizer.json")
+model = ctranslate2.Generator(".", device="cpu")
+tokens = ["<eos>", *tokenizer.encode("The file").tokens]  # a line end before the text
+found = model.generate_batch(
+    [tokens], max_length=30, min_length=0, suppress_sequences=[["<pad>"], ["<unk>"], ["<sos>"]]
+)
+print(tokenizer.decode([n for n in found[0].sequences_ids[0] if n > 3]))
+```
+"""
+    return f"""# A translator for CTranslate2
+
+Exported by Weft from the run `{opened.path.resolve().name}`.
+Install `ctranslate2` and `tokenizers` with pip; then, in this folder:
+
+```python
+import ctranslate2
+from tokenizers import Tokenizer
+
+source, target = Tokenizer.from_file("{files[0]}"), Tokenizer.from_file("{files[-1]}")
+model = ctranslate2.Translator(".", device="cpu")
+tokens = source.encode("A text to translate.").tokens
+found = model.translate_batch(
+    [tokens],
+    beam_size={found.beam},
+    length_penalty={found.length_penalty:g},
+    min_decoding_length=0,
+    max_decoding_length=2 * len(tokens) + 10,
+    suppress_sequences=[["<pad>"], ["<unk>"], ["<sos>"]],
+)
+print(target.decode([target.token_to_id(token) for token in found[0].hypotheses[0]]))
+```
+
+A text without any token (a blank one) is not translated.
+"""

@@ -1,0 +1,141 @@
+"""ONNX graphs, with a Python program that needs only onnxruntime, NumPy and tokenizers."""
+
+import importlib.util
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from weft import files
+from weft.errors import ConfigError, ExportError
+from weft.export.format import Format, Options
+from weft.export.programs import assemble
+from weft.run import Opened
+from weft.tasks.exported import Exported, exported
+from weft.tasks.predictor import Answer, Place
+
+COMPARED = 20
+TIMED = 50  # inputs; each model answers them ROUNDS times, in turns
+ROUNDS = 3
+PROGRAM = "weft_onnx.py"
+
+Model = Callable[..., Any]
+
+
+class Onnx(Format):
+    """Graphs for onnxruntime: `start` and `step` of a model that writes, one graph of any other.
+
+    Args:
+        shares: whether weights that several graphs use are stored once, in weights.bin.
+    """
+
+    about = "graphs for onnxruntime, and a program that runs them without Weft"
+    packages = ("onnx", "onnxscript", "onnxruntime")
+
+    def __init__(self, *, shares: bool = True) -> None:
+        self.shares = shares
+
+    def check(self, opened: Opened, options: Options) -> None:
+        if exported(opened.ready, opened.model) is None:
+            raise ConfigError(
+                f"--to onnx: a model of the task {opened.name} has no graphs; serve it with weft serve"
+            )
+
+    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+        from weft.export.graphs import write_graph
+        from weft.export.quantise import quantise
+        from weft.export.shared import share, stored
+
+        form = exported(opened.ready, opened.model)
+        assert form is not None
+        paths = [folder / f"{graph.name}.onnx" for graph in form.graphs]
+        worst = max(write_graph(graph, path) for graph, path in zip(form.graphs, paths, strict=True))
+        for name, content in form.files.items():
+            files.write(folder / name, content)
+        files.write(folder / "weft.json", files.to_json(dict(form.settings)))
+        files.write(folder / PROGRAM, assemble(form.program).encode())
+        lines = [f"largest difference of a number from Weft's: {worst:.1e}"]
+        lines.append(compared(opened, form, folder))
+        if options.int8:
+            whole, before = program(folder), stored(paths)
+            for path in paths:
+                quantise(path)
+            lines += beside(form, whole, program(folder), before, stored(paths))
+        if self.shares and len(paths) > 1:
+            share(paths, folder / "weights.bin")
+        names = [*paths, *folder.glob("weights.bin")]
+        lines.append("; ".join(f"{path.name} {path.stat().st_size:,} bytes" for path in names))
+        _card(opened, folder, lines)
+        return lines
+
+
+def compared(opened: Opened, form: Exported, folder: Path) -> str:
+    """Answer a few inputs with the program and with Weft; a line that says how many answers are equal.
+
+    Raises:
+        ExportError: most answers differ.
+    """
+    inputs = form.examples(COMPARED)
+    predictor = opened.ready.predictor(opened.model, form.options)
+    parsed = [predictor.parse(one, Place("input", n)) for n, one in enumerate(inputs, 1)]
+    found = list(zip(inputs, predictor.attempts(parsed), strict=True))
+    answered = [(one, form.shown(answer)) for one, answer in found if isinstance(answer, Answer)]
+    inputs, ours = [one for one, _ in answered], [text for _, text in answered]
+    model = program(folder)
+    theirs = [model(one, **form.options) for one in inputs]
+    equal = sum(map(form.same, ours, theirs))
+    if 2 * equal < len(ours):
+        differs = next(n for n, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+        raise ExportError(
+            f"only {equal} of {len(ours)} answers equal Weft's; for {str(inputs[differs])[:60]!r} Weft "
+            f"answers {ours[differs][:60]!r}, the export {theirs[differs][:60]!r}"
+        )
+    return f"answers equal to Weft's: {equal} of {len(ours)}"
+
+
+def beside(form: Exported, whole: Model, small: Model, before: int, after: int) -> list[str]:
+    """Size, speed and score of 8-bit weights beside float32."""
+    inputs, score = form.scored() if form.scored is not None else (form.examples(TIMED), None)
+    seconds = {whole: list[float](), small: list[float]()}
+    for _ in range(ROUNDS):
+        for model, taken in seconds.items():
+            begun = time.process_time()
+            for one in inputs[:TIMED]:
+                model(one, **form.options)
+            taken.append(time.process_time() - begun)
+    ratio = statistics.median(a / b for a, b in zip(seconds[small], seconds[whole], strict=True))
+    answers = {model: [model(one, **form.options) for one in inputs] for model in seconds}
+    equal = sum(map(form.same, answers[whole], answers[small]))
+    lines = [
+        f"8-bit weights: {after:,} bytes, {after / before:.2f} of float32; {ratio:.2f} of its CPU time",
+        f"answers equal to float32's: {equal} of {len(inputs)}",
+    ]
+    if score is not None:
+        (name, first), (_, second) = score(answers[whole]), score(answers[small])
+        lines.append(f"{name} of {len(inputs)} validation inputs: {second:.2f}, in float32 {first:.2f}")
+    return lines
+
+
+def program(folder: Path) -> Model:
+    """The exported model, loaded by the program in its folder."""
+    spec = importlib.util.spec_from_file_location("weft_onnx", folder / PROGRAM)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = before
+    loaded: Model = module.load(folder)
+    return loaded
+
+
+def _card(opened: Opened, folder: Path, lines: Sequence[str]) -> None:
+    """The run's model card, with what was measured of the export."""
+    card = opened.path / "README.md"
+    text = card.read_text("utf-8") if card.is_file() else f"# {opened.path.name}\n"
+    measured = "".join(f"- {line}\n" for line in lines)
+    text += f"\n## Exported to ONNX\n\n{measured}\nUse it: `python {PROGRAM} < FILE`\n"
+    files.write(folder / "README.md", text.encode())

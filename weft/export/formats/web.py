@@ -1,0 +1,107 @@
+"""A web page that runs the model in the browser, without a server of its own and without a network."""
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from weft import files
+from weft.errors import ConfigError
+from weft.export import page
+from weft.export.format import Format, Options
+from weft.export.formats.onnx import PROGRAM, Onnx
+from weft.run import Opened
+from weft.tasks.exported import exported
+from weft.text.imported import KEY
+
+LIBRARIES = {
+    "onnxruntime-web": (
+        "dist/ort.wasm.min.mjs",
+        "dist/ort-wasm-simd-threaded.mjs",
+        "dist/ort-wasm-simd-threaded.wasm",
+    ),
+    "@huggingface/tokenizers": ("dist/tokenizers.min.mjs", "LICENSE"),
+}
+"""Files of each npm package that the page needs."""
+
+ABOUT = """\
+A model in a web page. Start a web server in this folder and open the address that it prints:
+
+    python -m http.server 8000
+
+Any server of static files will do. The page fetches nothing from elsewhere. It uses onnxruntime-web (MIT
+licence) and @huggingface/tokenizers (Apache licence 2.0, LICENSE.tokenizers), whose files are in this folder.
+"""
+
+
+class Web(Format):
+    """The graphs of formats/onnx.py, the same steps as its program in JavaScript, and a page."""
+
+    about = "a web page that runs the model in the browser, offline"
+    packages = Onnx.packages
+
+    def check(self, opened: Opened, options: Options) -> None:
+        Onnx().check(opened, options)
+        form = exported(opened.ready, opened.model)
+        if form is not None and form.settings["kind"] not in _kinds():
+            raise ConfigError(f"--to web: the page cannot run a model of task {opened.name}; use --to onnx")
+        if form is not None and any(map(_is_unknown, form.files.items())):
+            raise ConfigError(
+                "--to web: expected a vocabulary of Weft or of a translation toolkit, got a tokenizer.json "
+                "of transformers, which the page cannot read; use --to onnx"
+            )
+        _libraries(options)
+
+    def write(self, opened: Opened, folder: Path, options: Options) -> Sequence[str]:
+        lines = Onnx(shares=False).write(opened, folder, options)
+        (folder / PROGRAM).unlink()
+        card = folder / "README.md"
+        card.write_text(
+            card.read_text("utf-8").replace(f"Use it: `python {PROGRAM} < FILE`", "Use it: README.txt")
+        )
+        for path in sorted(Path(page.__path__[0]).glob("[!_]*.*")):
+            shutil.copyfile(path, folder / path.name)
+        for source in _libraries(options):
+            name = "LICENSE.tokenizers" if source.name == "LICENSE" else source.name
+            shutil.copyfile(source, folder / name)
+        files.write(folder / "README.txt", ABOUT.encode())
+        total = sum(path.stat().st_size for path in folder.iterdir())
+        return [*lines, f"{total:,} bytes in all; next: python -m http.server --directory FOLDER"]
+
+
+def _kinds() -> list[str]:
+    """The kinds of models that the page can run: the keys of KINDS in weft.js."""
+    source = (Path(page.__path__[0]) / "weft.js").read_text("utf-8")
+    found = re.search(r"^const KINDS = \{([^}]*)\}", source, re.MULTILINE)
+    assert found is not None
+    return re.findall(r"(\w+):", found[1])
+
+
+def _is_unknown(file: tuple[str, bytes]) -> bool:
+    """Whether a file, by name and content, is a tokenizer.json that neither Weft nor an import in kits/ made.
+
+    It may have parts that the page's library reads in another way.
+    """
+    name, content = file
+    if not name.startswith("tokenizer"):
+        return False
+    about = json.loads(content)[KEY]
+    return "order" in about and "known" not in about
+
+
+def _libraries(options: Options) -> list[Path]:
+    """The files of the npm packages.
+
+    Raises:
+        ConfigError: one is missing.
+    """
+    folder = options.library or Path("node_modules")
+    found = [folder / package / name for package, names in LIBRARIES.items() for name in names]
+    missing = [path for path in found if not path.is_file()]
+    if missing:
+        raise ConfigError(
+            f"--library {folder}: expected the packages {' and '.join(LIBRARIES)}, {missing[0]} is missing; "
+            "type npm install onnxruntime-web @huggingface/tokenizers and name its folder node_modules"
+        )
+    return found

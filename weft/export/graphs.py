@@ -1,0 +1,195 @@
+"""Trace graphs to ONNX, and check them with onnxruntime at other sizes than those that they were traced with.
+
+Read next: operators.py; formats/onnx.py, which calls this.
+"""
+
+import contextlib
+import io
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from torch import Tensor, nn
+
+from weft import masks
+from weft.errors import ConfigError, ExportError
+from weft.export.operators import OPSET, translations
+from weft.nn.kernels import choice
+from weft.tasks.exported import Graph
+
+TOLERANCE = 1e-3
+"""Largest allowed difference of an output from Weft's; usual ones are below 1e-5."""
+
+STRIDES = (1, 2, 4, 8)  # input positions per state of an encoder
+
+
+def write_graph(graph: Graph, path: Path) -> float:
+    """Trace a graph with its first example, write it, and compare it with Weft on its second.
+
+    Args:
+        graph: what to trace.
+        path: the .onnx file.
+
+    Returns:
+        The largest absolute difference of an output.
+
+    Raises:
+        ConfigError: torch cannot export the graph; names the operation.
+        ExportError: the graph gives other values.
+    """
+    first, second = graph.examples
+    names = list(first)
+    dynamic = tuple(_varying(first[name], second[name]) for name in names)
+    with quietly(), torch.no_grad(), choice.use(cells="torch", linear="torch", fused="torch"):
+        try:
+            program = torch.onnx.export(
+                _Flat(graph.module).eval(),
+                tuple(first.values()),
+                dynamo=True,
+                opset_version=OPSET,
+                input_names=names,
+                output_names=list(graph.outputs),
+                dynamic_shapes=(tuple(dict.fromkeys(axes, torch.export.Dim.DYNAMIC) for axes in dynamic),),
+                custom_translation_table=translations(),
+                verbose=False,
+            )
+            assert program is not None
+            model = _simplified(program.model_proto, path)
+        except Exception as error:
+            raise ConfigError(
+                f"--to onnx: {_reason(error)}, which this model's {graph.name} needs; "
+                "serve the run with weft serve"
+            ) from error
+    _name_axes(model, graph, dynamic)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+    return compare(graph, path)
+
+
+def _reason(error: Exception) -> str:
+    """What ONNX or the exporter lacks."""
+    text = " ".join(str(error).split())
+    operation = re.search(r"No ONNX function found for <OpOverload\(op='([^']+)'", text)
+    if operation:
+        return f"ONNX has no operation for {operation[1]}"
+    return f"the exporter fails ({text[:200]})"
+
+
+class _Flat(nn.Module):
+    """A module that takes any number of inputs, so that all are declared in the same way."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.module(*inputs)
+
+
+def compare(graph: Graph, path: Path) -> float:
+    """The largest difference between a graph's file and Weft, over both examples.
+
+    Raises:
+        ExportError: it is too large.
+    """
+    session = open_session(path)
+    known = {each.name for each in session.get_inputs()}
+    worst = 0.0
+    for example in graph.examples:
+        with torch.no_grad():
+            wanted = graph.module(*example.values())
+        wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+        found = session.run(None, {name: value.numpy() for name, value in example.items() if name in known})
+        mask = example.get("mask")
+        for name, ours, theirs in zip(graph.outputs, wanted, found, strict=True):
+            if tuple(ours.shape) != theirs.shape:
+                raise ExportError(
+                    f"{path.name}: {name}: expected {list(ours.shape)}, got {list(theirs.shape)}"
+                )
+            worst = max(worst, _apart(ours, theirs, mask))
+    if not worst <= TOLERANCE:
+        raise ExportError(f"{path.name}: differs from Weft by {worst:.2g}, more than {TOLERANCE:g}")
+    return worst
+
+
+def open_session(path: Path) -> onnxruntime.InferenceSession:
+    """A graph in onnxruntime, on one thread."""
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.log_severity_level = 3
+    return onnxruntime.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+
+
+def _apart(ours: Tensor, theirs: np.ndarray, mask: Tensor | None) -> float:
+    """The largest difference at real positions; what a model computes at padding is never used."""
+    a, b = ours.numpy().astype(np.float64), theirs.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        gap = np.where(a == b, 0.0, np.abs(a - b))  # -inf equals -inf
+    for axis in range(1, gap.ndim):
+        if mask is None:
+            break
+        stride = next((k for k in STRIDES if gap.shape[axis] == -(-mask.shape[1] // k)), 0)
+        if stride:
+            real = masks.from_lengths(-(-masks.lengths(mask) // stride), gap.shape[axis]).numpy()
+            gap = gap * np.expand_dims(real, tuple(n for n in range(1, gap.ndim) if n != axis))
+    return float(gap.max(initial=0.0))
+
+
+def _varying(first: Tensor, second: Tensor) -> list[int]:
+    """The axes whose size differs."""
+    pairs = zip(first.shape, second.shape, strict=True)
+    return [axis for axis, (a, b) in enumerate(pairs) if a != b]
+
+
+def _simplified(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """Fold constants, such as weights in another order, by onnxruntime's basic optimisation."""
+    settings = onnxruntime.SessionOptions()
+    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    settings.log_severity_level = 3
+    folded = path.with_suffix(".folded")
+    settings.optimized_model_filepath = str(folded)
+    raw = path.with_suffix(".raw")
+    onnx.save(model, raw)
+    try:
+        onnxruntime.InferenceSession(str(raw), settings, providers=["CPUExecutionProvider"])
+        return onnx.load(folded)
+    finally:
+        raw.unlink()
+        folded.unlink(missing_ok=True)
+
+
+def _name_axes(model: onnx.ModelProto, graph: Graph, dynamic: Sequence[Sequence[int]]) -> None:
+    """Declare which axes vary; the exporter writes the example's sizes into some outputs."""
+    with torch.no_grad():
+        both = [graph.module(*example.values()) for example in graph.examples]
+    outputs = [each if isinstance(each, tuple) else (each,) for each in both]
+    axes = dict(zip(graph.examples[0], dynamic, strict=True))
+    for name, first, second in zip(graph.outputs, *outputs, strict=True):
+        axes[name] = _varying(first, second)
+    names = list(graph.examples[0])
+    rows = graph.examples[0][names[0]].shape[0], graph.examples[1][names[0]].shape[0]
+    sizes = {name: (graph.examples[0][name].shape[0], graph.examples[1][name].shape[0]) for name in names}
+    for value in [*model.graph.input, *model.graph.output]:
+        for axis in axes[value.name]:
+            shared = axis == 0 and sizes.get(value.name, rows) == rows
+            value.type.tensor_type.shape.dim[axis].dim_param = "rows" if shared else f"{value.name}_{axis}"
+    del model.graph.value_info[:]
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Without the exporter's progress and warnings."""
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(logging.NOTSET)

@@ -1,0 +1,230 @@
+"""A run's Transformer as formats for Transformers see it: its parts, its vocabularies, and one search step.
+
+Read next: agreement.py, which compares an export with it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError
+from weft.models import Generator
+from weft.nn.attention import USUAL, MultiHead
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.distances import Distance, Rotary
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.nn.heads.categorical import Categorical
+from weft.nn.positions import Learned, Nowhere, Sinusoidal
+from weft.run import Opened
+from weft.search.beam import beam
+from weft.search.greedy import greedy
+from weft.search.hypotheses import to_lists
+from weft.search.step import Step
+from weft.tasks.abilities import Continues, Rewrites
+from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
+from weft.tree import State
+
+MADE = 1024
+"""Positions written for sinusoids, which have no limit in Weft."""
+
+Positions = Literal["sinusoidal", "learned", "rotary", "none", "other"]
+Side = TransformerEncoder | TransformerDecoder
+
+
+class Network(NamedTuple):
+    """An encoder-decoder, or a decoder that continues texts, made of Weft's Transformers.
+
+    Args:
+        model: in evaluation mode.
+        encoder: None if it continues texts.
+        decoder: of the model.
+        source, target: the vocabularies; the same object if both sides share one.
+        encode: the tokens of texts, as the model reads them.
+        cut: tokens that are read of a source; None for all.
+        window: tokens that a model of windows reads at once; None for no such limit.
+        beam, length_penalty: the recipe's.
+    """
+
+    model: Generator
+    encoder: TransformerEncoder | None
+    decoder: TransformerDecoder
+    source: Vocabulary
+    target: Vocabulary
+    encode: Callable[[Sequence[str]], list[list[int]]]
+    cut: int | None
+    window: int | None
+    beam: int
+    length_penalty: float
+
+    @property
+    def sides(self) -> list[tuple[str, Side]]:
+        """The encoder, if there is one, and the decoder, by name."""
+        first: list[tuple[str, Side]] = [] if self.encoder is None else [("encoder", self.encoder)]
+        return [*first, ("decoder", self.decoder)]
+
+    @property
+    def length(self) -> int:
+        """Positions of a sequence: what learned positions or windows allow, otherwise MADE."""
+        tables = [part.positions for _, part in self.sides]
+        learned = [table.table.num_embeddings for table in tables if isinstance(table, Learned)]
+        return min([*learned, *([self.window] if self.window else [])], default=MADE)
+
+    def begin(self, row: Sequence[int]) -> tuple[Step, State, Tensor]:
+        """The search step, the state after reading a row, and the token fed next [1]."""
+        if self.encoder is not None:
+            tokens = torch.tensor([row])
+            state = self.model.start(tokens, torch.ones_like(tokens, dtype=torch.bool))
+            return self.model.step, state, torch.tensor([SOS])
+        tokens = torch.tensor([[EOS, *row]])
+        state = self.model.start(tokens, torch.ones_like(tokens, dtype=torch.bool))
+        if row:
+            _, state = self.model.decoder(self.model.embed(tokens[:, :-1]), state)
+        return self.model.step, state, tokens[:, -1]
+
+    def search(self, row: Sequence[int], *, width: int, length_penalty: float, limit: int) -> list[int]:
+        """Weft's tokens for a row, without the end; a width of 1 is greedy."""
+        step, state, first = self.begin(row)
+        banned = (PAD, UNK, SOS)
+        if width == 1:
+            found = greedy(step, state, first, eos=EOS, max_length=limit, banned=banned)
+        else:
+            found = beam(
+                step,
+                state,
+                first,
+                eos=EOS,
+                max_length=limit,
+                width=width,
+                length_penalty=length_penalty,
+                banned=banned,
+            )
+        return to_lists(found, EOS)[0][0]
+
+    @torch.no_grad()
+    def logp(self, row: Sequence[int], target: Sequence[int]) -> Tensor:
+        """Log-probabilities [T + 1, V] of each token of a target and of its end."""
+        step, state, token = self.begin(row)
+        found = []
+        for following in [*target, EOS]:
+            logp, state = step(token, state)
+            found.append(logp[0])
+            token = torch.tensor([following])
+        return torch.stack(found)
+
+
+def network(opened: Opened, to: str) -> Network:
+    """The Transformer of a run.
+
+    Raises:
+        ConfigError: it is none, or has a part that no other program has; names the part.
+    """
+    ready, model = opened.ready, opened.model
+    if not isinstance(model, Generator) or not isinstance(ready, Rewrites | Continues):
+        raise ConfigError(
+            f"--to {to}: expected a translator or a language model, got the task {opened.name}; use --to onnx"
+        )
+    _check_decoding(opened, to)
+    encoder, decoder = model.encoder, model.decoder
+    for name, part in (("encoder", encoder), ("decoder", decoder)):
+        if part is not None and not isinstance(part, Side):
+            raise ConfigError(
+                f"model.{name}: --to {to} expects a Transformer, got a {type(part).__name__}; use --to onnx"
+            )
+    assert isinstance(encoder, TransformerEncoder | None) and isinstance(decoder, TransformerDecoder)
+    _check_parts(model, to)
+    if isinstance(ready, Rewrites):
+        if encoder is None:
+            raise ConfigError(
+                f"model.encoder: --to {to} expects an encoder beside the decoder of a translator, got null; "
+                "use --to onnx"
+            )
+        if len(ready.directions()) > 1:
+            raise ConfigError(
+                f"--to {to}: expected a translator of one direction, got {len(ready.directions())}; "
+                "train one with the task translate, or serve this run with weft serve"
+            )
+        how = ready.decoding
+        reading = ready.translator(model, how).source
+        cut = getattr(reading, "cut", None)
+        target: Any = opened.ready.writes()
+        found = Network(
+            model,
+            encoder,
+            decoder,
+            reading.base,
+            target,
+            reading.encode_batch,
+            cut,
+            None,
+            how.beam,
+            how.length_penalty,
+        )
+        return found
+    writer = ready.writer(model)
+    known, window, wanted = writer.vocabulary, getattr(writer.reader, "window", None), writer.decoding
+    width, penalty = getattr(wanted, "beam", 5), getattr(wanted, "length_penalty", 1.0)
+    return Network(model, None, decoder, known, known, known.encode_batch, None, window, width, penalty)
+
+
+def blocks(part: Side) -> Sequence[Any]:
+    """The blocks of an encoder or a decoder."""
+    return list(part.blocks)
+
+
+def positions(part: Side) -> Positions:
+    """How a Transformer knows the order of its input."""
+    if type(part.distance) is not Distance:
+        return "rotary" if isinstance(part.distance, Rotary) else "other"
+    kinds: dict[type, Positions] = {Sinusoidal: "sinusoidal", Learned: "learned", Nowhere: "none"}
+    return kinds.get(type(part.positions), "other")
+
+
+def _check_decoding(opened: Opened, to: str) -> None:
+    """Settings that change what is written, and that the exported model would not follow."""
+    how = getattr(opened.ready, "decoding", None) or getattr(opened.task, "decoding", None)
+    off = {"coverage": 0.0, "diverse": 1, "prefix": "", "require": (), "mixture": 0.0, "min_length": 0}
+    for name, without in (off | {"no_repeat_ngram": 0, "normalisation": "length"}).items():
+        value = getattr(how, name, without)
+        if value != without:
+            raise ConfigError(
+                f"decoding.{name}: --to {to} expects a search without it, got {value}; "
+                f"remove it from {opened.path / 'recipe.yaml'}"
+            )
+
+
+def _check_parts(model: Generator, to: str) -> None:
+    """Embeddings, head and sizes as in the papers."""
+    for name, part in (("encoder", model.encoder), ("decoder", model.decoder)):
+        if part is not None and not isinstance(part.project, nn.Identity):
+            raise ConfigError(
+                f"model.{name}.size: --to {to} expects the size of the embedding, got {part.size}; "
+                "train with equal sizes, or use --to onnx"
+            )
+    for name, embed in (("target", model.embed), ("source", model.source_embed)):
+        if type(embed) is not Tokens:
+            raise ConfigError(
+                f"model.decoder: --to {to} expects a table of {name} tokens, got {type(embed).__name__}; "
+                "use --to onnx"
+            )
+    if type(model.head) is not Categorical:
+        raise ConfigError(
+            f"model: --to {to} expects a plain output layer, got {type(model.head).__name__}; use --to onnx"
+        )
+
+
+def usual_heads(part: Side) -> bool:
+    """Whether attention has none of the variants of `Heads`."""
+    return (
+        all(
+            one.shared == one.num_heads
+            and isinstance(one.query_norm, nn.Identity)
+            and one.query.out_features == one.query.in_features
+            and (one.query.bias is None) == (one.out.bias is None)
+            for one in part.modules()
+            if isinstance(one, MultiHead)
+        )
+        and getattr(part, "heads", USUAL) == USUAL
+    )

@@ -1,0 +1,35 @@
+"""Texts to compare an export on: of the run's validation data, or random pieces where it is missing."""
+
+import random
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from weft.errors import DataError
+from weft.export.agreement import COUNT
+from weft.run import Opened
+from weft.tasks.shared.running_text import ProseData
+from weft.tasks.shared.writing.examples import SEED, examples
+from weft.tasks.shared.writing.ready import PairReady
+from weft.text.vocabulary import EOS, Vocabulary
+
+
+def sources(opened: Opened) -> list[str]:
+    """Texts that the model translates, continues or fills."""
+    ready: Any = opened.ready
+    if isinstance(ready, PairReady):
+        return list(examples(ready, COUNT))
+    data = getattr(opened.task, "data", None)
+    if isinstance(data, ProseData):
+        with suppress(DataError):
+            lines = [line for line in islice(data.open("valid"), 10 * COUNT) if line.strip()]
+            if lines:  # the beginning of a line, to be continued
+                return [line[: len(line) // 2 + 1] for line in lines[:COUNT]]
+    return drawn(ready.vocabulary)
+
+
+def drawn(vocabulary: Vocabulary) -> list[str]:
+    """Random pieces as texts."""
+    draw = random.Random(SEED)
+    numbers = range(EOS + 1, len(vocabulary))
+    return [vocabulary.decode(draw.choices(numbers, k=draw.randint(3, 20))) for _ in range(COUNT)]

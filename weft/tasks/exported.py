@@ -1,0 +1,74 @@
+"""What a task says about its model so that other programs can run it.
+
+A task whose model can be exported as graphs has a file `exported.py` in its folder with a function
+`exported(ready, model)`. Read next: ../export/format.py.
+"""
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from weft import rooms
+from weft.tasks.predictor import Answer, Json, Raw
+from weft.tasks.ready import Ready
+
+
+class Graph(NamedTuple):
+    """A function of tensors that becomes one graph.
+
+    Args:
+        name: of its file, without an extension.
+        module: takes the inputs in order, returns the outputs in order.
+        examples: inputs by name, two sets that differ in the size of every axis that varies.
+        outputs: their names.
+    """
+
+    name: str
+    module: nn.Module
+    examples: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]
+    outputs: Sequence[str]
+
+
+Score = Callable[[Sequence[str]], tuple[str, float]]
+
+
+class Exported(NamedTuple):
+    """A model as graphs, and how to use them.
+
+    Args:
+        graphs: all of the model.
+        settings: what a program must know to use them, for weft.json; its key "kind" names the way.
+        files: further files by name, such as tokenizer.json.
+        examples: gives that many inputs, as a user would type them; the export is compared with Weft on them.
+        scored: gives validation inputs, and a function from answers to the name and value of a score;
+            None where the task has no score of texts.
+        program: the file of export/programs that uses the graphs.
+        shown: the text of an answer of Weft, in the form of the program.
+        same: whether two texts are the same answer.
+        options: of the predictor and of the program when their answers are compared, such as no sampling.
+    """
+
+    graphs: Sequence[Graph]
+    settings: Mapping[str, Json]
+    files: Mapping[str, bytes]
+    examples: Callable[[int], Sequence[Raw]]
+    scored: "Callable[[], tuple[Sequence[Raw], Score | None]] | None" = None
+    program: str = "writing"
+    shown: Callable[[Answer], str] = lambda answer: answer.text()
+    same: Callable[[str, str], bool] = operator.eq
+    options: Mapping[str, Any] = {}
+
+
+def exported(ready: Ready, model: nn.Module) -> Exported | None:
+    """The graphs of a trained model; None if its task has none.
+
+    Raises:
+        ConfigError: a part of the model cannot be a graph.
+    """
+    file = rooms.file_beside(type(ready), "exported")
+    if file is None:
+        return None
+    found: Exported = file.exported(ready, model)
+    return found

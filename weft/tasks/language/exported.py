@@ -1,0 +1,76 @@
+"""A language model as one graph, `step`, which reads and writes one token. Read next: ../exported.py."""
+
+import random
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from weft.errors import ConfigError, DataError
+from weft.models import Generator
+from weft.tasks.exported import Exported
+from weft.tasks.predictor import Json
+from weft.tasks.shared.writing.exported import stepping
+from weft.text.portable import portable
+from weft.text.vocabulary import EOS, PAD, SOS, UNK
+from weft.tree import leaves
+
+if TYPE_CHECKING:
+    from weft.tasks.language.ready import LanguageReady
+
+SEED = 1
+
+
+def exported(ready: "LanguageReady", model: nn.Module) -> Exported:
+    """See ../exported.py.
+
+    Raises:
+        ConfigError: the recipe mixes in n-grams.
+    """
+    assert isinstance(model, Generator)
+    how = ready.task.decoding
+    if how.mixture:
+        raise ConfigError(
+            "decoding: mixture: a graph cannot count n-grams; set it to 0 in the run's recipe.yaml"
+        )
+    with torch.no_grad():
+        states = [model.start(None, torch.ones(rows, 1, dtype=torch.bool)) for rows in (1, 2, 3)]
+    step, state = stepping(model, states[1:])
+    first = [_value(leaf) for leaf in leaves(states[0])]
+    writer = ready.predictor(model)
+    settings: dict[str, Any] = {
+        "kind": "continue",
+        "eos": EOS,
+        "pad": PAD,
+        "unk": UNK,
+        "banned": [PAD, UNK, SOS],
+        "state": [{**one, **value} for one, value in zip(state, first, strict=True)],
+        "window": writer.reader.window,
+        "max_output": writer.room(0),
+        "decoding": {**asdict(how), "stop": list(how.stop)},
+        "vocabulary": "tokenizer.json",
+    }
+    files = {"tokenizer.json": portable(ready.vocabulary)}
+    return Exported([step], settings, files, lambda count: _examples(ready, count), options={"beam": 1})
+
+
+def _value(leaf: Tensor) -> dict[str, Json]:
+    """The tensor [1, ..] before the first step; its numbers are left out if all are zero."""
+    values: Any = leaf.flatten().tolist() if bool(leaf.any()) else None
+    return {"shape": list(leaf.shape), "type": str(leaf.dtype).removeprefix("torch."), "values": values}
+
+
+def _examples(ready: "LanguageReady", count: int) -> Sequence[str]:
+    """The first half of validation lines, or random tokens where the data is missing."""
+    with suppress(DataError):
+        lines = [line for line in islice(ready.task.data.open("valid"), 10 * count) if line.strip()]
+        if lines:
+            halves = [" ".join(line.split()[: 1 + len(line.split()) // 2]) for line in lines]
+            return halves[:count]
+    draw = random.Random(SEED)
+    numbers = range(EOS + 1, len(ready.vocabulary))
+    return [ready.vocabulary.decode(draw.choices(numbers, k=5)) for _ in range(count)]

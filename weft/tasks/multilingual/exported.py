@@ -1,0 +1,47 @@
+"""The graphs of a model of many directions; the program takes the target language as an option."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from torch import nn
+
+from weft.errors import DataError
+from weft.tasks.exported import Exported
+from weft.tasks.predictor import Json
+from weft.tasks.shared.writing.exported import rewriting
+from weft.text.vocabulary import EOS
+
+if TYPE_CHECKING:
+    from weft.tasks.multilingual.ready import ManyReady
+
+
+def exported(ready: "ManyReady", model: nn.Module) -> Exported:
+    """See ../shared/writing/exported.py."""
+    data, vocabulary = ready.task.data, ready.source
+    directions: dict[str, Json] = {}
+    for source, target in ready.directions():
+        asking = data.asking(vocabulary, source, target)
+        directions[f"{source}-{target}"] = {"first": list(asking.first), "prompt": asking.prompt}
+    form = rewriting(
+        model,
+        vocabulary,
+        vocabulary,
+        ready.decoding,
+        symbols=data.symbols,
+        more={"directions": directions},
+    )
+    source, target = ready.directions()[0]
+    options = {"target": target, "source": source}
+    return form._replace(examples=lambda count: _examples(ready, count), options=options)
+
+
+def _examples(ready: "ManyReady", count: int) -> Sequence[str]:
+    """Validation sources of the first direction, or single pieces where the data is missing."""
+    with suppress(DataError):
+        rows = ready.task.data.of(ready.task.data.pairs[0]).open("valid")
+        found = [row.source for row in islice(rows, 10 * count) if row.source.strip()]
+        if found:
+            return found[:count]
+    return [ready.source.decode([number]) for number in range(EOS + 1, EOS + 1 + count)]
