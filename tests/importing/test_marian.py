@@ -22,6 +22,7 @@ from weft.importing.runs import import_run
 from weft.run import open_run
 from weft.text.charsmap import Charsmap
 from weft.text.loading import load_vocabulary
+from weft.text.pieces import SPECIALS
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import UNK, Vocabulary
 
@@ -204,6 +205,16 @@ def test_any_table_normalises_as_the_library_does(tmp_path: Path) -> None:
             assert ours.encode(text) == [ours._numbers_of.get(piece, UNK) for piece in want], (rule, text)
 
 
+def test_a_model_of_type_bpe_cuts_as_the_library_does(tmp_path: Path) -> None:
+    learnt(lines(1), tmp_path / "x.spm", model_type="bpe", vocab_size=500, character_coverage=0.98)
+    theirs = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "x.spm"))
+    names = [theirs.id_to_piece(number) for number in range(3, theirs.get_piece_size())]
+    ours = SentencePieces(read_model(tmp_path / "x.spm"), [*SPECIALS, *names], framed=False)
+    for text in [*lines(1)[:500], *lines(2)[:200], *ODD]:
+        want = theirs.encode(text, out_type=str)
+        assert ours.encode(text) == [ours._numbers_of.get(piece, UNK) for piece in want], text
+
+
 def test_what_is_damaged_or_of_another_kind_is_said(
     published: tuple[Path, Any, Any], run: Path, tmp_path: Path
 ) -> None:
@@ -213,8 +224,8 @@ def test_what_is_damaged_or_of_another_kind_is_said(
         (tmp_path / "x.spm").write_bytes(raw)
         with pytest.raises(CheckpointError, match="is no SentencePiece model"):
             read_model(tmp_path / "x.spm")
-    learnt(lines(1)[:300], tmp_path / "x.spm", model_type="bpe", vocab_size=200)
-    with pytest.raises(CheckpointError, match="SentencePiece unigram"):
+    learnt(lines(1)[:300], tmp_path / "x.spm", model_type="char", vocab_size=200)
+    with pytest.raises(CheckpointError, match=r"SentencePiece model of type unigram or BPE .* got type 4"):
         read_model(tmp_path / "x.spm")
     with pytest.raises(CheckpointError, match=r"none\.spm: cannot be read"):
         read_model(tmp_path / "none.spm")

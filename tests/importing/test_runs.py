@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, processors
 from torch import nn
 
+from tests.importing.byte_level import tokenizer
 from tests.laws.members import close
 from weft import cli
 from weft.data.corpora import corpus
@@ -21,23 +22,7 @@ transformers = pytest.importorskip(
 )
 transformers.utils.logging.disable_progress_bar()
 
-SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 LINES = ["Click the button.", "Ünicode, a line break", "x", "The file is open in another window"]
-
-
-def tokenizer() -> Tokenizer:
-    """A byte-level tokenizer like BART's, trained on a few sentences."""
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=311, special_tokens=SPECIALS, initial_alphabet=alphabet, show_progress=False
-    )
-    made.train_from_iterator(
-        [source for _, source, _ in corpus("libreoffice-help", "en", "es", "test")], trainer
-    )
-    return made
 
 
 @pytest.fixture(scope="module", params=["bart", "marian"])

@@ -1,7 +1,6 @@
 """A file of torch.save is read as torch.load reads it; hostile ones are refused, and nothing runs."""
 
 import argparse
-import io
 import pickle
 import zipfile
 from collections import OrderedDict
@@ -17,8 +16,9 @@ from weft.importing.torchfile import read
 TYPES = ["float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool"]
 
 
-def saved(path: Path, value: Any, protocol: int = 2) -> Path:
-    torch.save(value, path, pickle_protocol=protocol)
+def saved(path: Path, value: Any, protocol: int = 2, *, old: bool = False) -> Path:
+    """A file of torch.save; an old one is that of PyTorch before 1.6."""
+    torch.save(value, path, pickle_protocol=protocol, _use_new_zipfile_serialization=not old)
     return path
 
 
@@ -32,9 +32,10 @@ def archive(path: Path, program: bytes, **storages: bytes) -> Path:
     return path
 
 
+@pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
 @pytest.mark.parametrize("kind", TYPES)
-def test_tensors_equal_those_of_torch_load(tmp_path, kind, protocol):
+def test_tensors_equal_those_of_torch_load(tmp_path, kind, protocol, old):
     whole = torch.arange(30).reshape(5, 6).remainder(2 if kind == "bool" else 100).to(getattr(torch, kind))
     value = {
         "whole": whole,
@@ -43,7 +44,7 @@ def test_tensors_equal_those_of_torch_load(tmp_path, kind, protocol):
         "one": whole[2, 3],
         "none": whole[:0],
     }
-    path = saved(tmp_path / "a.pt", value, protocol)
+    path = saved(tmp_path / "a.pt", value, protocol, old=old)
     expected, found = torch.load(path, weights_only=False), read(path)
     assert found.keys() == expected.keys()
     for name, tensor in expected.items():
@@ -51,9 +52,10 @@ def test_tensors_equal_those_of_torch_load(tmp_path, kind, protocol):
         assert found[name].stride() == tensor.stride()
 
 
-def test_shared_memory_stays_shared(tmp_path):
+@pytest.mark.parametrize("old", [False, True])
+def test_shared_memory_stays_shared(tmp_path, old):
     table = torch.nn.Parameter(torch.randn(7, 3))
-    found = read(saved(tmp_path / "a.pt", {"embed": table, "head": table, "row": table.data[2]}))
+    found = read(saved(tmp_path / "a.pt", {"embed": table, "head": table, "row": table.data[2]}, old=old))
     found["embed"][2, 0] = 5.0
     assert found["head"][2, 0] == 5.0 and found["row"][0] == 5.0
 
@@ -93,8 +95,9 @@ class Runs:
         return self.call
 
 
+@pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-def test_what_would_run_code_is_refused_and_does_not_run(tmp_path, protocol):
+def test_what_would_run_code_is_refused_and_does_not_run(tmp_path, protocol, old):
     import os
 
     trap = tmp_path / "trap"
@@ -111,7 +114,7 @@ def test_what_would_run_code_is_refused_and_does_not_run(tmp_path, protocol):
         ]
     ):
         with pytest.raises(CheckpointError, match=f"{number}.pt"):
-            read(saved(tmp_path / f"{number}.pt", value, protocol))
+            read(saved(tmp_path / f"{number}.pt", value, protocol, old=old))
     assert not trap.exists()
 
 
@@ -201,13 +204,35 @@ def test_compressed_or_huge_contents_are_refused_before_they_are_read(tmp_path, 
         read(tmp_path / "huge.pt")
 
 
+def test_every_damage_of_an_old_file_is_refused_or_harmless(tmp_path):
+    value = {"a": torch.arange(7), "b": torch.arange(3.0), "c": torch.zeros(0)}
+    path = saved(tmp_path / "a.pt", value, old=True)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place])
+        with pytest.raises(CheckpointError, match=r"a\.pt"):
+            read(path)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        try:
+            read(path)
+        except CheckpointError as error:
+            assert "\n" not in str(error)
+
+
+def test_an_old_file_claims_no_more_memory_than_its_size(tmp_path):
+    path = saved(tmp_path / "a.pt", {"a": torch.arange(7)}, old=True)
+    whole = path.read_bytes()
+    assert whole.count(b"K\x07Ntq") == 1
+    path.write_bytes(whole.replace(b"K\x07Ntq", b"\x8a\x06\xff\xff\xff\xff\xff\x00Ntq"))
+    with pytest.raises(CheckpointError, match="larger than the file"):
+        read(path)
+
+
 def test_other_files_are_refused(tmp_path):
-    old = io.BytesIO()
-    torch.save({"a": torch.zeros(3)}, old, _use_new_zipfile_serialization=False)
     good = saved(tmp_path / "good.pt", {"a": torch.randn(50)}).read_bytes()
     middle = good.index(b"data/0") + 200
     for number, content in enumerate(
-        [b"", b"text", old.getvalue(), pickle.dumps({"a": 1}), good[:-30], good[: len(good) // 2],
+        [b"", b"text", pickle.dumps({"a": 1}), good[:-30], good[: len(good) // 2],
          good[:middle] + bytes([good[middle] ^ 255]) + good[middle + 1 :]]
     ):  # fmt: skip
         path = tmp_path / f"{number}.pt"

@@ -1,4 +1,4 @@
-"""weft import: turn a Hugging Face transformers checkpoint into a run."""
+"""weft import: turn a checkpoint of transformers or of another translation toolkit into a run."""
 
 from pathlib import Path
 
@@ -7,8 +7,16 @@ import click
 from weft.commands.program import typed
 
 
-@click.command()
-@click.argument("directory", type=click.Path(path_type=Path))
+class _Listing(click.Command):
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from weft.importing.kits.every import KITS  # read only when the help is shown
+
+        with formatter.section("Checkpoints of translation toolkits"):
+            formatter.write_dl([(kit.name, kit.looks) for kit in KITS])
+
+
+@click.command(cls=_Listing)
+@click.argument("checkpoint", type=click.Path(path_type=Path))
 @click.option(
     "--run", metavar="DIR", type=click.Path(path_type=Path), required=True, help="Run directory to create."
 )
@@ -27,22 +35,60 @@ from weft.commands.program import typed
     default="valid",
     help="Validation text for later fine-tuning: a file or a prefix.",
 )
+@click.option(
+    "--vocabulary",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Vocabulary, if it is not beside the checkpoint; give it twice for source and target.",
+)
+@click.option(
+    "--subwords",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="BPE codes or SentencePiece model, if not beside the checkpoint; twice for source and target.",
+)
 def command(
-    directory: Path, run: Path, source: str | None, target: str | None, training: str, valid: str
+    checkpoint: Path,
+    run: Path,
+    source: str | None,
+    target: str | None,
+    training: str,
+    valid: str,
+    vocabulary: tuple[Path, ...],
+    subwords: tuple[Path, ...],
 ) -> None:
-    """Turn the transformers checkpoint in DIRECTORY into a run that every weft command can use.
+    """Turn a CHECKPOINT of another program into a run that every weft command can use.
 
-    Marian and BART models become translators; GPT-2 becomes a language model. DIRECTORY must contain
-    config.json, model.safetensors or pytorch_model.bin, and tokenizer.json (Marian also: source.spm,
-    target.spm and vocab.json). Nothing is downloaded, and nothing is unpickled.
+    Of transformers: Marian, BART, mBART, Pegasus, M2M100, NLLB, T5 and mT5 become translators; GPT-2, OPT,
+    GPT-NeoX, Llama, Mistral, Qwen2 and Qwen3 language models; BERT, RoBERTa and DistilBERT masked language
+    models. CHECKPOINT is a directory with config.json, the weights (model.safetensors or pytorch_model.bin,
+    or several files and their index) and tokenizer.json (Marian also: source.spm, target.spm and vocab.json).
+
+    Of other translation toolkits: the checkpoints in the list below, which become translators. Nothing is
+    downloaded, and nothing is unpickled.
 
     \b
     Examples:
       weft import opus-mt-en-de --run runs/opus --source en --target de
       weft predict runs/opus < text.en
+      weft import nllb --run runs/nllb --source eng_Latn --target spa_Latn
       weft import gpt2 --run runs/gpt2
+      weft import models/iwslt14 --run runs/iwslt14
+      weft import model.npz --run runs/marian --source en --target de
     """  # noqa: D301  click reads the \b
     from weft.importing.runs import import_run
 
-    click.echo(import_run(directory, run, source=source, target=target, train=training, valid=valid))
+    said = import_run(
+        checkpoint,
+        run,
+        source=source,
+        target=target,
+        train=training,
+        valid=valid,
+        vocabulary=vocabulary,
+        subwords=subwords,
+    )
+    click.echo(said)
     click.echo(f"next: {typed('predict', run)} < FILE")

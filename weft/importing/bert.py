@@ -1,7 +1,9 @@
-"""Import BERT: an encoder with a masked language model's head (M7)."""
+"""Import BERT, RoBERTa and DistilBERT: an encoder with a masked language model's head (M7)."""
+
+from typing import Any, NamedTuple
 
 from weft.importing.checkpoint import Foreign, Origin, fill
-from weft.importing.names import activation, heads, plain, tensor
+from weft.importing.names import activation, architecture, heads, is_tied, plain, tensor
 from weft.models import Predictor
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
@@ -10,17 +12,61 @@ from weft.nn.heads.transformed import Transformed
 SPARE = (
     "embeddings.position_ids",
     "embeddings.token_type_ids",
-    "cls.predictions.decoder.weight",
-    "cls.predictions.decoder.bias",
     "cls.seq_relationship.weight",
     "cls.seq_relationship.bias",
-    "bert.pooler.dense.weight",
-    "bert.pooler.dense.bias",
+    "pooler.dense.weight",
+    "pooler.dense.bias",
 )
 
 
+class Names(NamedTuple):
+    """A family's names of tensors and settings."""
+
+    architecture: str
+    entry: str  # prefix of the embeddings
+    blocks: str  # prefix of the layers
+    attention: tuple[str, ...]  # query, key, value and output of a layer
+    layer: tuple[str, ...]  # the norm after attention, the network's two layers, the norm after them
+    head: tuple[str, ...]  # the head's layer, its norm and its bias
+    output: str  # second names of the embedding table and of the bias, as output layer
+    unused: int = 0  # rows at the beginning of the learned positions
+
+
+_INSIDE = tuple(f"attention.{name}" for name in ("self.query", "self.key", "self.value", "output.dense"))
+_LAYER = ("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm")
+BERT = Names(
+    "BertForMaskedLM",
+    "bert.embeddings",
+    "bert.encoder.layer",
+    _INSIDE,
+    _LAYER,
+    tuple(f"cls.predictions.{name}" for name in ("transform.dense", "transform.LayerNorm", "bias")),
+    "cls.predictions.decoder",
+)
+ROBERTA = Names(
+    "RobertaForMaskedLM",
+    "roberta.embeddings",
+    "roberta.encoder.layer",
+    _INSIDE,
+    _LAYER,
+    ("lm_head.dense", "lm_head.layer_norm", "lm_head.bias"),
+    "lm_head.decoder",
+    unused=2,
+)
+DISTILBERT = Names(
+    "DistilBertForMaskedLM",
+    "distilbert.embeddings",
+    "distilbert.transformer.layer",
+    tuple(f"attention.{name}_lin" for name in ("q", "k", "v", "out")),
+    ("sa_layer_norm", "ffn.lin1", "ffn.lin2", "output_layer_norm"),
+    ("vocab_transform", "vocab_layer_norm", "vocab_projector.bias"),
+    "vocab_projector",
+)
+FAMILIES = {"bert": BERT, "roberta": ROBERTA, "distilbert": DISTILBERT}
+
+
 def bert(foreign: Foreign) -> Predictor:
-    """A `BertForMaskedLM`, which predicts the token at each position.
+    """A `BertForMaskedLM` or one of its relatives, which predicts the token at each position.
 
     All tokens belong to the first segment; its vector is added to the positions here. The parts for
     next-sentence prediction are left out.
@@ -28,63 +74,74 @@ def bert(foreign: Foreign) -> Predictor:
     Raises:
         CheckpointError, ConfigError: see checkpoint.py.
 
-    Source: Devlin et al. 2019.
+    Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Sanh et al. 2019 (DistilBERT).
     """
+    names = FAMILIES[foreign.setting("model_type")]
+    own, tokens, epsilon = settings(foreign), foreign.setting("vocab_size"), epsilon_of(foreign)
     foreign.need("tie_word_embeddings", True)
-    foreign.need("is_decoder", False)
-    foreign.need("position_embedding_type", "absolute")
-    size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")
-    epsilon = foreign.setting("layer_norm_eps", default=1e-12)
-    embed = Tokens(tokens, size, scaled=False)
-    encoder = TransformerEncoder(
-        size,
-        size=size,
-        num_layers=foreign.setting("num_hidden_layers"),
-        num_heads=foreign.setting("num_attention_heads"),
-        inner=foreign.setting("intermediate_size"),
-        norm="after",
-        norm_epsilon=epsilon,
-        activation=activation(foreign, "hidden_act"),
-        positions="learned",
-        max_length=foreign.setting("max_position_embeddings"),
-        entry_norm=True,
-        dropout=foreign.setting("hidden_dropout_prob", default=0.1),
-        attention_dropout=foreign.setting("attention_probs_dropout_prob", default=0.1),
-    )
-    model = Predictor(embed, encoder, Transformed(size, tokens, tied=embed.table, norm_epsilon=epsilon))
-    fill(model, foreign, _origins(len(encoder.blocks)), spare=SPARE)
+    is_tied(foreign, f"{names.entry}.word_embeddings.weight", f"{names.output}.weight", default=True)
+    embed = Tokens(tokens, own["size"], scaled=False)
+    encoder = TransformerEncoder(own["size"], **own)
+    head = Transformed(own["size"], tokens, tied=embed.table, norm_epsilon=epsilon)
+    model = Predictor(embed, encoder, head)
+    second = {f"{names.output}.weight", f"{names.output}.bias"} - {names.head[2]}
+    fill(model, foreign, _origins(foreign, names, len(encoder.blocks)), spare=(*SPARE, *second))
     return model.eval()
 
 
-def _origins(num_layers: int) -> dict[str, Origin]:
-    """The checkpoint's tensors from which each parameter of Weft is made."""
-    entry, prediction = "bert.embeddings", "cls.predictions"
-    origins: dict[str, Origin] = {
-        **tensor("embed.table.weight", f"{entry}.word_embeddings.weight"),
-        **tensor("head.symbols.weight", f"{entry}.word_embeddings.weight"),
-        "encoder.positions.table.weight": Origin(
-            (f"{entry}.position_embeddings.weight", f"{entry}.token_type_embeddings.weight"),
-            lambda positions, segments: positions + segments[0],
+def settings(foreign: Foreign) -> dict[str, Any]:
+    """The settings of our encoder, as in a recipe."""
+    family = foreign.setting("model_type")
+    names = FAMILIES[family]
+    architecture(foreign, names.architecture)
+    foreign.need("is_decoder", False)
+    foreign.need("position_embedding_type", "absolute")
+    foreign.need(
+        "activation" if family == "distilbert" else "hidden_act", "gelu"
+    )  # the head's is always gelu
+    return {
+        "size": foreign.setting("dim", "hidden_size"),
+        "num_layers": foreign.setting("n_layers", "num_hidden_layers"),
+        "num_heads": foreign.setting("n_heads", "num_attention_heads"),
+        "inner": foreign.setting("hidden_dim", "intermediate_size"),
+        "norm": "after",
+        "norm_epsilon": epsilon_of(foreign),
+        "activation": activation(foreign, "activation", "hidden_act"),
+        "positions": "learned",
+        "max_length": foreign.setting("max_position_embeddings") - names.unused,
+        "entry_norm": True,
+        "dropout": foreign.setting("dropout", "hidden_dropout_prob", default=0.1),
+        "attention_dropout": foreign.setting(
+            "attention_dropout", "attention_probs_dropout_prob", default=0.1
         ),
-        **plain("encoder.entry_norm", f"{entry}.LayerNorm"),
-        **plain("head.layer", f"{prediction}.transform.dense"),
-        **plain("head.norm", f"{prediction}.transform.LayerNorm"),
-        **tensor("head.symbols.bias", f"{prediction}.bias"),
+    }
+
+
+def epsilon_of(foreign: Foreign) -> float:
+    """Of the norms."""
+    return float(foreign.setting("layer_norm_eps", default=1e-12))
+
+
+def _origins(foreign: Foreign, names: Names, num_layers: int) -> dict[str, Origin]:
+    """The checkpoint's tensors from which each parameter of Weft is made."""
+    table, segments = f"{names.entry}.word_embeddings.weight", f"{names.entry}.token_type_embeddings.weight"
+    with_segments = (segments,) if segments in foreign.tensors else ()
+    origins: dict[str, Origin] = {
+        **tensor("embed.table.weight", table),
+        **tensor("head.symbols.weight", table),
+        "encoder.positions.table.weight": Origin(
+            (f"{names.entry}.position_embeddings.weight", *with_segments),
+            lambda positions, *segments: positions[names.unused :] + sum(each[0] for each in segments),
+        ),
+        **plain("encoder.entry_norm", f"{names.entry}.LayerNorm"),
+        **plain("head.layer", names.head[0]),
+        **plain("head.norm", names.head[1]),
+        **tensor("head.symbols.bias", names.head[2]),
     }
     for layer in range(num_layers):
-        ours, theirs = f"encoder.blocks.{layer}", f"bert.encoder.layer.{layer}"
-        attention = f"{theirs}.attention.self"
-        origins |= {
-            **heads(
-                f"{ours}.attention",
-                f"{attention}.query",
-                f"{attention}.key",
-                f"{attention}.value",
-                f"{theirs}.attention.output.dense",
-            ),
-            **plain(f"{ours}.attention_norm", f"{theirs}.attention.output.LayerNorm"),
-            **plain(f"{ours}.network.first", f"{theirs}.intermediate.dense"),
-            **plain(f"{ours}.network.second", f"{theirs}.output.dense"),
-            **plain(f"{ours}.network_norm", f"{theirs}.output.LayerNorm"),
-        }
+        ours, theirs = f"encoder.blocks.{layer}", f"{names.blocks}.{layer}"
+        origins |= heads(f"{ours}.attention", *(f"{theirs}.{name}" for name in names.attention))
+        parts = ("attention_norm", "network.first", "network.second", "network_norm")
+        for part, name in zip(parts, names.layer, strict=True):
+            origins |= plain(f"{ours}.{part}", f"{theirs}.{name}")
     return origins

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import safetensors
 import safetensors.torch
-import torch
 from torch import Tensor, nn
 
 from weft import jsonfile
@@ -20,7 +19,11 @@ from weft.importing import torchfile
 
 LARGEST_CONFIG = 1 << 20
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
-"""File names of weights; the first that exists is read. The second is read without unpickling."""
+"""File names of weights; the first that exists is read. The second is read without unpickling.
+
+Large checkpoints have several files and an index beside them, such as model.safetensors.index.json.
+"""
+INDEX = ".index.json"
 
 
 class Origin(NamedTuple):
@@ -87,7 +90,8 @@ def read(path: Path) -> Foreign:
         CheckpointError: a file is missing or damaged.
     """
     config = path / "config.json"
-    weights = next((path / name for name in WEIGHTS if (path / name).is_file()), path / WEIGHTS[0])
+    every = [path / (name + ending) for ending in ("", INDEX) for name in WEIGHTS]
+    weights = next((file for file in every if file.is_file()), every[0])
     for file in (config, weights):
         if not file.is_file():
             raise CheckpointError(
@@ -100,20 +104,59 @@ def read(path: Path) -> Foreign:
             raise ValueError("expected a table of settings")
     except (OSError, ValueError) as error:
         raise CheckpointError(f"{config}: cannot be read ({error}); fetch it again") from error
+    if settings.get("quantization_config"):
+        raise ConfigError(
+            f"{config}: quantization_config: expected none, quantised weights are not supported"
+        )
     tensors = {name: tensor.float() for name, tensor in _tensors(weights).items()}
     return Foreign(path, settings, tensors, weights.name)
 
 
+def _shards(index: Path) -> dict[str, Tensor]:
+    """The tensors of several files, as an index says: {"weight_map": {name of a tensor: file name}}."""
+    try:
+        content = jsonfile.read(index)
+        places = content["weight_map"]
+        names = sorted(set(places.values()))
+        if not all(
+            Path(name).name == name and Path(name).suffix in (".safetensors", ".bin") for name in names
+        ):
+            raise ValueError("expected names of weight files in the same directory")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointError(f"{index}: cannot be read ({error!r:.200}); fetch it again") from error
+    found: dict[str, Tensor] = {}
+    for name in names:
+        if not (index.parent / name).is_file():
+            raise CheckpointError(f"{index.parent / name}: no such file; {index.name} names it, fetch it too")
+        found |= {key: one for key, one in _tensors(index.parent / name).items() if places.get(key) == name}
+    if missing := sorted(set(places) - set(found)):
+        raise CheckpointError(
+            f"{index}: {_count(missing)} not in the file that it names ({_some(missing)}); fetch it again"
+        )
+    return found
+
+
 def _tensors(weights: Path) -> dict[str, Tensor]:
+    if weights.name.endswith(INDEX):
+        return _shards(weights)
     if weights.suffix == ".bin":
         found = torchfile.read(weights)
         if not isinstance(found, dict) or not all(isinstance(one, Tensor) for one in found.values()):
             raise CheckpointError(f"{weights}: expected a state_dict, a table of tensors by name")
         return {str(name): one for name, one in found.items()}
+    return safe_tensors(weights)
+
+
+def safe_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a .safetensors file.
+
+    Raises:
+        CheckpointError: the file is missing or damaged.
+    """
     try:
-        return safetensors.torch.load_file(weights)
+        return safetensors.torch.load_file(path)
     except (OSError, ValueError, safetensors.SafetensorError) as error:
-        raise CheckpointError(f"{weights}: cannot be read ({error}); fetch it again") from error
+        raise CheckpointError(f"{path}: cannot be read ({error}); fetch it again") from error
 
 
 def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequence[str] = ()) -> None:
@@ -130,28 +173,43 @@ def fill(model: nn.Module, foreign: Foreign, origins: Origins, *, spare: Sequenc
         CheckpointError: tensors are missing, extra or of another shape.
     """
     place = foreign.path / foreign.weights
-    wanted = {name for origin in origins.values() for name in origin.names}
-    missing = sorted(wanted - set(foreign.tensors))
-    extra = sorted(name for name in set(foreign.tensors) - wanted if not name.endswith(tuple(spare)))
-    if missing or extra:
-        parts = [f"{_count(missing)} missing ({_some(missing)})"] if missing else []
-        parts += [f"{_count(extra)} not part of the model ({_some(extra)})"] if extra else []
-        raise CheckpointError(f"{place}: {' and '.join(parts)}; is config.json the one that belongs to it?")
+    complete(foreign.tensors, origins, place, spare=spare, hint="is config.json the one that belongs to it?")
     own = model.state_dict()
-    state = {
-        name: origin.make(*(foreign.tensors[each] for each in origin.names))
-        for name, origin in origins.items()
-    }
-    for name, tensor in state.items():
+    assert own.keys() == origins.keys(), "a family maps every tensor of its model"
+    for name, origin in origins.items():  # one by one, because together they may need gigabytes
+        tensor = origin.make(*(foreign.tensors[each] for each in origin.names))
         if tensor.shape != own[name].shape:
-            source = ", ".join(origins[name].names)
+            source = ", ".join(origin.names)
             raise CheckpointError(
                 f"{place}: {source} gives {list(tensor.shape)} for {name}, config.json asks for "
                 f"{list(own[name].shape)}; is it the one that belongs to it?"
             )
-    if not any(tensor.is_meta for tensor in own.values()):
-        with torch.no_grad():
-            model.load_state_dict(state)
+        if not own[name].is_meta:
+            own[name].copy_(tensor)
+
+
+def complete(
+    tensors: Mapping[str, Tensor], origins: Origins, place: str | Path, *, spare: Sequence[str], hint: str
+) -> None:
+    """Check that the tensors are those that the origins name, no fewer and no more.
+
+    Args:
+        tensors: of the checkpoint.
+        origins: the source of each of our tensors.
+        place: of the checkpoint.
+        spare: suffixes of tensors that may be present but are not needed.
+        hint: the error's last words.
+
+    Raises:
+        CheckpointError: tensors are missing or extra.
+    """
+    wanted = {name for origin in origins.values() for name in origin.names}
+    missing = sorted(wanted - set(tensors))
+    extra = sorted(name for name in set(tensors) - wanted if not name.endswith(tuple(spare)))
+    if missing or extra:
+        parts = [f"{_count(missing)} missing ({_some(missing)})"] if missing else []
+        parts += [f"{_count(extra)} not part of the model ({_some(extra)})"] if extra else []
+        raise CheckpointError(f"{place}: {' and '.join(parts)}; {hint}")
 
 
 def _count(names: Sequence[str]) -> str:

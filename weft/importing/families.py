@@ -1,6 +1,7 @@
 """Find the family of a checkpoint and build its model. Read next: checkpoint.py."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -9,15 +10,25 @@ from weft.errors import CheckpointError, ConfigError, WeftError
 from weft.importing.bert import bert
 from weft.importing.checkpoint import Foreign, read
 from weft.importing.gpt2 import gpt2
-from weft.importing.translators import bart, marian
+from weft.importing.gpt_neox import gpt_neox
+from weft.importing.llama import ARCHITECTURES, llama
+from weft.importing.opt import opt
+from weft.importing.t5 import ARCHITECTURES as OF_T5
+from weft.importing.t5 import t5
+from weft.importing.translators import FORMS, translator
 from weft.importing.vit import vit
 from weft.models import Generator, Predictor
 
 FAMILIES: dict[str, Callable[[Foreign], Generator | Predictor]] = {
     "gpt2": gpt2,
+    "opt": opt,
+    "gpt_neox": gpt_neox,
+    **dict.fromkeys(ARCHITECTURES, llama),
     "bert": bert,
-    "marian": marian,
-    "bart": bart,
+    "roberta": bert,
+    "distilbert": bert,
+    **dict.fromkeys(FORMS, translator),
+    **dict.fromkeys(OF_T5, t5),
     "vit": vit,
 }
 """The import function for each `model_type` of a config.json."""
@@ -47,10 +58,21 @@ def built(foreign: Foreign) -> Generator | Predictor:
         CheckpointError, ConfigError: see import_model.
     """
     make = FAMILIES[foreign.setting("model_type")]
-    try:
+    with guarded(foreign):
         with torch.device("meta"):
             make(foreign)
         return make(foreign)
+
+
+@contextmanager
+def guarded(foreign: Foreign) -> Iterator[None]:
+    """Turn what a nonsensical configuration causes into one of Weft's errors.
+
+    Raises:
+        CheckpointError: says what the configuration caused.
+    """
+    try:
+        yield
     except WeftError:
         raise
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError) as error:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from weft.importing.checkpoint import Foreign, Origin, fill
-from weft.importing.names import activation, constant, plain, tensor
+from weft.importing.names import activation, constant, is_tied, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
@@ -31,6 +31,7 @@ def gpt2(foreign: Foreign) -> Generator:
     decoder = TransformerDecoder(size, None, **settings(foreign))
     model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
     prefix = "transformer." if any(name.startswith("transformer.") for name in foreign.tensors) else ""
+    is_tied(foreign, f"{prefix}wte.weight", "lm_head.weight", default=True)
     origins: dict[str, Origin] = {
         **tensor("embed.table.weight", f"{prefix}wte.weight"),
         **tensor("source_embed.table.weight", f"{prefix}wte.weight"),

@@ -1,12 +1,12 @@
 """Pickle's stack machine, reduced to data: opcodes that build plain values, and calls handed to the caller.
 
-Nothing is imported and no attribute is set. Read next: torchfile.py, which decides about the calls; Python's
-pickletools, which splits a pickle into opcodes.
+Nothing is imported and no attribute is set; objects of some packages become inert records. Read next:
+contents.py, which decides about the calls; Python's pickletools, which splits a pickle into opcodes.
 """
 
 import pickletools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import torch
 
@@ -43,6 +43,23 @@ class Name(NamedTuple):
         return f"{self.module}.{self.name}"
 
 
+class Record(dict[Any, Any]):
+    """What is known of an object that is never made: the name of its class, and its attributes as items.
+
+    Args:
+        kind: what the pickle would call, such as omegaconf.dictconfig.DictConfig.
+        args: what it would be called with.
+    """
+
+    def __init__(self, kind: str, args: tuple[Any, ...] = ()) -> None:
+        super().__init__()
+        self.kind = kind
+        self.args = args
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}>"
+
+
 class Storage(NamedTuple):
     """Reference to the memory of tensors."""
 
@@ -54,12 +71,13 @@ class Storage(NamedTuple):
 Call = Callable[[Name, tuple[Any, ...]], Any]
 
 
-def interpret(data: bytes, call: Call) -> Any:
+def interpret(data: bytes | IO[bytes], call: Call, inert: Callable[[Name], bool] = lambda name: False) -> Any:
     """The value that a pickle describes.
 
     Args:
-        data: the pickle, protocol 2 to 5.
+        data: the pickle, protocol 2 to 5; a file is read up to the end of its pickle.
         call: does what REDUCE and NEWOBJ would call, or raises Refused.
+        inert: whether a name may be part of the value, as a `Name`.
 
     Raises:
         Refused: an opcode, a call or a value that is not plain data.
@@ -71,7 +89,7 @@ def interpret(data: bytes, call: Call) -> Any:
             break
         if opcode.name == "STOP":
             (found,) = machine.stack
-            return _only_data(found)
+            return _only_data(found, inert)
         step = _STEPS.get(opcode.name)
         if step is None:
             raise Refused(f"expected only tensors and plain data, got the opcode {opcode.name}")
@@ -159,12 +177,13 @@ class _Machine:
     def storage(self, name: str, argument: Any) -> None:
         """A reference to the memory of tensors."""
         match self.stack.pop():
-            case ("storage", Name("torch", kind), str() as key, str(), int() as size) if (
-                kind in STORAGES and size >= 0
-            ):
+            case (  # before PyTorch 1.6 with a view, which it no longer wrote
+                ("storage", Name("torch", kind), str() as key, str(), int() as size)
+                | ("storage", Name("torch", kind), str() as key, str(), int() as size, None)
+            ) if kind in STORAGES and size >= 0:
                 self.stack.append(Storage(STORAGES[kind], key, size))
             case other:
-                raise Refused(f"expected a storage of numbers, got {str(other)[:80]}")
+                raise Refused(f"expected a storage of numbers, got a {type(other).__name__}")
 
     def reduce(self, name: str, argument: Any) -> None:
         """A call."""
@@ -174,8 +193,11 @@ class _Machine:
         self.stack.append(self.call(called, args))
 
     def build(self, name: str, argument: Any) -> None:
-        """Attributes: kept as items for a Namespace, dropped for a dict that has items (_metadata)."""
+        """Attributes: items of a record or a Namespace, dropped for a dict that has items (_metadata)."""
         state, built = self.stack.pop(), self.stack[-1]
+        if isinstance(built, Record):
+            built.update(attributes(state))
+            return
         if not (isinstance(built, dict) and isinstance(state, dict)):
             raise Refused(f"expected only tensors and plain data, got attributes of {type(built).__name__}")
         if not built and "_metadata" not in state:
@@ -242,6 +264,14 @@ def mapping(items: list[Any]) -> dict[Any, Any]:
     return {key(one): value for one, value in zip(items[::2], items[1::2], strict=True)}
 
 
+def attributes(state: Any) -> dict[Any, Any]:
+    """The attributes that BUILD would set: a dict, or a pair of dicts for a class with slots."""
+    parts = state if isinstance(state, tuple) and len(state) == 2 else (state,)
+    if all(isinstance(one, dict | None) for one in parts):
+        return {name: value for one in parts if one for name, value in one.items()}
+    return {"state": state}  # of a class with its own __setstate__
+
+
 def key(value: Any) -> Any:
     """A key of a dict or an element of a set. Nested tuples are refused: hashing them can take forever."""
     simple = str | bytes | int | float | None
@@ -250,14 +280,15 @@ def key(value: Any) -> Any:
     raise Refused(f"expected text or a number as the key of a dict, got {type(value).__name__}")
 
 
-def _only_data(found: Any) -> Any:
-    """Check that a value holds no name, storage or mark."""
+def _only_data(found: Any, inert: Callable[[Name], bool]) -> Any:
+    """Check that a value holds no storage or mark, and no name but inert ones."""
     seen, rest = set[int](), [found]
     while rest:
         value = rest.pop()
-        if isinstance(value, Name | Storage) or value is MARK:
+        if isinstance(value, Storage) or value is MARK or (isinstance(value, Name) and not inert(value)):
             raise Refused(f"expected only tensors and plain data, got {value}")
         if isinstance(value, dict | list | tuple | set) and id(value) not in seen:
             seen.add(id(value))
             rest += [*value.keys(), *value.values()] if isinstance(value, dict) else list(value)
+            rest += value.args if isinstance(value, Record) else ()
     return found

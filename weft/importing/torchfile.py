@@ -2,11 +2,12 @@
 
 A pickle is a program that builds objects by calling functions, so `torch.load` of a stranger's file can run
 a stranger's code. Here its opcodes only build tensors, dicts, lists, tuples, sets, texts and numbers. The few
-calls that such a file needs are known by name and done here; any other is refused. Read next: pickled.py, the
-opcodes; checkpoint.py, which uses this.
+calls that such a file needs are known by name and done here. An object of a library that translation toolkits
+keep in their checkpoints becomes a `Record`, its attributes without its class; any other call is refused.
+Read next: contents.py, the calls; pickled.py, the opcodes; old_torchfile.py, files of before PyTorch 1.6;
+records.py, settings from records; checkpoint.py, which uses this.
 """
 
-import math
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,37 +16,64 @@ import torch
 from torch import Tensor
 
 from weft.errors import CheckpointError
-from weft.importing.pickled import Name, Refused, Storage, interpret, key, mapping
+from weft.importing import old_torchfile
+from weft.importing.contents import Contents, inert
+from weft.importing.pickled import Refused, Storage, interpret
 
 LARGEST_PICKLE = 256 << 20  # bytes; only tensors may be larger
 
 
 def read(path: Path) -> Any:
-    """The contents of a file that `torch.save` of PyTorch 1.6 or later wrote.
+    """The contents of a file that `torch.save` wrote, of PyTorch 0.4 or later.
 
     Args:
         path: the file.
 
     Returns:
         Tensors, and dict, list, tuple, set, str, bytes, int, float, bool, None. An argparse.Namespace becomes
-        a dict. Tensors that share memory still do.
+        a dict, an object of the packages RECORDED a `Record`, one of their classes a `Name`. Tensors that
+        share memory still do.
 
     Raises:
         CheckpointError: the file cannot be read, is damaged, or contains anything else.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            return _Archive(archive).read()
+        with open(path, "rb") as file:
+            if old_torchfile.is_old(file):
+                return old_torchfile.OldFile(file).read()
+            with zipfile.ZipFile(file) as archive:
+                return _Archive(archive).read()
     except Refused as error:
         raise CheckpointError(f"{path}: {error}") from error
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise CheckpointError(
-            f"{path}: expected a file of torch.save of PyTorch 1.6 or later ({error}); load it there and "
-            "save it again with safetensors"
+            f"{path}: expected a file of torch.save ({error}); load it where it was made and save it again "
+            "with safetensors"
         ) from error
 
 
-class _Archive:
+def program(path: Path, most: int = 1 << 20) -> bytes:
+    """The beginning of the pickle in a file of `torch.save`, uninterpreted; empty for other files.
+
+    The names of a checkpoint's parts are in it, so that its toolkit can be recognised.
+
+    Args:
+        path: the file.
+        most: bytes.
+    """
+    try:
+        with open(path, "rb") as start:
+            if old_torchfile.is_old(start):
+                return start.read(most)
+        with zipfile.ZipFile(path) as archive:
+            name = next(name for name in archive.namelist() if name.endswith("/data.pkl"))
+            with archive.open(name) as file:
+                return file.read(most)
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, StopIteration):
+        return b""
+
+
+class _Archive(Contents):
     """The zip archive, and the storages that were read from it."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
@@ -63,7 +91,7 @@ class _Archive:
         """The contents."""
         program = self.content("data.pkl", LARGEST_PICKLE)
         try:
-            return interpret(program, self.call)
+            return interpret(program, self.call, inert)
         except (IndexError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise Refused(
                 f"is damaged ({type(error).__name__}: {str(error)[:80]}); fetch it again"
@@ -81,52 +109,6 @@ class _Archive:
         if info.file_size > most:
             raise Refused(f"{name}: expected at most {most:,} bytes, got {info.file_size:,}")
         return self.archive.read(info)  # zipfile checks the checksum
-
-    def call(self, name: Name, args: tuple[Any, ...]) -> Any:
-        """Do what the pickle would call.
-
-        Raises:
-            Refused: it is not one of the known calls.
-        """
-        match str(name), args:
-            case "collections.OrderedDict" | "builtins.dict" | "argparse.Namespace", ():
-                return {}
-            case "collections.OrderedDict", (list() as pairs,):
-                return mapping([one for pair in pairs for one in pair])
-            case "builtins.set" | "__builtin__.set" | "builtins.frozenset", (list() as items,):
-                return set(map(key, items))
-            case "torch.Size", (tuple() as sizes,):
-                return sizes
-            case "torch.device", (str() as kind, *_):
-                return kind
-            case "_codecs.encode", (str() as text, "latin1"):  # bytes in protocol 2
-                return text.encode("latin1")
-            case "torch._utils._rebuild_parameter", (Tensor() as tensor, *_):
-                return tensor
-            case "torch._utils._rebuild_tensor_v2", (
-                Storage() as at,
-                offset,
-                tuple() as sizes,
-                tuple() as steps,
-                *_,
-            ):
-                return self.tensor(at, offset, sizes, steps)
-        raise Refused(f"expected only tensors and plain data, got a call of {name}; nothing was run")
-
-    def tensor(self, at: Storage, offset: Any, sizes: tuple[Any, ...], steps: tuple[Any, ...]) -> Tensor:
-        """A view of a storage.
-
-        Raises:
-            Refused: it does not fit into the storage.
-        """
-        flat = self.storage(at)
-        whole = all(type(one) is int and one >= 0 for one in (offset, *sizes, *steps))
-        if not whole or len(sizes) != len(steps):
-            raise Refused("a tensor has impossible sizes; fetch the file again")
-        last = offset + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))
-        if 0 not in sizes and (last >= len(flat) or math.prod(sizes) > len(flat)):
-            raise Refused(f"a tensor of {list(sizes)} is larger than its storage of {len(flat)} numbers")
-        return flat.as_strided(sizes, steps, offset)
 
     def storage(self, at: Storage) -> Tensor:
         """A storage as a flat tensor; always the same one, so that shared memory stays shared."""

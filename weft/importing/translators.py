@@ -1,85 +1,69 @@
-"""Import Marian and BART: post-norm Transformer encoder-decoders, learned or sinusoidal positions (M2)."""
+"""Import Marian, BART, mBART, Pegasus and M2M100: Transformer encoder-decoders (M2).
 
-from typing import Any
+They differ in norms, positions and biases. Read next: t5.py.
+"""
+
+import math
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from weft.errors import ConfigError
 from weft.importing.checkpoint import Foreign, Origin, fill
-from weft.importing.names import activation, heads, plain, tensor
+from weft.importing.names import activation, constant, heads, plain, tensor
 from weft.models import Generator
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.positions import sinusoid
+from weft.nn.transformer import Norm
 
 SPARE = (
     "lm_head.weight",
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
     "embed_positions.weight",
+    "embed_positions.weights",
 )
 UNUSED = 2  # unused rows at the beginning of BART's learned positions
 
 
-def marian(foreign: Foreign) -> Generator:
-    """A `MarianMTModel`. Its sinusoids, all sines before all cosines, are loaded as a table.
+class Form(NamedTuple):
+    """What distinguishes a family."""
+
+    norm: Norm = "after"
+    entry_norm: bool = False
+    positions: Literal["table", "waves", "shifted waves"] = "table"  # in the checkpoint, or computed
+    bias: bool = True  # of the logits
+
+
+FORMS: dict[str, Form] = {
+    "marian": Form(positions="waves"),
+    "bart": Form(entry_norm=True),
+    "mbart": Form(norm="before", entry_norm=True),
+    "pegasus": Form(norm="before", positions="waves"),
+    "m2m_100": Form(norm="before", positions="shifted waves", bias=False),
+}
+"""The form of each `model_type`."""
+
+
+def translator(foreign: Foreign) -> Generator:
+    """A `MarianMTModel`, or a BART, mBART, Pegasus or M2M100 `ForConditionalGeneration`.
+
+    Sinusoids of these families, all sines before all cosines, are loaded as a table.
 
     Raises:
         CheckpointError, ConfigError: see checkpoint.py.
 
-    Source: Junczys-Dowmunt et al. 2018.
+    Source: Junczys-Dowmunt et al. 2018 (Marian); Lewis et al. 2020 (BART); Liu et al. 2020 (mBART);
+    Zhang et al. 2020 (Pegasus); Fan et al. 2021 (M2M100); NLLB Team 2022.
     """
-    foreign.need("share_encoder_decoder_embeddings", True)
-    foreign.need("normalize_before", False)
-    length, size = foreign.setting("max_position_embeddings"), foreign.setting("d_model")
-    waves = sinusoid(torch.arange(length), size, dtype=torch.float64)
-    table = torch.cat([waves[:, 0::2], waves[:, 1::2]], 1).float()
-    positions = {side: Origin((), lambda: table) for side in ("encoder", "decoder")}
-    return _model(foreign, positions, entry_norm=False)
-
-
-def bart(foreign: Foreign) -> Generator:
-    """A `BartForConditionalGeneration`.
-
-    Raises:
-        CheckpointError, ConfigError: see checkpoint.py.
-
-    Source: Lewis et al. 2020.
-    """
-    foreign.need("normalize_before", False)
-    positions = {
-        side: Origin((f"model.{side}.embed_positions.weight",), lambda table: table[UNUSED:])
-        for side in ("encoder", "decoder")
-    }
-    return _model(foreign, positions, entry_norm=True)
-
-
-def sides(foreign: Foreign, *, entry_norm: bool) -> dict[str, dict[str, Any]]:
-    """The settings of our encoder and decoder, as in a recipe."""
-    return {
-        side: {
-            "size": foreign.setting("d_model"),
-            "num_layers": foreign.setting(f"{side}_layers"),
-            "num_heads": foreign.setting(f"{side}_attention_heads"),
-            "inner": foreign.setting(f"{side}_ffn_dim"),
-            "norm": "after",
-            "activation": activation(foreign, "activation_function"),
-            "positions": "learned",
-            "max_length": foreign.setting("max_position_embeddings"),
-            "entry_norm": entry_norm,
-            "dropout": foreign.setting("dropout", default=0.1),
-            "attention_dropout": foreign.setting("attention_dropout", default=0.0),
-        }
-        for side in ("encoder", "decoder")
-    }
-
-
-def _model(foreign: Foreign, positions: dict[str, Origin], *, entry_norm: bool) -> Generator:
-    foreign.need("tie_word_embeddings", True)
+    form = FORMS[foreign.setting("model_type")]
+    _check(foreign)
     size, tokens = foreign.setting("d_model"), foreign.setting("vocab_size")
-    settings = sides(foreign, entry_norm=entry_norm)
+    settings = sides(foreign)
     embed = Tokens(tokens, size, scaled=bool(foreign.config.get("scale_embedding", False)))
     encoder = TransformerEncoder(size, **settings["encoder"])
     decoder = TransformerDecoder(size, encoder, **settings["decoder"])
@@ -88,12 +72,18 @@ def _model(foreign: Foreign, positions: dict[str, Origin], *, entry_norm: bool) 
         **tensor("embed.table.weight", "model.shared.weight"),
         **tensor("source_embed.table.weight", "model.shared.weight"),
         **tensor("head.weight", "model.shared.weight"),
-        **tensor("head.bias", "final_logits_bias", _first_row),
+        **(
+            tensor("head.bias", "final_logits_bias", _first_row)
+            if form.bias
+            else constant("head.bias", torch.zeros(tokens))
+        ),
     }
     for side, blocks in (("encoder", encoder.blocks), ("decoder", decoder.blocks)):
-        origins[f"{side}.positions.table.weight"] = positions[side]
-        if entry_norm:
+        origins[f"{side}.positions.table.weight"] = _positions(foreign, form, side)
+        if form.entry_norm:
             origins |= plain(f"{side}.entry_norm", f"model.{side}.layernorm_embedding")
+        if form.norm == "before":
+            origins |= plain(f"{side}.last_norm", f"model.{side}.layer_norm")
         for layer in range(len(blocks)):
             ours, theirs = f"{side}.blocks.{layer}", f"model.{side}.layers.{layer}"
             origins |= {
@@ -108,6 +98,70 @@ def _model(foreign: Foreign, positions: dict[str, Origin], *, entry_norm: bool) 
                 origins |= plain(f"{ours}.look_norm", f"{theirs}.encoder_attn_layer_norm")
     fill(model, foreign, origins, spare=SPARE)
     return model.eval()
+
+
+def sides(foreign: Foreign) -> dict[str, dict[str, Any]]:
+    """The settings of our encoder and decoder, as in a recipe."""
+    form = FORMS[foreign.setting("model_type")]
+    return {
+        side: {
+            "size": foreign.setting("d_model"),
+            "num_layers": foreign.setting(f"{side}_layers"),
+            "num_heads": foreign.setting(f"{side}_attention_heads"),
+            "inner": foreign.setting(f"{side}_ffn_dim"),
+            "norm": form.norm,
+            "activation": activation(foreign, "activation_function"),
+            "positions": "learned",
+            "max_length": foreign.setting("max_position_embeddings"),
+            "entry_norm": form.entry_norm,
+            "dropout": foreign.setting("dropout", default=0.1),
+            "attention_dropout": foreign.setting("attention_dropout", default=0.0),
+        }
+        for side in ("encoder", "decoder")
+    }
+
+
+def _check(foreign: Foreign) -> None:
+    """Refuse settings that older exports have in config.json and the library itself ignores."""
+    family = foreign.setting("model_type")
+    foreign.need("tie_word_embeddings", True)
+    if family == "marian":
+        foreign.need("share_encoder_decoder_embeddings", True)
+    foreign.need("normalize_before", FORMS[family].norm == "before")
+
+
+def _positions(foreign: Foreign, form: Form, side: str) -> Origin:
+    """A table of position vectors."""
+    length, size = foreign.setting("max_position_embeddings"), foreign.setting("d_model")
+    if form.positions == "table":
+        return Origin((f"model.{side}.embed_positions.weight",), lambda table: table[UNUSED:])
+    if form.positions == "waves":
+        waves = sinusoid(torch.arange(length), size, dtype=torch.float64)
+        table = torch.cat([waves[:, 0::2], waves[:, 1::2]], 1).float()
+        return Origin((), lambda: table)
+    first = foreign.setting("pad_token_id") + 1  # of the positions that are used
+    table = shifted_waves(length, size, first, f"{foreign.path / 'config.json'}: d_model")
+    return Origin((), lambda: table)
+
+
+def shifted_waves(length: int, size: int, first: int, place: str) -> Tensor:
+    """fairseq's sinusoids [length, size] of the positions `first` on, all sines before all cosines.
+
+    Args:
+        length: number of positions.
+        size: features.
+        first: position of the first token.
+        place: of the setting, for errors.
+
+    Raises:
+        ConfigError: the size is odd or too small.
+    """
+    if size % 2 or size < 4:
+        raise ConfigError(f"{place}: expected an even number of at least 4, got {size}")
+    half = torch.arange(size // 2).float()
+    speed = torch.exp(half * -(math.log(10000) / (size // 2 - 1)))  # float32, as the library computes it
+    angle = torch.arange(first, first + length).float()[:, None] * speed
+    return torch.cat([angle.sin(), angle.cos()], 1)
 
 
 def _heads(ours: str, theirs: str) -> dict[str, Origin]:

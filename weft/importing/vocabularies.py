@@ -3,44 +3,114 @@
 Read next: ../text/imported.py, ../text/sentencepiece.py; runs.py, which saves them in a run.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 
+from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import Foreign
-from weft.text.imported import Imported, renumbered
+from weft.importing.languages import frame, framed
+from weft.text.imported import Imported, numbers_of, renumbered
 from weft.text.sentencepiece import SentencePieces, read_model, read_numbers
 from weft.text.vocabulary import Vocabulary
 
+PAIR = ("tokenizer.source.json", "tokenizer.target.json")
+MASKS = ("[MASK]", "<mask>")
 
-def vocabularies(foreign: Foreign, names: dict[str, bool]) -> tuple[dict[str, Vocabulary], list[int]]:
-    """The vocabularies of source and target, numbered like all vocabularies of Weft.
+
+class Found(NamedTuple):
+    """The vocabularies of a run."""
+
+    vocabularies: Mapping[str, Vocabulary]  # by the name of their file
+    order: list[int]  # the original number of each of Weft's numbers; -1 for a symbol that there was not
+
+
+def vocabulary(foreign: Foreign, name: str) -> Found:
+    """The vocabulary of a language model, numbered like all vocabularies of Weft.
+
+    Args:
+        foreign: the checkpoint.
+        name: of the file.
+
+    Raises:
+        CheckpointError: the file is missing or damaged, or belongs to another model.
+        ConfigError: the model has several ends of a text.
+    """
+    end = _end(foreign)
+    start = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
+    size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
+    content, order = renumbered(foreign.path / "tokenizer.json", size, pad=pad, start=start, end=end)
+    return Found({name: Imported(content, order, framed=False)}, order)
+
+
+def of_pair(foreign: Foreign, source: str, target: str) -> Found:
+    """The vocabularies of a translator, numbered like all vocabularies of Weft.
 
     A directory with source.spm but no tokenizer.json is Marian's, as published by Helsinki-NLP: two
     SentencePiece models, numbered by vocab.json.
 
     Args:
         foreign: the checkpoint.
-        names: file names for the run, each with True to encode with special symbols around the text; of two
-            files the second is the target's.
-
-    Returns:
-        The vocabulary of each file, and the original number of each of Weft's numbers; -1 for a symbol that
-        the checkpoint lacks.
+        source, target: languages.
 
     Raises:
         CheckpointError: a file is missing or damaged, or belongs to another model.
+        ConfigError: the model has several ends of a text, or does not know a language.
     """
-    end = foreign.setting("eos_token_id")
-    symbols: dict[str, Any] = {
-        "start": foreign.setting("decoder_start_token_id", "bos_token_id", default=end),
-        "end": end,
-    }
+    end, path = _end(foreign), foreign.path / "tokenizer.json"
+    usual = foreign.setting("decoder_start_token_id", "bos_token_id", default=end)
     size, pad = foreign.setting("vocab_size"), foreign.config.get("pad_token_id")
-    if (foreign.path / "tokenizer.json").exists() or not (foreign.path / "source.spm").exists():
-        content, order = renumbered(foreign.path / "tokenizer.json", size, pad=pad, **symbols)
-        return {file: Imported(content, order, framed=framed) for file, framed in names.items()}, order
-    pieces, order = read_numbers(foreign.path / "vocab.json", size, pad=-1 if pad is None else pad, **symbols)
-    models = [read_model(foreign.path / file) for file in ("source.spm", "target.spm")]
-    return {
-        file: SentencePieces(model, pieces, framed=framed)
-        for (file, framed), model in zip(names.items(), models, strict=True)
-    }, order
+    if not path.exists() and (foreign.path / "source.spm").exists():
+        pieces, order = read_numbers(
+            foreign.path / "vocab.json", size, pad=-1 if pad is None else pad, start=usual, end=end
+        )
+        models = [read_model(foreign.path / file) for file in ("source.spm", "target.spm")]
+        each = [
+            SentencePieces(model, pieces, framed=framed)
+            for model, framed in zip(models, (True, False), strict=True)
+        ]
+        return Found(dict(zip(PAIR, each, strict=True)), order)
+    around = frame(foreign, source, target, end)
+    start = usual if around.start is None else around.start
+    content, order = renumbered(path, size, pad=pad, start=start, end=end)
+    read = content if around.source is None else framed(content, *around.source)
+    written = framed(content, around.target, []) if around.target else content
+    texts = Imported(read, order, framed=True), Imported(written, order, framed=bool(around.target))
+    return Found(dict(zip(PAIR, texts, strict=True)), order)
+
+
+def _end(foreign: Foreign) -> int:
+    end = foreign.setting("eos_token_id")
+    if not isinstance(end, int):
+        raise ConfigError(
+            f"{foreign.path / 'config.json'}: eos_token_id: expected one number, got {str(end)[:60]}; "
+            "leave the one that ends a text"
+        )
+    return end
+
+
+def with_mask(foreign: Foreign, name: str) -> Found:
+    """The vocabulary of a masked language model, and the order of its rows, in which the mask is last.
+
+    The tokenizer's own symbols around a text become <sos> and <eos>.
+
+    Args:
+        foreign: the checkpoint.
+        name: of the file.
+
+    Raises:
+        CheckpointError: the file is missing or damaged, or has no mask or no symbols around a text.
+    """
+    path, size, pad = (
+        foreign.path / "tokenizer.json",
+        foreign.setting("vocab_size"),
+        foreign.config.get("pad_token_id"),
+    )
+    around, numbers = numbers_of(path, MASKS)
+    if len(around) != 2 or not numbers:
+        raise CheckpointError(
+            f"{path}: expected one symbol before a text, one after it, and one of {', '.join(MASKS)}, "
+            f"got {len(around)} and {len(numbers)}; is it the tokenizer of a masked language model?"
+        )
+    content, order = renumbered(path, size, pad=pad, start=around[0], end=around[1])
+    order = [number for number in order if number != numbers[0]]
+    return Found({name: Imported(content, order, framed=False)}, [*order, numbers[0]])

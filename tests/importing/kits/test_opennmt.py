@@ -1,0 +1,138 @@
+"""Checkpoints of OpenNMT-py 2.3.0 and 3.5.1 give its own log-probabilities and outputs (opennmt/make.py)."""
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.importing.kits.shared import log_probabilities, translations
+from weft.errors import CheckpointError, ConfigError
+from weft.importing.kits.every import KITS
+from weft.importing.runs import import_run
+
+FIXTURE = Path(__file__).parent / "opennmt" / "fixture.tar.xz"
+MODELS = ["sinusoidal", "rotary", "lstm", "gru", "old"]
+LONGEST = {"max_ratio": 0.0, "max_extra": 12}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("opennmt")
+    with tarfile.open(FIXTURE) as archive:
+        archive.extractall(made, filter="data")
+    return made
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    return json.loads((folder / "expected.json").read_text("utf-8"))
+
+
+def imported(folder: Path, name: str, run: Path, **others: object) -> Path:
+    given = {"source": "es", "target": "en", "subwords": (folder / "codes",)} | others
+    import_run(folder / f"{name}_step_120.pt", run, **given)
+    return run
+
+
+def changed(folder: Path, made: Path, name: str, change) -> Path:
+    """A copy of a checkpoint whose contents were changed."""
+    made.mkdir(exist_ok=True)
+    shutil.copy(folder / "codes", made)
+    path = folder / f"{name}_step_120.pt"
+    content = torch.load(path, weights_only=False)
+    change(content)
+    torch.save(content, made / path.name)
+    return made
+
+
+def whole(line: str) -> str:
+    """Pieces joined to words."""
+    return " ".join(f"{line} ".replace("@@ ", "").split())
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_gives_the_log_probabilities_and_outputs_of_opennmt(tmp_path, folder, expected, name):
+    run = imported(folder, name, tmp_path / "run")
+    theirs, sources = expected[name], expected["source"]
+    ours = log_probabilities(run, sources, expected["target"])
+    for got, want in zip(ours, theirs["logp"], strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-5)
+    for search, options in (("greedy", {"search": "greedy"}), ("beam", {"beam": 3, "length_penalty": 0.0})):
+        found = translations(run, sources, options | LONGEST)
+        known = [n for n, line in enumerate(theirs[search]) if "<unk>" not in line]
+        assert len(known) >= 3, "the fixture says too little"
+        assert [found[n] for n in known] == [whole(theirs[search][n]) for n in known]
+
+
+def test_without_subwords_a_run_reads_and_writes_pieces(tmp_path, folder, expected):
+    run = imported(folder, "sinusoidal", tmp_path / "run", subwords=())
+    with open(folder / "codes", encoding="utf-8") as codes:
+        assert codes.readline().startswith("#version")
+    (text,) = translations(run, ["c@@ r@@ e@@ ar"], LONGEST)
+    assert isinstance(text, str)
+
+
+def test_training_goes_on_with_the_settings_of_the_checkpoint(tmp_path, folder):
+    recipe = (imported(folder, "sinusoidal", tmp_path / "run") / "recipe.yaml").read_text("utf-8")
+    for line in ("smoothing: 0.1", "attention_dropout: 0.2", "tied: true", "scaled: true", "dropout: 0.1"):
+        assert line in recipe, line
+
+
+def pop_last(content) -> None:
+    content["vocab"]["tgt"].pop()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda one: one["opt"].__setattr__("encoder_type", "cnn"), ConfigError, "encoder_type.*got cnn"),
+        (lambda one: one["opt"].__setattr__("copy_attn", True), ConfigError, "copy_attn"),
+        (lambda one: one["opt"].__setattr__("model_task", "lm"), ConfigError, "model_task.*got lm"),
+        (lambda one: one["opt"].__setattr__("max_relative_positions", 16), ConfigError, "got 16"),
+        (lambda one: one["opt"].__setattr__("heads", 3), CheckpointError, "3 do not divide"),
+        (pop_last, CheckpointError, "is it the vocabulary of this model"),
+        (lambda one: one["vocab"].pop("src"), CheckpointError, "expected a list of tokens in vocab.src"),
+        (lambda one: one["vocab"]["tgt"].__setitem__(0, "x"), CheckpointError, "expected <unk>"),
+        (lambda one: one.pop("opt"), CheckpointError, "table 'opt'"),
+        (lambda one: one["model"].pop("decoder.layer_norm.bias"), CheckpointError, "1 tensor is missing"),
+        (lambda one: one["model"].update(more=torch.ones(2)), CheckpointError, r"not part of .*\(more\)"),
+        (lambda one: one.update(more=Path("x")), CheckpointError, "nothing was run"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_in_one_sentence(tmp_path, folder, change, error, words):
+    made = changed(folder, tmp_path / "changed", "sinusoidal", change)
+    with pytest.raises(error, match=words) as raised:
+        imported(made, "sinusoidal", tmp_path / "run")
+    assert "\n" not in str(raised.value) and not (tmp_path / "run").exists()
+
+
+def test_a_damaged_file_a_missing_part_and_an_existing_run_are_refused(tmp_path, folder):
+    whole_file = (folder / "sinusoidal_step_120.pt").read_bytes()
+    for place in range(0, len(whole_file), len(whole_file) // 40):
+        (tmp_path / "sinusoidal_step_120.pt").write_bytes(whole_file[:place])
+        with pytest.raises((CheckpointError, ConfigError)):
+            imported(tmp_path, "sinusoidal", tmp_path / "run")
+    shutil.copy(folder / "rotary_step_120.pt", tmp_path)
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        imported(tmp_path, "rotary", tmp_path / "run", subwords=())
+    with pytest.raises(CheckpointError, match="give another file"):
+        imported(folder, "lstm", tmp_path / "run", subwords=(tmp_path / "none",))
+    with pytest.raises(ConfigError, match="leave out --vocabulary"):
+        imported(folder, "lstm", tmp_path / "run", vocabulary=(folder / "codes",))
+    with pytest.raises(ConfigError, match="--source LANG"):
+        imported(folder, "lstm", tmp_path / "run", source=None)
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    with pytest.raises(ConfigError, match="is there already"):
+        imported(folder, "lstm", tmp_path / "run")
+
+
+def test_only_its_own_files_are_recognised(tmp_path, folder):
+    kit = next(kit for kit in KITS if kit.name == "OpenNMT-py")
+    torch.save({"model": {"a": torch.ones(2)}, "args": None}, tmp_path / "other.pt")
+    assert not kit.recognises(tmp_path / "other.pt") and not kit.recognises(tmp_path)
+    assert all(kit.recognises(folder / f"{name}_step_120.pt") for name in MODELS)

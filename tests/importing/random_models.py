@@ -1,0 +1,110 @@
+"""Small random language models of `transformers`, and what tests do with them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from weft import masks
+
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+)
+transformers.utils.logging.disable_progress_bar()
+
+TOKENS, LENGTHS, STEPS = 37, (11, 4, 1, 7), 11
+SIZES = {
+    "vocab_size": TOKENS,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 6,
+    "hidden_size": 24,
+    "intermediate_size": 19,
+    "max_position_embeddings": 29,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+}
+GROUPED = SIZES | {"num_key_value_heads": 3}
+OPT = {name: value for name, value in SIZES.items() if name != "intermediate_size"} | {"ffn_dim": 19}
+ROPE = {"rope_type": "default", "rope_theta": 500.0}
+WRITERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("Llama", GROUPED | {"rope_parameters": ROPE}),
+    "llama-tied-biases": (
+        "Llama",
+        SIZES | {"tie_word_embeddings": True, "attention_bias": True, "head_dim": 10},
+    ),
+    "llama-network-biases": ("Llama", GROUPED | {"mlp_bias": True, "rms_norm_eps": 1e-2}),
+    "mistral": ("Mistral", GROUPED | {"sliding_window": None, "num_key_value_heads": 1}),
+    "mistral-wide-window": ("Mistral", GROUPED | {"sliding_window": 29}),
+    "qwen2": ("Qwen2", GROUPED | {"tie_word_embeddings": True}),
+    "qwen3": ("Qwen3", GROUPED | {"head_dim": 14}),
+    "qwen3-biases": ("Qwen3", GROUPED | {"head_dim": 2, "attention_bias": True}),
+    "opt": ("OPT", OPT),
+    "opt-after": ("OPT", OPT | {"word_embed_proj_dim": 13, "do_layer_norm_before": False}),
+    "gpt_neox": (
+        "GPTNeoX",
+        SIZES | {"num_attention_heads": 3, "rope_parameters": ROPE | {"partial_rotary_factor": 0.25}},
+    ),
+    "gpt_neox-not-parallel": (
+        "GPTNeoX",
+        SIZES | {"num_attention_heads": 3, "use_parallel_residual": False, "hidden_act": "gelu_new"},
+    ),
+    "gpt_neox-tied": (
+        "GPTNeoX",
+        SIZES | {"tie_word_embeddings": True, "rope_parameters": ROPE | {"partial_rotary_factor": 1.0}},
+    ),
+}
+DISTIL = {
+    "dim": 24,
+    "n_layers": 2,
+    "n_heads": 6,
+    "hidden_dim": 19,
+    "vocab_size": TOKENS,
+    "max_position_embeddings": 29,
+}
+READERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bert": ("Bert", SIZES),
+    "roberta": ("Roberta", SIZES | {"type_vocab_size": 1, "layer_norm_eps": 1e-5}),
+    "distilbert": ("DistilBert", DISTIL),
+    "distilbert-sinusoidal": ("DistilBert", DISTIL | {"sinusoidal_pos_embds": True}),
+}
+
+
+def model_of(family: str, settings: dict[str, Any], head: str) -> Any:
+    """A small model of the library, with no parameter at zero or one."""
+    torch.manual_seed(3)
+    config = getattr(transformers, f"{family}Config")(**settings)
+    model = getattr(transformers, f"{family}For{head}")(config)
+    generator = torch.Generator().manual_seed(5)
+    for parameter in model.parameters():
+        parameter.data += 0.2 * torch.randn(parameter.shape, generator=generator)
+    return model.eval()
+
+
+def saved_in(folder: Path) -> dict[str, tuple[nn.Module, Path]]:
+    """Every model and the checkpoint that it wrote."""
+    found = {}
+    for head, every in (("CausalLM", WRITERS), ("MaskedLM", READERS)):
+        for name, (family, settings) in every.items():
+            model = model_of(family, settings, head)
+            model.save_pretrained(folder / name)
+            found[name] = model, folder / name
+    return found
+
+
+def tokens(seed: int) -> tuple[Tensor, Tensor]:
+    """Texts and their mask."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randint(4, TOKENS, (len(LENGTHS), STEPS), generator=generator)
+    return drawn, masks.from_lengths(torch.tensor(LENGTHS), STEPS)
+
+
+def copied(path: Path, there: Path, **settings: Any) -> Path:
+    """A copy of a checkpoint with other settings."""
+    config = json.loads((path / "config.json").read_text("utf-8")) | settings
+    (there / "config.json").write_text(json.dumps(config), "utf-8")
+    (there / "model.safetensors").write_bytes((path / "model.safetensors").read_bytes())
+    return there

@@ -1,0 +1,229 @@
+"""Decoders with the tokenizers of Llama and Qwen, and masked language models, become runs.
+
+Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+
+from tests.importing.random_models import model_of, transformers
+from tests.laws.members import close
+from weft import cli
+from weft.data.corpora import corpus
+from weft.errors import WeftError
+from weft.importing.runs import import_run
+from weft.run import open_run
+
+LINES = ["Click the button.", "In 2024, we'll pay 1234567 €", "x", "中文 and ünicode 🙂", "The  file is open"]
+LLAMA_3 = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def learnt(made: Tokenizer, specials: list[str], **settings: Any) -> Tokenizer:
+    trainer = trainers.BpeTrainer(vocab_size=411, special_tokens=specials, show_progress=False, **settings)
+    every = [source for _, source, _ in corpus("libreoffice-help", "en", "es", "test")]
+    made.train_from_iterator(every, trainer)
+    return made
+
+
+def byte_level(pattern: str, specials: list[str], first: str | None) -> Tokenizer:
+    """Like Llama 3's, or Qwen's, which puts nothing before a text and splits digits."""
+    made = Tokenizer(models.BPE())
+    cut = pre_tokenizers.Split(Regex(pattern), "isolated")
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [cut, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
+    made.decoder = decoders.ByteLevel()
+    learnt(made, specials, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    if first is None:
+        made.normalizer = normalizers.NFC()
+        made.post_processor = processors.ByteLevel(trim_offsets=False)
+    else:
+        template = processors.TemplateProcessing(
+            single=f"{first} $A", special_tokens=[(first, specials.index(first))]
+        )
+        made.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), template])
+    return made
+
+
+def llama_3() -> Tokenizer:
+    return byte_level(LLAMA_3, ["<|begin_of_text|>", "<|end_of_text|>"], "<|begin_of_text|>")
+
+
+def qwen() -> Tokenizer:
+    return byte_level(LLAMA_3.replace("{1,3}", ""), ["<|endoftext|>", "<|im_end|>"], None)
+
+
+def with_bytes(made: Tokenizer) -> Tokenizer:
+    """Like Llama 2's: pieces of SentencePiece, and bytes for what they do not have."""
+    specials = ["<unk>", "<s>", "</s>"]
+    learnt(made, [*specials, *(f"<0x{byte:02X}>" for byte in range(256))])
+    content = json.loads(made.to_str())
+    content["added_tokens"] = [one for one in content["added_tokens"] if one["content"] in specials]
+    content["model"] |= {"byte_fallback": True, "unk_token": "<unk>", "fuse_unk": True}
+    made = Tokenizer.from_str(json.dumps(content))
+    made.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    return made
+
+
+def llama_2() -> Tokenizer:
+    made = Tokenizer(models.BPE())
+    made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    return with_bytes(made)
+
+
+def metaspace() -> Tokenizer:
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="first", split=False)
+    return with_bytes(made)
+
+
+SIZES = {
+    "vocab_size": 419,  # more rows than pieces, as in real checkpoints
+    "num_hidden_layers": 2,
+    "num_attention_heads": 6,
+    "hidden_size": 24,
+    "intermediate_size": 19,
+    "max_position_embeddings": 97,
+    "pad_token_id": None,
+}
+GROUPED = SIZES | {"num_key_value_heads": 2, "bos_token_id": 1, "eos_token_id": 2}
+RUNS: dict[str, tuple[str, dict[str, Any], Callable[[], Tokenizer]]] = {
+    "llama-3": (
+        "Llama",
+        GROUPED | {"bos_token_id": 0, "eos_token_id": 1, "tie_word_embeddings": True},
+        llama_3,
+    ),
+    "llama-2": ("Llama", GROUPED, llama_2),
+    "mistral": ("Mistral", GROUPED | {"sliding_window": None}, metaspace),
+    "qwen3": ("Qwen3", GROUPED | {"bos_token_id": None, "eos_token_id": 0, "head_dim": 6}, qwen),
+    "qwen2": (
+        "Qwen2",
+        GROUPED | {"bos_token_id": None, "eos_token_id": 0, "tie_word_embeddings": True},
+        qwen,
+    ),
+    "gpt_neox": (
+        "GPTNeoX",
+        SIZES | {"num_attention_heads": 3, "bos_token_id": 0, "eos_token_id": 0},
+        qwen,
+    ),
+    "opt": (
+        "OPT",
+        {name: value for name, value in SIZES.items() if name != "intermediate_size"}
+        | {"ffn_dim": 19, "word_embed_proj_dim": 13, "do_layer_norm_before": False}
+        | {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 0},
+        qwen,
+    ),
+}
+
+
+def weft(*arguments: object) -> None:
+    with pytest.raises(SystemExit) as leave:
+        cli.main([str(one) for one in arguments])
+    assert leave.value.code == 0
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The library's model, its tokenizer, and the imported run."""
+    there = tmp_path_factory.mktemp("run")
+    family, settings, tokenizer = RUNS[request.param]
+    theirs = model_of(family, settings, "CausalLM")
+    theirs.save_pretrained(there / "checkpoint")
+    file = there / "checkpoint" / "tokenizer.json"
+    tokenizer().save(str(file))
+    for split, count in (("train", 30), ("valid", 7)):
+        lines = [source for _, source, _ in corpus("libreoffice-help", "en", "es", "valid")][:count]
+        (there / f"{split}.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    texts = ["--train", there / "train.txt", "--valid", there / "valid.txt"]
+    weft("import", there / "checkpoint", "--run", there / "run", *texts)
+    return theirs, transformers.PreTrainedTokenizerFast(tokenizer_file=str(file)), there
+
+
+@torch.no_grad()
+def test_a_run_reads_and_continues_like_the_library(
+    imported: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs, made, there = imported
+    opened = open_run(there / "run", device="cpu")
+    vocabulary = opened.ready.vocabulary
+    order, end = torch.tensor(vocabulary._order), theirs.config.eos_token_id
+    begin = end if theirs.config.bos_token_id is None else theirs.config.bos_token_id
+    (there / "prompts").write_text("\n".join(LINES) + "\n", "utf-8")
+    expected = []
+    for line in LINES:
+        ids = made(line, add_special_tokens=False).input_ids
+        assert order[vocabulary.encode(line)].tolist() == ids
+        assert vocabulary.decode(vocabulary.encode(line)) == line
+        text = torch.tensor([[begin, *ids]])
+        want = theirs(text).logits.log_softmax(-1)[0]
+        numbers = torch.tensor([[3, *vocabulary.encode(line)]])
+        state = opened.model.start(None, torch.ones(1, 1, dtype=torch.bool))
+        got = opened.model.head(opened.model.decoder(opened.model.embed(numbers), state)[0])[0]
+        kept = [place for place in range(len(order)) if got[0, place] > -1000]
+        close(got[:, kept], want[:, order[kept]], 1e-5)
+        assert sorted(order[kept].tolist()) == list(range(len(want[0])))  # every piece, each once
+        unseen = [int(order[number]) for number in (0, 1, 2) if order[number] not in (-1, end)]
+        written = theirs.generate(
+            text, do_sample=False, max_new_tokens=9, suppress_tokens=unseen or None, pad_token_id=end
+        )[0, 1:].tolist()
+        written = written[: written.index(end)] if end in written else written
+        expected.append(made.decode(written, skip_special_tokens=True).strip())
+    capsys.readouterr()
+    weft("predict", there / "run", there / "prompts", "--set", "max_tokens=9", "--set", "search=greedy")
+    assert capsys.readouterr().out == "".join(text + "\n" for text in expected)
+
+
+def test_a_run_is_evaluated_and_trains_on(imported: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs, made, there = imported
+    weft("evaluate", there / "run", "--data", there / "valid.txt")
+    said = capsys.readouterr().out
+    lines = (there / "valid.txt").read_text("utf-8").splitlines()
+    end, total, count = theirs.config.eos_token_id, 0.0, 0
+    begin = end if theirs.config.bos_token_id is None else theirs.config.bos_token_id
+    for line in lines:
+        text = torch.tensor([[begin, *made(line, add_special_tokens=False).input_ids, end]])
+        with torch.no_grad():
+            logp = theirs(text).logits.log_softmax(-1)[0, :-1].gather(1, text[0, 1:, None])
+        total, count = total - float(logp.sum()), count + len(logp)
+    found = re.search(r"perplexity ([\d.]+)", said)
+    assert found is not None and float(found[1]) == pytest.approx(math.exp(total / count), rel=1e-4)
+    changes = ["training.max_updates=2", "training.device=cpu", "training.workers=1"]
+    changes += [f"training.start={there / 'run'}", "training.optimiser={use: adamw, lr: 1.0e-9}"]
+    weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "tuned")
+    before, after = (open_run(there / name, device="cpu").model.state_dict() for name in ("run", "tuned"))
+    for name, tensor in before.items():
+        close(after[name], tensor, 1e-6)
+
+
+def test_nonsense_in_a_configuration_is_refused_or_ignored(tmp_path: Path) -> None:
+    family, settings, tokenizer = RUNS["mistral"]
+    model_of(family, settings, "CausalLM").save_pretrained(tmp_path / "checkpoint")
+    tokenizer().save(str(tmp_path / "checkpoint" / "tokenizer.json"))
+    file, refused = tmp_path / "checkpoint" / "config.json", set()
+    config = json.loads(file.read_text("utf-8"))
+    for key in [*config, "rope_scaling", "quantization_config", "embd_pdrop"]:
+        for number, bad in enumerate(("x", [1], -1, 1e30)):
+            file.write_text(json.dumps(config | {key: bad}), "utf-8")
+            try:  # no other kind of error, and nothing half written
+                import_run(tmp_path / "checkpoint", tmp_path / f"{key}-{number}")
+            except WeftError:
+                refused.add(key)
+                assert not (tmp_path / f"{key}-{number}").exists()
+    ignored = {"dtype", "initializer_range", "transformers_version", "use_cache"}
+    assert set(config) - refused <= ignored | {"tie_word_embeddings"}

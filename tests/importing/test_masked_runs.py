@@ -1,0 +1,175 @@
+"""BERT, RoBERTa and DistilBERT become runs of the task masked, which fill gaps like the library's models.
+
+Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import (
+    AddedToken,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+
+pytest.importorskip("transformers", reason="pip install -e .[import-tests]")
+
+from tests.importing.random_models import READERS, model_of, transformers
+from tests.laws.members import close
+from weft import cli
+from weft.data.corpora import corpus
+from weft.run import open_run
+from weft.tasks.predictor import Place
+
+TEXTS = ["The [MASK] is open", "[MASK] the button.", "Ünicode [MASK] and [MASK]", "a ([MASK])"]
+
+
+def sentences(split: Any = "test") -> list[str]:
+    return [source for _, source, _ in corpus("libreoffice-help", "en", "es", split)]
+
+
+def word_pieces() -> Tokenizer:
+    """Like BERT's."""
+    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    made.train_from_iterator(
+        sentences(), trainers.WordPieceTrainer(vocab_size=311, special_tokens=specials, show_progress=False)
+    )
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return made
+
+
+def byte_level() -> Tokenizer:
+    """Like RoBERTa's, whose mask takes the space before it."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    specials = ["<s>", "<pad>", "</s>", "<unk>", AddedToken("<mask>", lstrip=True, special=True)]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    made.train_from_iterator(
+        sentences(),
+        trainers.BpeTrainer(
+            vocab_size=311, special_tokens=specials, initial_alphabet=alphabet, show_progress=False
+        ),
+    )
+    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    return made
+
+
+SPELLING: dict[str, tuple[Callable[[], Tokenizer], str, dict[str, int]]] = {
+    "bert": (word_pieces, "[MASK]", {"pad_token_id": 0}),
+    "roberta": (byte_level, "<mask>", {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}),
+    "distilbert": (word_pieces, "[MASK]", {"pad_token_id": 0}),
+}
+
+
+def weft(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as leave:
+        cli.main([str(one) for one in arguments])
+    return int(leave.value.code or 0)
+
+
+@pytest.fixture(scope="module", params=SPELLING)
+def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The library's model, its tokenizer, its mask, and the folder of the imported run."""
+    there = tmp_path_factory.mktemp("run")
+    tokenizer, mask, symbols = SPELLING[request.param]
+    family, settings = READERS[request.param]
+    theirs = model_of(
+        family, settings | symbols | {"vocab_size": 317, "max_position_embeddings": 67}, "MaskedLM"
+    )
+    theirs.save_pretrained(there / "checkpoint")
+    file = there / "checkpoint" / "tokenizer.json"
+    spelling = tokenizer()
+    spelling.enable_padding(length=23)  # some files say so; it is no part of a text
+    spelling.enable_truncation(3)
+    spelling.save(str(file))
+    for split, count in (("train", 30), ("valid", 7)):
+        (there / f"{split}.txt").write_text("\n".join(sentences("valid")[:count]) + "\n", "utf-8")
+    texts = ["--train", there / "train.txt", "--valid", there / "valid.txt"]
+    assert weft("import", there / "checkpoint", "--run", there / "run", *texts) == 0
+    return theirs, transformers.PreTrainedTokenizerFast(tokenizer_file=str(file)), mask, there
+
+
+@torch.no_grad()
+def test_a_gap_is_filled_like_by_the_library(imported: Any) -> None:
+    theirs, made, mask, there = imported
+    opened = open_run(there / "run", device="cpu")
+    filler = opened.ready.predictor(opened.model)
+    order = torch.tensor([*filler.vocabulary._order, made.convert_tokens_to_ids(mask)])
+    assert sorted(order.tolist()) == list(range(317))
+    for text in TEXTS:
+        ids = made(text.replace("[MASK]", mask)).input_ids
+        tokens = filler.tokens(text)
+        assert order[tokens].tolist() == ids
+        want = theirs(torch.tensor([ids])).logits.log_softmax(-1)
+        row = torch.tensor([tokens])
+        got = opened.model(row, torch.ones_like(row, dtype=torch.bool))
+        close(got, want[:, :, order], 1e-5)
+        places = [place for place, number in enumerate(tokens) if number == len(filler.vocabulary)]
+        prob = want[0, places].exp()
+        prob[:, order[[0, 1, 2, 3, -1]]] = 0  # special symbols fill no gap
+        assert [gap[0][1] for gap in filler.fill(text).gaps] == pytest.approx(prob.amax(1).tolist(), rel=1e-4)
+
+
+def test_a_run_predicts_and_trains_on(imported: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    *_, there = imported
+    (there / "texts").write_text("\n".join(TEXTS) + "\n", "utf-8")
+    capsys.readouterr()
+    assert weft("predict", there / "run", there / "texts") == 0
+    written = capsys.readouterr().out
+    assert written.count("\n") == len(TEXTS) and "MASK" not in written
+    assert weft("evaluate", there / "run", "--data", there / "valid.txt") == 0
+    assert "perplexity" in capsys.readouterr().out
+    changes = ["training.max_updates=2", "training.device=cpu", "training.workers=1"]
+    changes += [f"training.start={there / 'run'}", "training.optimiser={use: adamw, lr: 1.0e-9}"]
+    assert weft("train", there / "run" / "recipe.yaml", *changes, "--run", there / "tuned") == 0
+    before, after = (open_run(there / name, device="cpu").model.state_dict() for name in ("run", "tuned"))
+    for name, tensor in before.items():
+        close(after[name], tensor, 1e-6)
+
+
+def test_a_run_fills_gaps_without_weft(
+    imported: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxscript", reason="pip install -e .[export]")
+    from weft.export.formats.onnx import program
+
+    *_, there = imported
+    assert weft("export", there / "run", "--to", "onnx", "--output", tmp_path / "out") == 0
+    assert "answers equal to Weft's: 7 of 7" in capsys.readouterr().out
+    assert weft("export", there / "run", "--to", "web", "--output", tmp_path / "web") == 2
+    assert "a tokenizer.json of transformers" in capsys.readouterr().err
+    model, opened = program(tmp_path / "out"), open_run(there / "run", device="cpu")
+    for options in ({}, {"nbest": 3, "scores": True}):
+        filler = opened.ready.predictor(opened.model, options)
+        parsed = [filler.parse(text, Place("input")) for text in TEXTS]
+        assert [model(text, **options) for text in TEXTS] == [one.text() for one in filler.answers(parsed)]
+
+
+def test_a_tokenizer_without_a_mask_is_refused(
+    imported: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, there = imported
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((there / "checkpoint" / name).read_bytes())
+    made = Tokenizer(models.WordLevel({"a": 0}, "a"))
+    made.save(str(tmp_path / "tokenizer.json"))
+    assert weft("import", tmp_path, "--run", tmp_path / "run") == 2
+    assert (
+        "expected one symbol before a text, one after it, and one of [MASK], <mask>"
+        in capsys.readouterr().err
+    )
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,300 @@
+"""Runs from mBART, M2M100, Pegasus, T5 and BART write what `generate` writes, and train on.
+
+Skipped with a message if the library is missing: pip install -e .[import-tests] -c constraints.txt
+"""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from tokenizers import Tokenizer, processors
+
+from tests.importing.byte_level import tokenizer
+from tests.laws.members import close
+from weft import cli
+from weft.data.corpora import corpus
+from weft.errors import CheckpointError, ConfigError
+from weft.importing.runs import import_run
+from weft.run import open_run
+from weft.tasks.shared.writing.batch import collate_pairs
+
+transformers = pytest.importorskip(
+    "transformers", reason="transformers is not installed: pip install -e .[import-tests]"
+)
+transformers.utils.logging.disable_progress_bar()
+
+LINES = ["Click the button.", "Ünicode, a line break", "x", "The file is open in another window"]
+EN, ES = 4, 5  # numbers of the languages
+PAIR: dict[str, Any] = {
+    "vocab_size": 317,  # more rows than pieces, as in real checkpoints
+    "d_model": 12,
+    "encoder_layers": 1,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 3,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 19,
+    "decoder_ffn_dim": 17,
+    "max_position_embeddings": 101,
+    "pad_token_id": 1,
+    "bos_token_id": 0,
+    "eos_token_id": 2,
+    "forced_eos_token_id": None,
+    "scale_embedding": True,
+}
+T5: dict[str, Any] = {
+    "vocab_size": 317,
+    "d_model": 12,
+    "d_kv": 5,
+    "d_ff": 19,
+    "num_layers": 2,  # of both sides, because generate of transformers 5.23 has a cache for as many
+    "num_heads": 3,
+    "pad_token_id": 1,
+    "eos_token_id": 2,
+    "decoder_start_token_id": 1,
+}
+
+
+class Case(NamedTuple):
+    """A family with a form of its tokenizer."""
+
+    config: str
+    model: str
+    settings: dict[str, Any]
+    template: str  # of a source
+    languages: tuple[str, str] = ("en_XX", "es_XX")
+    forced: int | None = None  # first token that is written
+
+
+CASES = {
+    "mbart-50": Case(
+        "MBartConfig",
+        "MBartForConditionalGeneration",
+        PAIR | {"decoder_start_token_id": 2},
+        "en_XX $A </s>",
+        forced=ES,
+    ),
+    "mbart-25": Case(
+        "MBartConfig",
+        "MBartForConditionalGeneration",
+        PAIR | {"decoder_start_token_id": ES},
+        "$A </s> en_XX",
+    ),
+    "nllb": Case(
+        "M2M100Config",
+        "M2M100ForConditionalGeneration",
+        PAIR | {"decoder_start_token_id": 2},
+        "eng_Latn $A </s>",
+        ("eng_Latn", "spa_Latn"),
+        forced=ES,
+    ),
+    "pegasus": Case(
+        "PegasusConfig",
+        "PegasusForConditionalGeneration",
+        PAIR | {"decoder_start_token_id": 1},
+        "$A </s>",
+    ),
+    "bart": Case(
+        "BartConfig",
+        "BartForConditionalGeneration",
+        PAIR | {"decoder_start_token_id": 2},
+        "<s> $A </s>",
+        forced=0,
+    ),
+    "t5": Case("T5Config", "T5ForConditionalGeneration", T5, "$A </s>"),
+    "flan-t5": Case(
+        "T5Config",
+        "T5ForConditionalGeneration",
+        T5 | {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+        "$A </s>",
+    ),
+}
+
+
+class Imported(NamedTuple):
+    """The library's model, its tokenizer, and the imported run."""
+
+    case: Case
+    theirs: Any
+    tokenizer: Tokenizer
+    run: Path
+
+
+def checkpoint(case: Case, there: Path) -> tuple[Any, Tokenizer]:
+    """Save a random model of the library with a tokenizer."""
+    torch.manual_seed(3)
+    made = tokenizer(*case.languages)
+    names = [name for name in case.template.split() if name != "$A"]
+    made.post_processor = processors.TemplateProcessing(
+        single=case.template, special_tokens=[(name, made.token_to_id(name)) for name in names]
+    )
+    theirs = getattr(transformers, case.model)(getattr(transformers, case.config)(**case.settings))
+    for name, parameter in theirs.named_parameters():
+        if "MBart" in case.model or "embed_positions" not in name:
+            parameter.data += 0.3 * torch.randn(parameter.shape)
+    if (
+        "Bart" in case.model and "MBart" not in case.model
+    ):  # as bart-large-cnn has it; languages are asked for
+        theirs.generation_config.forced_bos_token_id = case.forced
+    theirs.eval().save_pretrained(there)
+    made.save(str(there / "tokenizer.json"))
+    return theirs, made
+
+
+@pytest.fixture(scope="module", params=CASES)
+def imported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Imported:
+    case, there = CASES[request.param], tmp_path_factory.mktemp(request.param)
+    theirs, made = checkpoint(case, there / "checkpoint")
+    command = ["import", str(there / "checkpoint"), "--run", str(there / "run")]
+    source, target = (name.partition("_")[0] for name in case.languages)  # en and eng are enough
+    with pytest.raises(SystemExit) as leave:
+        cli.main([*command, "--source", source, "--target", target])
+    assert leave.value.code == 0
+    return Imported(case, theirs, made, there / "run")
+
+
+def start_of(case: Case) -> list[int]:
+    start = case.settings["decoder_start_token_id"]
+    return [start] if case.forced is None else [start, case.forced]
+
+
+@torch.no_grad()
+def test_it_reads_as_the_tokenizer_and_gives_each_piece_the_same_probability(imported: Imported) -> None:
+    case, theirs, made, run = imported
+    opened = open_run(run, device="cpu")
+    source, target = opened.ready.source, opened.ready.target
+    order = torch.tensor(target._order)
+    for line in LINES:
+        ids, here = made.encode(line).ids, source.encode(line)
+        assert order[here].tolist() == ids
+        written = [*start_of(case), *made.encode("Abrir la ventana", add_special_tokens=False).ids]
+        want = theirs(input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([written])).logits
+        batch = collate_pairs([here], [target.encode("Abrir la ventana")])
+        assert order[batch.target_in[0]].tolist() == written and batch.target_out[0, -1] == 3
+        got = opened.model.head(opened.model.features(batch))[0]
+        kept = [place for place in range(len(order)) if got[0, place] > -1000]
+        close(got[:, kept], want.log_softmax(-1)[0][:, order[kept]], 1e-5)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@pytest.mark.parametrize("penalty", [0.0, 1.0, 2.0])
+def test_it_writes_what_the_library_writes(imported: Imported, beam: int, penalty: float) -> None:
+    case, theirs, made, run = imported
+    opened = open_run(run, device="cpu")
+    settings = {"search": "beam" if beam > 1 else "greedy", "length_penalty": penalty}
+    options = settings | ({"beam": beam} if beam > 1 else {})
+    translator = opened.ready.predictor(opened.model, options)
+    order, end = opened.ready.target._order, case.settings["eos_token_id"]
+    banned = sorted({case.settings["pad_token_id"], 3, case.settings["decoder_start_token_id"]} - {end})
+    for line in LINES:
+        ids = torch.tensor([made.encode(line).ids])
+        found = theirs.generate(
+            ids,
+            num_beams=beam,
+            do_sample=False,
+            early_stopping="never" if beam > 1 else False,
+            length_penalty=penalty,
+            max_new_tokens=2 * ids.shape[1] + 10,
+            suppress_tokens=banned,
+            forced_bos_token_id=case.forced,
+        )[0, 1:].tolist()
+        want = found[: found.index(end)] if end in found else found
+        tokens = next(translator.translate([line]))[0].tokens
+        assert [order[number] for number in tokens] == want, (line, beam)
+
+
+def test_it_predicts_and_learns_on(
+    imported: Imported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = imported.run
+    (tmp_path / "lines").write_text("\n".join(LINES) + "\n", "utf-8")
+    with pytest.raises(SystemExit) as leave:
+        cli.main(["predict", str(run), str(tmp_path / "lines"), "--beam", "2"])
+    out = capsys.readouterr().out
+    assert leave.value.code == 0 and out.count("\n") == len(LINES)
+    assert not any(name in out for name in imported.case.languages)
+    opened = open_run(run, device="cpu")
+    data = opened.ready.task.data
+    every = [row for row in corpus("libreoffice-help", "en", "es", "valid") if len(row[1]) < 40]
+    for split, rows in (("train", every[:20]), ("valid", every[20:25])):
+        for side, column in ((data.source, 1), (data.target, 2)):
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{row[column]}\n" for row in rows), "utf-8")
+    before = opened.model.state_dict()
+    changes = [f"data.folder={tmp_path}", "training.max_updates=2"]
+    changes += ["training.optimiser={use: adamw, lr: 1.0e-9}", "training.device=cpu", "training.workers=1"]
+    with pytest.raises(SystemExit) as leave:
+        cli.main(["train", str(run / "recipe.yaml"), *changes, "--run", str(run)])
+    assert leave.value.code == 0, capsys.readouterr().err
+    for name, tensor in open_run(run, device="cpu").model.state_dict().items():  # starts from the import
+        close(tensor, before[name], 1e-6)
+
+
+def test_settings_of_generate_are_taken_over_or_named(tmp_path: Path) -> None:
+    checkpoint(CASES["pegasus"], tmp_path / "checkpoint")
+    settings = {
+        "num_beams": 4,
+        "length_penalty": 0.8,
+        "no_repeat_ngram_size": 3,
+        "min_length": 6,
+        "repetition_penalty": 1.2,
+        "encoder_no_repeat_ngram_size": 2,
+    }
+    (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
+    said = import_run(tmp_path / "checkpoint", tmp_path / "run", source="text", target="summary")
+    assert said.endswith(
+        "\nnot taken over for the search: repetition_penalty 1.2, encoder_no_repeat_ngram_size 2"
+    )
+    found = open_run(tmp_path / "run", device="cpu").ready.decoding
+    assert (found.beam, found.length_penalty, found.no_repeat_ngram, found.min_length) == (4, 0.8, 3, 5)
+    settings = {"num_beams": 10**6, "length_penalty": -1, "min_new_tokens": 7, "min_length": "x"}
+    (tmp_path / "checkpoint" / "generation_config.json").write_text(json.dumps(settings), "utf-8")
+    said = import_run(tmp_path / "checkpoint", tmp_path / "second", source="text", target="summary")
+    assert said.endswith("for the search: num_beams 1000000, length_penalty -1, min_length x")
+    assert open_run(tmp_path / "second", device="cpu").ready.decoding.min_length == 7
+    (tmp_path / "checkpoint" / "generation_config.json").write_text("[", "utf-8")
+    with pytest.raises(CheckpointError, match=r"generation_config\.json: cannot be read"):
+        import_run(tmp_path / "checkpoint", tmp_path / "other", source="text", target="summary")
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "target", "said"),
+    [
+        (
+            "t5",
+            {"forced_bos_token_id": "x"},
+            "es",
+            "forced_bos_token_id: expected the number of a token, got x",
+        ),
+        ("nllb", {}, "tlh", "--target: expected a language such as eng_Latn, spa_Latn, got 'tlh'"),
+        (
+            "t5",
+            {"relative_attention_num_buckets": 64},
+            "es",
+            "relative_attention_num_buckets: expected one of 32",
+        ),
+        (
+            "t5",
+            {"feed_forward_proj": "gated-relu"},
+            "es",
+            "feed_forward_proj: expected one of .*got gated-relu",
+        ),
+        ("pegasus", {"normalize_before": False}, "es", "normalize_before: expected one of True, got False"),
+        (
+            "mbart-50",
+            {"model_type": "prophetnet"},
+            "es_XX",
+            "model_type: expected one of .*mbart.*got prophetnet",
+        ),
+    ],
+)
+def test_what_is_not_supported_is_said(
+    name: str, changes: dict[str, Any], target: str, said: str, tmp_path: Path
+) -> None:
+    there = tmp_path / "checkpoint"
+    checkpoint(CASES[name], there)
+    config = json.loads((there / "config.json").read_text("utf-8"))
+    (there / "config.json").write_text(json.dumps(config | changes), "utf-8")
+    with pytest.raises(ConfigError, match=said):
+        import_run(there, tmp_path / "run", source=CASES[name].languages[0], target=target)
+    assert not (tmp_path / "run").exists()

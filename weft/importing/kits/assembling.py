@@ -1,0 +1,58 @@
+"""The run of a toolkit's translator, from settings, tensors and vocabularies. Read next: ../writing.py."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from weft.importing.checkpoint import Origin
+from weft.importing.kits.kit import Given, languages
+from weft.importing.kits.mapping import mapped, renumbered
+from weft.importing.kits.vocabularies import Found
+from weft.importing.plans import pair_recipe
+from weft.importing.vocabularies import PAIR
+from weft.importing.writing import Parts
+
+
+class Translator(NamedTuple):
+    """What a toolkit's file makes of a checkpoint."""
+
+    model: dict[str, Any]  # the recipe's section: encoder, decoder, smoothing
+    embedding: dict[str, Any]  # of both sides
+    origins: Mapping[str, Origin]  # the source of each of our tensors
+    tensors: Mapping[str, Tensor]  # of the checkpoint
+    place: str  # of the checkpoint, for errors
+    decoding: dict[str, Any]  # search settings
+    spare: tuple[str, ...] = ()  # ends of the names of tensors that are not needed
+    positions: int = 129  # that the model has, if they are limited
+
+
+def assembled(
+    given: Given,
+    translator: Translator,
+    found: tuple[Found, Found],
+    named: tuple[object, object] = (None, None),
+) -> Parts:
+    """The parts of a run.
+
+    Args:
+        given: what the user said.
+        translator: the model.
+        found: the vocabularies of the source and the target.
+        named: their languages, if the checkpoint says them.
+
+    Raises:
+        CheckpointError: tensors are missing, left over, or do not fit the vocabularies.
+        ConfigError: the languages are not known.
+    """
+    place = translator.place
+    recipe = pair_recipe(
+        languages(given, *named) | {"train": given.train, "valid": given.valid},
+        translator.model,
+        translator.embedding,
+        most=translator.positions,
+        decoding=translator.decoding,
+    )
+    state = mapped(translator.tensors, translator.origins, place, spare=translator.spare)
+    state = renumbered(state, found[0].order, found[1].order, place)
+    return Parts(recipe, {file: one.vocabulary for file, one in zip(PAIR, found, strict=True)}, state)

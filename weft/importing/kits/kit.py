@@ -1,0 +1,75 @@
+"""What a toolkit file in this folder provides, and what the user says about a checkpoint.
+
+Read next: joeynmt.py, an example; assembling.py, what all use.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from weft.errors import CheckpointError, ConfigError
+from weft.importing.writing import Parts
+
+
+class Given(NamedTuple):
+    """What the user says about a checkpoint."""
+
+    path: Path  # the checkpoint, a file or a directory
+    source: str | None = None  # languages
+    target: str | None = None
+    train: str = "train"  # prefixes of the data for further training
+    valid: str = "valid"
+    vocabulary: tuple[
+        Path, ...
+    ] = ()  # files that are not beside the checkpoint: one for both, or source, target
+    subwords: tuple[Path, ...] = ()  # BPE codes or SentencePiece models, likewise
+
+
+class Kit(NamedTuple):
+    """A toolkit."""
+
+    name: str  # as its users call it
+    looks: str  # what its checkpoint is, for help: "a directory with config.yaml and best.ckpt"
+    recognises: Callable[[Path], bool]  # looks at names and, if need be, at the beginning of a file
+    read: Callable[[Given], Parts]
+
+
+def languages(given: Given, source: object = None, target: object = None) -> dict[str, str]:
+    """The languages for the recipe's section `data`.
+
+    Args:
+        given: what the user said; it comes first.
+        source, target: what the checkpoint says, if it does.
+
+    Raises:
+        ConfigError: neither says.
+    """
+    found = {}
+    for name, said, known in (("source", given.source, source), ("target", given.target, target)):
+        if said is None and not (isinstance(known, str) and known):
+            raise ConfigError(f"{given.path}: does not say its {name} language; give it with --{name} LANG")
+        found[name] = said if said is not None else str(known)
+    return found
+
+
+def sides(given: tuple[Path, ...], option: str) -> tuple[Path, Path] | None:
+    """Files that the user named for the source and the target; None if none was named.
+
+    Raises:
+        ConfigError: there are more than two.
+    """
+    if len(given) > 2:
+        raise ConfigError(f"--{option}: expected one file for both sides, or two, got {len(given)}")
+    return (given[0], given[-1]) if given else None
+
+
+def beside(path: Path, *names: str) -> Path:
+    """The first of these files in a directory.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    for name in names:
+        if (path / name).is_file():
+            return path / name
+    raise CheckpointError(f"{path}: expected {' or '.join(names)} in it, got no such file; copy it there")

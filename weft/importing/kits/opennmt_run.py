@@ -1,0 +1,128 @@
+"""What OpenNMT-py and Eole share: vocabularies, tables, and the run that is made of a model's parts.
+
+Read next: opennmt.py, eole.py; writing.py.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.errors import CheckpointError, ConfigError
+from weft.importing.checkpoint import Origin
+from weft.importing.kits import vocabularies
+from weft.importing.kits.assembling import Translator, assembled
+from weft.importing.kits.kit import Given, sides
+from weft.importing.kits.mapping import LOGITS, SOURCE, TARGET, zeros
+from weft.importing.kits.vocabularies import Found
+from weft.importing.names import tensor
+from weft.importing.writing import Parts
+
+DECODING = {"search": "beam", "beam": 5, "length_penalty": 1.0, "max_ratio": 1.25, "max_extra": 5}
+"""The search of onmt_translate and `eole predict` without options."""
+
+COMPUTED = (".pe.pe",)  # tables that the model computes
+JOINER = "\uffed"
+HEAD, BIAS = "generator.weight", "generator.bias"
+
+
+class Texts(NamedTuple):
+    """The vocabularies of a model."""
+
+    tokens: tuple[list[str], list[str]]  # of the source and the target
+    symbols: tuple[str, str, str, str]  # padding, unknown, the start of a target, the end
+
+
+Mapped = tuple[dict[str, Any], dict[str, Any], dict[str, Origin]]
+"""The recipe's section `model`, its embedding, and the source of each tensor."""
+
+
+def run_of(
+    given: Given,
+    texts: Texts,
+    tensors: Mapping[str, Tensor],
+    parts: Mapped,
+    place: str,
+    *,
+    spare: tuple[str, ...] = COMPUTED,
+) -> Parts:
+    """The parts of a run.
+
+    Args:
+        given: what the user said.
+        texts: the vocabularies.
+        tensors: of the checkpoint.
+        parts: what they become.
+        place: of the checkpoint, for errors.
+        spare: ends of the names of tensors that are not needed.
+
+    Raises:
+        CheckpointError: tensors or tokens are missing or do not fit together.
+        ConfigError: superfluous or unsuitable files, or no languages.
+    """
+    if given.vocabulary:
+        raise ConfigError(f"{given.path}: has its vocabularies in it; leave out --vocabulary")
+    settings, embedding, origins = parts
+    found = _vocabulary(given, texts, place, 0), _vocabulary(given, texts, place, 1)
+    return assembled(given, Translator(settings, embedding, origins, tensors, place, DECODING, spare), found)
+
+
+def tables(
+    tensors: Mapping[str, Tensor], source: str, target: str, place: str, *, tied: bool
+) -> dict[str, Origin]:
+    """The sources of the embedding tables and of the output layer; tables that are shared may be there once.
+
+    Args:
+        tensors: of the checkpoint.
+        source, target: names of the tables.
+        place: of the checkpoint, for errors.
+        tied: whether the output layer uses the target's table.
+
+    Raises:
+        CheckpointError: the output layer is said to use the table, but differs from it.
+    """
+    source, target = _first(tensors, source, target), _first(tensors, target, source)
+    both = [tensors.get(name) for name in (target, HEAD)]
+    if tied and both[0] is not None and both[1] is not None and not torch.equal(both[0], both[1]):
+        raise CheckpointError(
+            f"{place}: share_decoder_embeddings is set, but {target} and {HEAD} differ; "
+            "are these the settings that belong to it?"
+        )
+    head = _first(tensors, HEAD, target) if tied else HEAD
+    rows = tensors.get(head, torch.empty(0))
+    return {
+        **tensor(SOURCE, source),
+        **tensor(TARGET, target),
+        **tensor(LOGITS[0], head),
+        **(tensor(LOGITS[1], BIAS) if BIAS in tensors else zeros(LOGITS[1], len(rows))),
+    }
+
+
+def width(tensors: Mapping[str, Tensor], *names: str) -> int:
+    """Features of the first of these tables; 0 if there is none."""
+    return next((tensors[name].shape[-1] for name in names if name in tensors), 0)
+
+
+def _first(tensors: Mapping[str, Tensor], *names: str) -> str:
+    return next((name for name in names if name in tensors), names[0])
+
+
+def _vocabulary(given: Given, texts: Texts, place: str, one: int) -> Found:
+    """The vocabulary of the source (0) or the target (1): pieces of --subwords, or words between spaces."""
+    tokens = texts.tokens[one]
+    special = vocabularies.special(tokens, texts.symbols)
+    if special.unknown < 0 or (one and min(special.start, special.end) < 0):
+        raise CheckpointError(
+            f"{place}: expected {', '.join(texts.symbols[1:])} in the vocabulary of the "
+            f"{'target' if one else 'source'}; fetch it again"
+        )
+    subwords = sides(given.subwords, "subwords")
+    if subwords is None:
+        return vocabularies.from_words(tokens, special, framed=False)
+    if any(JOINER in token for token in tokens):
+        raise ConfigError(
+            f"{place}: its tokens have the joiner {JOINER} of OpenNMT's Tokenizer, which Weft does not have; "
+            "leave out --subwords, and give the run tokenised text"
+        )
+    return vocabularies.from_subwords(tokens, special, subwords[one], framed=False)

@@ -1,0 +1,231 @@
+"""Transformers of OpenNMT-py and Eole, which name the same tensors differently.
+
+Norms come before their sublayers. Linear layers may lack biases; ours then start at zero.
+Read next: opennmt.py and eole.py, which name the tensors.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.errors import CheckpointError
+from weft.importing.checkpoint import Origin
+from weft.importing.names import paired
+from weft.nn.norms import NormKind
+from weft.nn.positions import Positions
+from weft.nn.transformer import GATED, Activation
+
+Change = Callable[[Tensor], Tensor]
+
+
+class Names(NamedTuple):
+    """Names of the tensors of one side."""
+
+    layers: str  # before the number of a layer
+    last_norm: str
+    attention_norm: str  # in a layer
+    network_norm: str
+    look_norm: str  # of a decoder
+    first: str  # of the network
+    second: str
+    gated: str  # the second linear map of gated activations
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """The settings of one side.
+
+    Args:
+        num_heads: of queries.
+        norm_kind, norm_epsilon, activation, positions, dropout, attention_dropout: as in TransformerEncoder.
+        rotary: features of a head that are rotated; 0 for all.
+        base: of rotary positions.
+        interleaved: whether neighbouring features are rotated together, as in Weft, and not halves of a head.
+        max_length: number of learned positions.
+    """
+
+    num_heads: int
+    norm_kind: NormKind
+    norm_epsilon: float
+    activation: Activation
+    positions: Positions
+    dropout: float
+    attention_dropout: float
+    rotary: int = 0
+    base: float = 10000.0
+    interleaved: bool = True
+    max_length: int = 1024
+
+
+def transformer(
+    tensors: Mapping[str, Tensor], side: str, names: Names, form: Form, place: str
+) -> tuple[dict[str, Any], dict[str, Origin]]:
+    """The recipe's settings of an encoder or a decoder, and the source of each of its tensors.
+
+    Args:
+        tensors: of the checkpoint.
+        side: "encoder" or "decoder".
+        names: of its tensors.
+        form: its settings.
+        place: of the checkpoint, for errors.
+
+    Raises:
+        CheckpointError: tensors are missing, or the heads do not divide them.
+    """
+    return _Side(tensors, side, names, form, place).found()
+
+
+class _Side:
+    """An encoder or a decoder while it is mapped."""
+
+    def __init__(
+        self, tensors: Mapping[str, Tensor], side: str, names: Names, form: Form, place: str
+    ) -> None:
+        self.tensors, self.side, self.names, self.form, self.place = tensors, side, names, form, place
+        first = f"{names.layers}.0."
+        self.size = self.shape(f"{first}self_attn.linear_query.weight", 1)
+        self.width = self.divided(f"{first}self_attn.linear_query.weight", form.num_heads)
+        self.shared = self.divided(f"{first}self_attn.linear_keys.weight", self.width)
+        self.inner = self.shape(f"{first}{names.first}.weight", 0)
+        biased = (name for name in tensors if name.startswith(f"{names.layers}."))
+        self.bias = any(name.endswith(".bias") for name in biased)
+        numbers = {name.removeprefix(f"{names.layers}.").split(".")[0] for name in tensors}
+        self.num_layers = sum(number.isdecimal() for number in numbers)
+
+    def shape(self, name: str, axis: int) -> int:
+        """A size of a matrix."""
+        found = self.tensors.get(name)
+        if found is None or found.dim() != 2:
+            raise CheckpointError(f"{self.place}: expected a matrix {name}, got none; fetch it again")
+        return found.shape[axis]
+
+    def divided(self, name: str, count: int) -> int:
+        """The rows of a matrix over a count."""
+        rows = self.shape(name, 0)
+        if count < 1 or rows % count:
+            raise CheckpointError(
+                f"{self.place}: {name} has {rows} rows, which {count} do not divide; "
+                "are these the settings that belong to it?"
+            )
+        return rows // count
+
+    def found(self) -> tuple[dict[str, Any], dict[str, Origin]]:
+        """The settings and the origins."""
+        names, form = self.names, self.form
+        origins = self.norm(f"{self.side}.last_norm", names.last_norm)
+        for layer in range(self.num_layers):
+            ours, theirs = f"{self.side}.blocks.{layer}", f"{names.layers}.{layer}"
+            gated = (names.gated,) if form.activation in GATED else ()
+            origins |= {
+                **self.norm(f"{ours}.attention_norm", f"{theirs}.{names.attention_norm}"),
+                **self.heads(f"{ours}.attention", f"{theirs}.self_attn"),
+                **self.norm(f"{ours}.network_norm", f"{theirs}.{names.network_norm}"),
+                **self.linear(
+                    f"{ours}.network.first", *(f"{theirs}.{name}" for name in (names.first, *gated))
+                ),
+                **self.linear(f"{ours}.network.second", f"{theirs}.{names.second}"),
+            }
+            if self.side == "decoder":
+                origins |= self.norm(f"{ours}.look_norm", f"{theirs}.{names.look_norm}")
+                origins |= self.cross(f"{ours}.look", f"{theirs}.context_attn")
+        return self.settings(), origins
+
+    def settings(self) -> dict[str, Any]:
+        """As in a recipe."""
+        form = self.form
+        heads: dict[str, int] = {}
+        if self.shared != form.num_heads:
+            heads["key_value"] = self.shared
+        if self.width * form.num_heads != self.size:
+            heads["size"] = self.width
+        if form.positions == "rotary" and form.rotary not in (0, self.width):
+            heads["rotary"] = form.rotary
+        rotary = {"position_base": form.base} if form.positions == "rotary" else {}
+        learned = {"max_length": form.max_length} if form.positions == "learned" else {}
+        return {
+            "use": "transformer",
+            "size": self.size,
+            "num_layers": self.num_layers,
+            "num_heads": form.num_heads,
+            "inner": self.inner,
+            "norm": "before",
+            "norm_kind": form.norm_kind,
+            "norm_epsilon": form.norm_epsilon,
+            "activation": form.activation,
+            "bias": self.bias,
+            "positions": form.positions,
+            **rotary,
+            **learned,
+            "dropout": form.dropout,
+            "attention_dropout": form.attention_dropout,
+        } | ({"heads": heads} if heads else {})
+
+    def norm(self, ours: str, theirs: str) -> dict[str, Origin]:
+        """A norm; RMSNorm has no bias."""
+        found = {f"{ours}.weight": Origin((f"{theirs}.weight",), _same)}
+        if self.form.norm_kind == "layer" and self.bias:
+            found |= {f"{ours}.bias": Origin((f"{theirs}.bias",), _same)}
+        return found
+
+    def linear(self, ours: str, *theirs: str, change: tuple[Change, ...] = ()) -> dict[str, Origin]:
+        """Linear layers, one above the other; `change` reorders or repeats the rows of each."""
+        changes = change or (_same,) * len(theirs)
+        weights = tuple(f"{name}.weight" for name in theirs)
+        found = {f"{ours}.weight": Origin(weights, _joined(changes))}
+        if not self.bias:
+            return found
+        parts = []
+        for name, make in zip(theirs, changes, strict=True):
+            there = f"{name}.bias" in self.tensors
+            rows = 0 if there else len(make(self.tensors.get(f"{name}.weight", torch.empty(0))))
+            parts.append((f"{name}.bias" if there else "", make, rows))
+
+        def biases(*there: Tensor) -> Tensor:
+            rest = iter(there)
+            return torch.cat([make(next(rest)) if name else torch.zeros(rows) for name, make, rows in parts])
+
+        return found | {f"{ours}.bias": Origin(tuple(name for name, _, _ in parts if name), biases)}
+
+    def heads(self, ours: str, theirs: str) -> dict[str, Origin]:
+        """Self-attention, whose queries and keys may be rotated."""
+        turn: list[Change] = [_same, _same]
+        if self.form.positions == "rotary" and not self.form.interleaved:
+            rotated = self.form.rotary or self.width
+            turn = [paired(count, rotated) for count in (self.form.num_heads, self.shared)]
+        return {
+            **self.linear(f"{ours}.query", f"{theirs}.linear_query", change=(turn[0],)),
+            **self.linear(f"{ours}.key_value", *_key_value(theirs), change=(turn[1], _same)),
+            **self.linear(f"{ours}.out", f"{theirs}.final_linear"),
+        }
+
+    def cross(self, ours: str, theirs: str) -> dict[str, Origin]:
+        """Cross-attention; ours has keys and values for each head, so that shared ones are repeated."""
+        times = self.form.num_heads // self.shared
+
+        def repeated(rows: Tensor) -> Tensor:
+            return rows.unflatten(0, (self.shared, -1)).repeat_interleave(times, 0).flatten(0, 1)
+
+        change = (repeated if times > 1 else _same,) * 2
+        return {
+            **self.linear(f"{ours}.query", f"{theirs}.linear_query"),
+            **self.linear(f"{ours}.key_value", *_key_value(theirs), change=change),
+            **self.linear(f"{ours}.out", f"{theirs}.final_linear"),
+        }
+
+
+def _key_value(theirs: str) -> tuple[str, str]:
+    return f"{theirs}.linear_keys", f"{theirs}.linear_values"
+
+
+def _joined(changes: tuple[Change, ...]) -> Callable[..., Tensor]:
+    def join(*parts: Tensor) -> Tensor:
+        return torch.cat([change(part) for change, part in zip(changes, parts, strict=True)])
+
+    return join
+
+
+def _same(tensor: Tensor) -> Tensor:
+    return tensor

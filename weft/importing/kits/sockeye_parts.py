@@ -1,0 +1,172 @@
+"""The parts of Sockeye's models: which of our tensors is made from which of theirs. Read next: sockeye.py."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft.errors import CheckpointError, ConfigError
+from weft.importing.checkpoint import Origin
+from weft.importing.kits.mapping import zeros
+from weft.importing.kits.reading import choice, layers, number, table
+from weft.importing.names import plain, tensor
+
+SIDES = (("source", "encoder", "src"), ("target", "decoder", "trg"))
+NORM_EPSILON = 1e-6
+ORDERS = {("n", "dr"): "before", ("n", "r"): "before", ("", "drn"): "after", ("", "rn"): "after"}
+ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish1": "silu"}
+
+
+class Model(NamedTuple):
+    """A model directory."""
+
+    config: dict[str, Any]
+    state: dict[str, Tensor]
+    place: str  # of the settings
+    weights: str
+
+    def section(self, name: str) -> dict[str, Any]:
+        """A table of the settings."""
+        return table(self.config, f"config_{name}", self.place)
+
+
+def origins_of(model: Model) -> tuple[dict[str, Any], dict[str, Origin]]:
+    """The recipe's section `model`, and the source of each of its tensors.
+
+    Raises:
+        CheckpointError: sizes that no model has.
+        ConfigError: a setting that Weft's parts cannot express.
+    """
+    origins = {
+        **tensor("source_embed.table.weight", "embedding_source.embedding.weight"),
+        **tensor("embed.table.weight", "embedding_target.embedding.weight"),
+        **plain("head", "output_layer"),
+    }
+    settings: dict[str, Any] = {}
+    for _, side, _ in SIDES:
+        settings[side], more = _side(model, side)
+        origins |= more
+    return settings, origins
+
+
+def _side(model: Model, side: str) -> tuple[dict[str, Any], dict[str, Origin]]:
+    """The encoder or the decoder."""
+    section, place = model.section(side), model.place
+    size, num_heads = number(section, "model_size", place), number(section, "attention_heads", place)
+    depth = layers(section, "num_layers", place, len(model.state))
+    if not 1 <= num_heads <= size or size % num_heads:
+        raise CheckpointError(
+            f"{place}: attention_heads: expected a divisor of model_size {size}, got {num_heads}; "
+            "is it the config of these parameters?"
+        )
+    kind = choice(section, "decoder_type", place, "transformer", "ssru_transformer")
+    hybrid = side == "decoder" and kind == "ssru_transformer"
+    norm, activation = _norm(section, place), _activation(section, place)
+    choice(section, "positional_embedding_type", place, "fixed", "learned")
+    positions = f"{side}.pos_embedding.weight"
+    origins = tensor(f"{side}.positions.table.weight", positions)
+    for layer in range(depth):
+        ours, theirs = f"{side}.blocks.{layer}", f"{side}.layers.{layer}"
+        own, cell = ("autoregr_layer" if side == "decoder" else "self_attention"), "attention"
+        if hybrid:
+            cell = "cell"
+            origins |= {
+                f"{ours}.cell.weight_x": Origin(
+                    (f"{theirs}.{own}.forget_gate.weight", f"{theirs}.{own}.linear.weight"), _joined
+                ),
+                **tensor(f"{ours}.cell.bias", f"{theirs}.{own}.forget_gate.bias"),
+            }
+        else:
+            origins |= _attention(f"{ours}.attention", f"{theirs}.{own}", size, num_heads)
+        if side == "decoder":
+            origins |= _attention(f"{ours}.look", f"{theirs}.enc_attention", size, num_heads, cross=True)
+            origins |= _normed(f"{ours}.look_norm", theirs, "enc_attention", norm)
+        origins |= _normed(f"{ours}.{cell}_norm", theirs, own, norm)
+        origins |= _normed(f"{ours}.network_norm", theirs, "ff", norm)
+        origins |= _network(f"{ours}.network", f"{theirs}.ff", gated=activation == "swiglu")
+    if norm == "before":
+        origins |= plain(f"{side}.last_norm", f"{side}.final_process.layer_norm")
+    dropout = number(section, "dropout_prepost", place, usual=0.0)
+    settings = {
+        "use": "hybrid" if hybrid else "transformer",
+        "size": size,
+        "num_layers": depth,
+        "num_heads": num_heads,
+        "inner": number(section, "feed_forward_num_hidden", place),
+        "norm": norm,
+        "norm_epsilon": NORM_EPSILON,
+        "activation": activation,
+        "positions": "learned",  # sinusoids too are tensors of the checkpoint
+        "max_length": len(model.state.get(positions, ())),
+        "dropout": dropout if "d" in str(section.get("postprocess_sequence")) else 0.0,
+        "attention_dropout": number(section, "dropout_attention", place, usual=0.0),
+    }
+    return settings | ({"cell": "ssru"} if hybrid else {}), origins
+
+
+def _norm(section: dict[str, Any], place: str) -> str:
+    """Where the norms are, from the steps before and after a sublayer: n norm, d dropout, r residual."""
+    steps = tuple(str(section.get(f"{when}process_sequence") or "") for when in ("pre", "post"))
+    if steps not in ORDERS:
+        known = ", ".join(f"'{before}' and '{after}'" for before, after in ORDERS)
+        raise ConfigError(
+            f"{place}: preprocess_sequence and postprocess_sequence: expected {known}, which Weft can "
+            f"express, got {steps[0][:20]!r} and {steps[1][:20]!r}"
+        )
+    return ORDERS[steps]
+
+
+def _activation(section: dict[str, Any], place: str) -> str:
+    """The activation; of the gated ones, the one that is SwiGLU."""
+    word = choice(section, "act_type", place, *ACTIVATIONS)
+    if not choice(section, "use_glu", place, False, True):
+        return ACTIVATIONS[word]
+    choice(section, "act_type", f"{place}: with use_glu", "swish1")
+    return "swiglu"
+
+
+def _attention(
+    ours: str, theirs: str, size: int, num_heads: int, *, cross: bool = False
+) -> dict[str, Origin]:
+    """Attention without biases, whose keys and values are interleaved by heads in a file."""
+
+    def separated(rows: Tensor) -> Tensor:
+        each = rows.view(num_heads, 2, -1, rows.shape[1])  # [H, 2, K, D]
+        return each.transpose(0, 1).reshape(rows.shape)
+
+    inputs = {
+        f"{ours}.query.weight": Origin((f"{theirs}.ff_q.weight",), torch.clone),
+        f"{ours}.key_value.weight": Origin((f"{theirs}.ff_kv.weight",), separated),
+    }
+    if not cross:
+        inputs = {
+            f"{ours}.query.weight": Origin((f"{theirs}.ff_in.weight",), lambda rows: rows[:size]),
+            f"{ours}.key_value.weight": Origin(
+                (f"{theirs}.ff_in.weight",), lambda rows: separated(rows[size:])
+            ),
+        }
+    return {
+        **inputs,
+        **zeros(f"{ours}.query.bias", size),
+        **zeros(f"{ours}.key_value.bias", 2 * size),
+        **tensor(f"{ours}.out.weight", f"{theirs}.ff_out.weight"),
+        **zeros(f"{ours}.out.bias", size),
+    }
+
+
+def _network(ours: str, theirs: str, *, gated: bool) -> dict[str, Origin]:
+    if not gated:
+        return {**plain(f"{ours}.first", f"{theirs}.ff1"), **plain(f"{ours}.second", f"{theirs}.ff2")}
+    first = {
+        f"{ours}.first.{part}": Origin((f"{theirs}.ff1.{part}", f"{theirs}.linear.{part}"), _joined)
+        for part in ("weight", "bias")
+    }
+    return {**first, **plain(f"{ours}.second", f"{theirs}.ff2")}
+
+
+def _normed(ours: str, theirs: str, sublayer: str, norm: str) -> dict[str, Origin]:
+    return plain(ours, f"{theirs}.{'pre' if norm == 'before' else 'post'}_{sublayer}.layer_norm")
+
+
+def _joined(*parts: Tensor) -> Tensor:
+    return torch.cat(parts)

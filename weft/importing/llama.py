@@ -1,0 +1,154 @@
+"""Import Llama, Mistral, Qwen2 and Qwen3: decoders with RMSNorm, SwiGLU, rotary positions, shared keys (M5).
+
+They differ in their biases and in norms of queries and keys. Read next: names.py.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+
+from weft.errors import ConfigError
+from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.names import architecture, constant, is_tied, paired, rotation, tensor
+from weft.models import Generator
+from weft.nn.attention import Heads
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.categorical import Categorical
+
+TABLE, HEAD = "model.embed_tokens.weight", "lm_head.weight"
+ARCHITECTURES = {
+    "llama": "LlamaForCausalLM",
+    "mistral": "MistralForCausalLM",
+    "qwen2": "Qwen2ForCausalLM",
+    "qwen3": "Qwen3ForCausalLM",
+}
+"""The architecture of each `model_type`."""
+
+
+class Biases(NamedTuple):
+    """Which linear layers have biases."""
+
+    inputs: bool  # queries, keys and values
+    out: bool  # the output of attention
+    network: bool
+
+
+def llama(foreign: Foreign) -> Generator:
+    """A `LlamaForCausalLM` or one of its relatives; the logits have no bias, so ours is zero.
+
+    Raises:
+        CheckpointError, ConfigError: see checkpoint.py.
+
+    Source: Touvron et al. 2023; Jiang et al. 2023 (Mistral); Yang et al. 2024, 2025 (Qwen2, Qwen3).
+    """
+    size, tokens = foreign.setting("hidden_size"), foreign.setting("vocab_size")
+    own = settings(foreign)
+    decoder = TransformerDecoder(size, None, **own | {"heads": Heads(**own["heads"])})
+    embed = Tokens(tokens, size, scaled=False)
+    tied = is_tied(foreign, TABLE, HEAD, default=False)
+    model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table if tied else None))
+    origins: dict[str, Origin] = {
+        **tensor("embed.table.weight", TABLE),
+        **tensor("source_embed.table.weight", TABLE),
+        **tensor("head.weight", TABLE if tied else HEAD),
+        **constant("head.bias", torch.zeros(tokens)),
+        **tensor("decoder.last_norm.weight", "model.norm.weight"),
+    }
+    for layer in range(len(decoder.blocks)):
+        origins |= _block(f"decoder.blocks.{layer}", f"model.layers.{layer}", own, biases(foreign))
+    fill(model, foreign, origins, spare=("rotary_emb.inv_freq", *([HEAD] if tied else [])))
+    return model.eval()
+
+
+def settings(foreign: Foreign) -> dict[str, Any]:
+    """The settings of our decoder, as in a recipe."""
+    family = foreign.setting("model_type")
+    architecture(foreign, ARCHITECTURES[family])
+    foreign.need("hidden_act", "silu", "swish")
+    _check_window(foreign)
+    size, num_heads = foreign.setting("hidden_size"), foreign.setting("num_attention_heads")
+    with_biases, turning = biases(foreign), rotation(foreign)
+    width = foreign.setting("head_dim", default=size // num_heads)
+    if turning.share != 1:
+        raise ConfigError(
+            f"{foreign.path / 'config.json'}: partial_rotary_factor: expected 1, got {turning.share}"
+        )
+    return {
+        "size": size,
+        "num_layers": foreign.setting("num_hidden_layers"),
+        "num_heads": num_heads,
+        "inner": foreign.setting("intermediate_size"),
+        "norm": "before",
+        "norm_kind": "rms",
+        "norm_epsilon": foreign.setting("rms_norm_eps", default=1e-6),
+        "activation": "swiglu",
+        "bias": with_biases.out or with_biases.network,
+        "positions": "rotary",
+        "position_base": turning.base,
+        "dropout": 0.0,
+        "attention_dropout": foreign.setting("attention_dropout", default=0.0),
+        "heads": {
+            "key_value": foreign.setting("num_key_value_heads", default=num_heads),
+            "size": width,
+            "norm": family == "qwen3",
+            "bias": with_biases.inputs,
+        },
+    }
+
+
+def biases(foreign: Foreign) -> Biases:
+    """Which linear layers of the checkpoint have biases."""
+    family = foreign.setting("model_type")
+    attention = bool(foreign.config.get("attention_bias", False)) and family in ("llama", "qwen3")
+    network = bool(foreign.config.get("mlp_bias", False)) and family == "llama"
+    return Biases(attention or family == "qwen2", attention, network)
+
+
+def _check_window(foreign: Foreign) -> None:
+    """Refuse attention to a window of the newest tokens, if it is shorter than the text may be."""
+    window = foreign.config.get("sliding_window")
+    if foreign.config["model_type"].startswith("qwen"):
+        window = window if foreign.config.get("use_sliding_window", False) else None
+    if window is not None and window < foreign.setting("max_position_embeddings"):
+        raise ConfigError(
+            f"{foreign.path / 'config.json'}: sliding_window: expected none, or one of at least "
+            f"max_position_embeddings, got {window}; attention to a window is not supported"
+        )
+
+
+def _block(ours: str, theirs: str, own: dict[str, Any], has: Biases) -> dict[str, Origin]:
+    attention, network, width = f"{theirs}.self_attn", f"{theirs}.mlp", own["heads"]["size"]
+    query, key = (paired(count, width) for count in (own["num_heads"], own["heads"]["key_value"]))
+    origins = {
+        **tensor(f"{ours}.attention_norm.weight", f"{theirs}.input_layernorm.weight"),
+        **tensor(f"{ours}.network_norm.weight", f"{theirs}.post_attention_layernorm.weight"),
+    }
+    for part in ["weight"] + ["bias"] * has.inputs:
+        origins |= {
+            **tensor(f"{ours}.attention.query.{part}", f"{attention}.q_proj.{part}", query),
+            f"{ours}.attention.key_value.{part}": Origin(
+                (f"{attention}.k_proj.{part}", f"{attention}.v_proj.{part}"),
+                lambda k, v: torch.cat([key(k), v]),
+            ),
+        }
+    if own["heads"]["norm"]:
+        for name, letter in (("query", "q"), ("key", "k")):
+            there = f"{attention}.{letter}_norm.weight"
+            origins |= tensor(f"{ours}.attention.{name}_norm.weight", there, paired(1, width))
+    origins |= _linear(f"{ours}.attention.out", [f"{attention}.o_proj"], has.out, own, own["size"])
+    gate = [f"{network}.gate_proj", f"{network}.up_proj"]
+    origins |= _linear(f"{ours}.network.first", gate, has.network, own, 2 * own["inner"])
+    return origins | _linear(
+        f"{ours}.network.second", [f"{network}.down_proj"], has.network, own, own["size"]
+    )
+
+
+def _linear(ours: str, theirs: list[str], bias: bool, own: dict[str, Any], size: int) -> dict[str, Origin]:
+    """Linear layers joined to one of ours; its bias is zero if only ours has one."""
+    parts = ["weight"] + ["bias"] * bias
+    origins = {
+        f"{ours}.{part}": Origin(tuple(f"{name}.{part}" for name in theirs), lambda *all: torch.cat(all))
+        for part in parts
+    }
+    return origins | (constant(f"{ours}.bias", torch.zeros(size)) if own["bias"] and not bias else {})

@@ -1,0 +1,81 @@
+"""Import OPT: a decoder without an encoder, learned positions, norms before or after (M5)."""
+
+from typing import Any
+
+import torch
+
+from weft.importing.checkpoint import Foreign, Origin, fill
+from weft.importing.names import activation, architecture, constant, heads, is_tied, plain, tensor
+from weft.models import Generator
+from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.heads.categorical import Categorical
+
+UNUSED = 2  # unused rows at the beginning of OPT's learned positions
+HEAD = "lm_head.weight"
+
+
+def opt(foreign: Foreign) -> Generator:
+    """An `OPTForCausalLM`; its logits have no bias, so ours is zero.
+
+    Raises:
+        CheckpointError, ConfigError: see checkpoint.py.
+
+    Source: Zhang et al. 2022.
+    """
+    own, tokens = settings(foreign), foreign.setting("vocab_size")
+    size, width = own["size"], foreign.setting("word_embed_proj_dim", "hidden_size")
+    prefix = "model.decoder" if any(name.startswith("model.") for name in foreign.tensors) else "decoder"
+    table = f"{prefix}.embed_tokens.weight"
+    embed = Tokens(tokens, width, scaled=False)
+    decoder = TransformerDecoder(width, None, **own)
+    foreign.need("tie_word_embeddings", True)
+    is_tied(foreign, table, HEAD, default=True)
+    model = Generator(embed, decoder, Categorical(size, tokens, tied=embed.table))
+    origins: dict[str, Origin] = {
+        **tensor("embed.table.weight", table),
+        **tensor("source_embed.table.weight", table),
+        **tensor("head.weight", table),
+        **constant("head.bias", torch.zeros(tokens)),
+        **tensor(
+            "decoder.positions.table.weight", f"{prefix}.embed_positions.weight", lambda rows: rows[UNUSED:]
+        ),
+    }
+    if width != size:
+        origins |= tensor("decoder.project.weight", f"{prefix}.project_in.weight")
+        origins |= constant("decoder.project.bias", torch.zeros(size))
+        origins |= tensor("head.project.weight", f"{prefix}.project_out.weight")
+    if own["norm"] == "before":
+        origins |= plain("decoder.last_norm", f"{prefix}.final_layer_norm")
+    for layer in range(len(decoder.blocks)):
+        ours, theirs = f"decoder.blocks.{layer}", f"{prefix}.layers.{layer}"
+        projections = [f"{theirs}.self_attn.{name}_proj" for name in ("q", "k", "v", "out")]
+        origins |= {
+            **heads(f"{ours}.attention", *projections),
+            **plain(f"{ours}.attention_norm", f"{theirs}.self_attn_layer_norm"),
+            **plain(f"{ours}.network.first", f"{theirs}.fc1"),
+            **plain(f"{ours}.network.second", f"{theirs}.fc2"),
+            **plain(f"{ours}.network_norm", f"{theirs}.final_layer_norm"),
+        }
+    fill(model, foreign, origins, spare=(HEAD,))
+    return model.eval()
+
+
+def settings(foreign: Foreign) -> dict[str, Any]:
+    """The settings of our decoder, as in a recipe."""
+    architecture(foreign, "OPTForCausalLM")
+    foreign.need("enable_bias", True)
+    foreign.need("layer_norm_elementwise_affine", True)
+    foreign.need("_remove_final_layer_norm", False)
+    return {
+        "size": foreign.setting("hidden_size"),
+        "num_layers": foreign.setting("num_hidden_layers"),
+        "num_heads": foreign.setting("num_attention_heads"),
+        "inner": foreign.setting("ffn_dim"),
+        "norm": "before" if foreign.config.get("do_layer_norm_before", True) else "after",
+        "activation": activation(foreign, "activation_function"),
+        "positions": "learned",
+        "max_length": foreign.setting("max_position_embeddings"),
+        "dropout": foreign.setting("dropout", default=0.1),
+        "attention_dropout": foreign.setting("attention_dropout", default=0.0),
+    }

@@ -1,0 +1,114 @@
+"""Write a run from a recipe, vocabularies and tensors, whichever program they come from.
+
+Read next: runs.py, which calls it for checkpoints of transformers.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from weft import files
+from weft.config import dump, read_recipe
+from weft.errors import ConfigError, WeftError
+from weft.run import FORMAT, check
+from weft.text.vocabulary import Vocabulary
+from weft.train import weights
+from weft.version import __version__
+
+NEVER = -1e4
+"""Logit of a symbol that the imported model lacks, or that is a duplicate."""
+
+HINT = "are these the settings that belong to it?"
+
+TABLES = ("embed.table.weight", "source_embed.table.weight", "head.weight", "head.bias")
+"""The tensors of a Generator with a row for each token; the last one is added to the logits."""
+
+
+class Parts(NamedTuple):
+    """What a run is made from."""
+
+    recipe: dict[str, Any]
+    vocabularies: Mapping[str, Vocabulary]  # by the name of their file in the run
+    state: Mapping[str, Tensor]  # of the task's model, with rows numbered like the vocabularies
+
+
+def write_run(run: Path, parts: Parts, *, kind: str, place: str) -> int:
+    """Write a run atomically, after its recipe, vocabularies and tensors have been checked.
+
+    Args:
+        run: the directory to create.
+        parts: what it is made from.
+        kind: of the imported model, kept in run.json.
+        place: of the checkpoint, for errors.
+
+    Returns:
+        The number of parameters.
+
+    Raises:
+        ConfigError: the recipe has a mistake, or the run already exists.
+        CheckpointError: the tensors are not those of the recipe's model.
+    """
+    if run.exists():
+        raise ConfigError(f"{run}: is there already; choose another directory with --run")
+    run.absolute().parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=run.absolute().parent, prefix=".importing-") as name:
+        folder = Path(name)
+        (folder / "recipe.yaml").write_bytes(dump(parts.recipe).encode())
+        for file, vocabulary in parts.vocabularies.items():
+            vocabulary.save(folder / file)
+        with _placed(folder / "recipe.yaml", place):
+            begun = check(read_recipe(folder / "recipe.yaml"))
+            ready = begun.task.open(folder)
+            with torch.device("meta"):  # settings that do not belong to the tensors may ask for terabytes
+                weights.check(ready.model().state_dict(), parts.state, place, hint=HINT)
+            model = ready.model()
+        model.load_state_dict(parts.state)
+        packed = weights.pack(model.state_dict())
+        contents = {
+            "run.json": files.to_json(
+                {"format": FORMAT, "weft": __version__, "torch": torch.__version__, "imported": kind}
+            ),
+            "recipe.yaml": dump(begun.plain).encode(),
+            "model.safetensors": packed,
+            weights.START: packed,
+        } | {file: (folder / file).read_bytes() for file in parts.vocabularies}
+    files.write_directory(run, contents)
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@contextmanager
+def _placed(recipe: Path, place: str) -> Iterator[None]:
+    """Say in errors where the checkpoint is, instead of a line of the recipe that is being written.
+
+    Raises:
+        WeftError: of the same class.
+    """
+    try:
+        yield
+    except WeftError as error:
+        text = re.sub(rf"{re.escape(str(recipe))}(:\d+)?", place, str(error))
+        raise type(error)(text if place in text else f"{place}: {text}") from error
+
+
+def renumbered(
+    state: Mapping[str, Tensor], order: Sequence[int], *, tables: Sequence[str] = TABLES
+) -> dict[str, Tensor]:
+    """Reorder the rows of tables and biases; duplicate symbols get a logit that is never chosen.
+
+    Args:
+        state: of the model, numbered like the checkpoint.
+        order: the original number of each of Weft's numbers; -1 for a symbol that the checkpoint lacks.
+        tables: names of the tensors with a row for each token; the last one is added to the logits.
+    """
+    rows = torch.tensor(order)
+    twice = [place for place in range(4) if order[place] < 0 or order[place] in order[place + 1 : 4]]
+    rows = torch.where(rows < 0, rows[3], rows)  # any row will do, it is never used
+    found = dict(state) | {name: state[name][rows] for name in tables}
+    found[tables[-1]][twice] = NEVER
+    return found
