@@ -1,9 +1,11 @@
 """What happens when Weft is built or installed: compile the C++ code, prepare README.md for a package index.
 
-Without a compiler the package installs too, and uses the operations in torch (weft doctor says so).
+Without a compiler the package installs too, and uses the operations in torch (weft doctor says so). With
+WEFT_BUILD_PURE=1 nothing is compiled, and the wheel fits every system: py3-none-any.
 """
 
 import importlib.util
+import os
 import re
 import sysconfig
 from pathlib import Path
@@ -13,13 +15,20 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 NATIVE = "weft/native"
+PURE = "WEFT_BUILD_PURE"
 
 
 class Cells(BuildHookInterface):  # type: ignore[type-arg]
     """Compiles the sources of NATIVE into NATIVE, for a wheel and for an editable install alike."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called before the wheel is filled."""
+        """Called before the wheel is filled.
+
+        Raises:
+            ValueError: WEFT_BUILD_PURE has another value than 0 or 1.
+        """
+        if _pure():
+            return
         place = Path(self.root) / NATIVE / "build.py"
         spec = importlib.util.spec_from_file_location("weft_native_build", place)
         assert spec and spec.loader
@@ -63,6 +72,16 @@ def described(text: str, address: str) -> str:
         return re.sub(rf"(!?\[[^\]]*\]){local}", rf"\1({address}/\2)", text)
     text = re.sub(rf"!\[[^\]]*\]{local}\n+(\*[^*]+\*\n+)?", "", text)
     return re.sub(rf"\[([^\]]*)\]{local}", r"\1", text)
+
+
+def _pure() -> bool:
+    """Whether WEFT_BUILD_PURE asks for a wheel without compiled code."""
+    value = os.environ.get(PURE, "")
+    if value not in ("", "0", "1"):
+        raise ValueError(
+            f"{PURE}: expected 1 (compile nothing) or 0, got {value!r}; set one of them or unset it"
+        )
+    return value == "1"
 
 
 def _tell(text: str) -> None:

@@ -28,6 +28,7 @@ GROUND = {
     "jsonfile",
     "cache",
     "native",
+    "tracing",
     "version",
     "visible",
 }
@@ -63,15 +64,20 @@ ALLOWED |= {
     "errors": {"visible"},
     "visible": set(),
     "tree": {"errors"},
+    "tracing": set(),
     "shapes": {"errors"},
-    "probe": {"errors"},
+    "probe": {"errors", "tracing"},
     "randomness": set(),
     "files": set(),
     "jsonfile": {"errors", "files"},
     "cache": set(),
     "native": set(),
 }
-ALLOWED |= {"masks": {"errors", "shapes"}, "rooms": {"errors"}, "recompute": {"probe", "randomness"}}
+ALLOWED |= {
+    "masks": {"errors", "shapes", "tracing"},
+    "rooms": {"errors"},
+    "recompute": {"probe", "randomness"},
+}
 
 # Each library is imported in few packages, so that it can be replaced or missing.
 EVERYWHERE = set(ALLOWED) - {"cli", "__main__", "__init__"}
@@ -80,14 +86,17 @@ HOMES = {
     "torch": EVERYWHERE - {"text"},
     "triton": {"nn"},
     "numpy": NUMBERS,
-    "tokenizers": {"text"},
+    "tokenizers": {"text", "export"},
+    "ctranslate2": {"export"},
+    "transformers": {"export"},
+    "sentencepiece": {"export"},
     "zstandard": {"data"},
     "pandas": {"data", "tasks"},
     "msgspec": {"jsonfile", "serve"},
     "sacrebleu": {"metrics"},
     "nltk": {"metrics"},
     "pyarrow": {"data"},
-    "PIL": {"data", "tasks"},
+    "PIL": {"data", "tasks", "export"},
     "ruamel": {"config"},
     "safetensors": {"train", "run", "export", "importing"},
     "tensorboardX": {"train"},
@@ -98,6 +107,9 @@ HOMES = {
     "uvicorn": {"serve"},
     "prometheus_client": {"serve"},
     "ray": {"commands"},
+    "onnx": {"export"},
+    "onnxruntime": {"export"},
+    "onnxscript": {"export"},
 }
 HEAVY = [
     "torch",

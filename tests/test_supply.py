@@ -1,16 +1,21 @@
 """Installed packages are the tested ones, and builds are reproducible."""
 
 import hashlib
+import importlib.metadata
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from weft.native import build as native_build
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.M)
@@ -36,6 +41,23 @@ def test_hashed_pins_are_those_that_are_tested_and_each_has_hashes() -> None:
     assert direct and missing == []
 
 
+def test_the_bill_of_materials_has_every_package_that_weft_brings() -> None:
+    """`make sbom` is made from constraints-hashed.txt."""
+    requirements = pytest.importorskip("packaging.requirements")
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    waiting = [*project["dependencies"], *project["optional-dependencies"]["serve"]]
+    seen: set[str] = set()
+    while waiting:
+        one = requirements.Requirement(waiting.pop())
+        name = re.sub(r"[-_.]+", "-", one.name).lower()
+        if name in seen or not (one.marker is None or one.marker.evaluate({"extra": ""})):
+            continue
+        seen.add(name)
+        waiting += importlib.metadata.requires(one.name) or []
+    assert len(seen) > 30 and seen - set(pins("constraints-hashed.txt")) == set()
+
+
 @pytest.mark.slow
 def test_a_wheel_built_twice_is_the_same_to_the_bit(tmp_path: Path) -> None:
     pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
@@ -53,8 +75,13 @@ def test_a_wheel_built_twice_is_the_same_to_the_bit(tmp_path: Path) -> None:
         assert any(name.endswith(".so") for name in names[0]), "the compiled cells are not in it"
 
 
-def built(folder: Path, environment: dict[str, str], older: int) -> Path:
-    """The wheel of a copy of this checkout whose modification times are `older` seconds earlier."""
+def built(
+    folder: Path, environment: dict[str, str], older: int, more: dict[str, bytes] | None = None
+) -> Path:
+    """The wheel of a copy of this checkout whose modification times are `older` seconds earlier.
+
+    `more` are files that lie in the copy too.
+    """
     folder.mkdir(parents=True)
     for name in BUILT:
         place = ROOT / name
@@ -64,6 +91,8 @@ def built(folder: Path, environment: dict[str, str], older: int) -> Path:
             )
         else:
             shutil.copy(place, folder / name)
+    for name, data in (more or {}).items():
+        (folder / name).write_bytes(data)
     for path in folder.rglob("*"):
         now = path.stat().st_mtime
         os.utime(path, (now - older, now - older))
@@ -77,9 +106,84 @@ def built(folder: Path, environment: dict[str, str], older: int) -> Path:
     return next((folder / "out").glob("*.whl"))
 
 
+def contents(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as file:
+        return set(file.namelist())
+
+
+@pytest.fixture
+def compiler(tmp_path: Path) -> dict[str, str]:
+    """The environment of a build whose compiler writes empty libraries: contents and tags, in a second."""
+    program = tmp_path / "compiler"
+    program.write_text('#!/bin/sh\nfor last; do :; done\ntouch "$last"\n')
+    program.chmod(0o755)
+    return {"CXX": str(program)}
+
+
+def test_a_wheel_with_kernels_is_for_a_platform_and_holds_every_library(
+    tmp_path: Path, compiler: dict[str, str]
+) -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
+    if native_build.platform.machine() not in ("x86_64", "amd64"):
+        pytest.skip("kernels are compiled for x86-64 only")
+    wheel = built(tmp_path / "wheel", compiler, 0)
+    assert re.fullmatch(r"weft-[0-9.]+-py3-none-(linux|macosx\w*)_x86_64\.whl", wheel.name)
+    about = read(wheel, next(name for name in contents(wheel) if name.endswith(".dist-info/WHEEL"))).decode()
+    assert "Root-Is-Purelib: false" in about
+    libraries = {
+        f"weft/native/{native_build.file_name(name, source)}" for source, name in native_build._targets()
+    }
+    assert {name for name in contents(wheel) if name.endswith(".so")} == libraries
+    assert_complete(wheel)
+
+
+def test_a_pure_wheel_has_no_library_and_fits_every_system(tmp_path: Path, compiler: dict[str, str]) -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
+    left = {"weft/native/cells.avx2.so": b"left by an editable install"}
+    wheel = built(tmp_path / "wheel", {**compiler, "WEFT_BUILD_PURE": "1"}, 0, left)
+    assert re.fullmatch(r"weft-[0-9.]+-py3-none-any\.whl", wheel.name)
+    assert not [name for name in contents(wheel) if name.endswith((".so", ".part"))]
+    assert_complete(wheel)
+
+
+def test_another_value_of_weft_build_pure_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
+    monkeypatch.setenv("WEFT_BUILD_PURE", "yes")
+    with pytest.raises(ValueError, match="WEFT_BUILD_PURE"):
+        hatch_build()._pure()
+
+
+def assert_complete(wheel: Path) -> None:
+    """What Weft reads where there is no checkout: recipes, the corpus, types, the pages of the server."""
+    expected = {f"weft/{path.relative_to(ROOT)}" for path in (ROOT / "recipes").rglob("*.yaml")}
+    for folder in ("data/corpora", "serve/page", "inspect"):
+        found = {
+            str(path.relative_to(ROOT))
+            for path in (ROOT / "weft" / folder).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+        assert found, folder
+        expected |= found
+    assert {"weft/py.typed", "weft/native/cells.cpp", "weft/native/build.py"} | expected <= contents(wheel)
+    about = read(
+        wheel, next(name for name in contents(wheel) if name.endswith(".dist-info/METADATA"))
+    ).decode()
+    for minor in (11, 12, 13, 14):
+        assert f"Classifier: Programming Language :: Python :: 3.{minor}\n" in about
+    assert "License-File: LICENSE" in about and "Requires-Python: >=3.11" in about
+
+
 def read(wheel: Path, name: str) -> bytes:
     with zipfile.ZipFile(wheel) as file:
         return file.read(name)
+
+
+def hatch_build() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def digest(path: Path) -> str:
@@ -88,14 +192,16 @@ def digest(path: Path) -> str:
 
 def test_the_long_description_has_no_link_that_leads_nowhere() -> None:
     pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
-    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = hatch_build()
     readme = (ROOT / "README.md").read_text("utf-8")
     links = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
     local = [link for link in links.findall(readme) if not link.startswith("http")]
-    assert len(local) > 5 and all((ROOT / link).exists() for link in local)
+    assert len(local) > 5
+    for link in local:
+        path, _, place = link.partition("#")
+        assert (ROOT / path).exists(), link
+        titles = re.findall(r"^#+ (.+)", (ROOT / path).read_text("utf-8"), re.M) if place else []
+        assert not place or place in {re.sub(r"[^\w -]", "", t.lower()).replace(" ", "-") for t in titles}, link
     plain = module.described(readme, "")
     assert all(link.startswith("http") for link in links.findall(plain))
     assert "![" not in plain and "the course" in plain

@@ -19,6 +19,7 @@ INTERNAL = {
     "weft.native",
     "weft.serve.page",
     "weft.inspect.page",
+    "weft.export.page",
     "weft.nn.kernels.cells.triton",
 }
 
