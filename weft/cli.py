@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit the process.
 
     Exit codes: 0 for success, 1 if the reader of the output has closed it, 2 for a user's mistake, 3 if
-    `predict` could not answer some inputs, 130 for Ctrl-C and 143 for SIGTERM.
+    `predict` or `evaluate` could not answer some inputs, 130 for Ctrl-C and 143 for SIGTERM.
 
     Args:
         arguments: words after `weft`; those of the process by default.

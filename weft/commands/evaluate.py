@@ -73,11 +73,13 @@ HEADINGS = {
 )
 @device
 @plugin
-def command(**given: Any) -> None:
+def command(**given: Any) -> int:
     """Score RUN on the test split of its data, or on other files.
 
     Each score comes with its signature (how it was computed) and a 95 % confidence interval. Baselines that
     need no trained model are printed next to it: the source copied, the most frequent class, the last value.
+    A line that a translator or summariser cannot read is scored as empty, with the reason on standard error,
+    and the exit code is 3.
 
     \b
     Examples:
@@ -126,6 +128,7 @@ def command(**given: Any) -> None:
         click.echo(f"{found.shows}: {plot}")
     if json_path:
         outputs.write(json_path, found.json())
+    return outputs.reported(found.wrong)
 
 
 def _hint(opened: "Opened", plugins: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Output files of a command: checked before the work starts, written atomically.
+"""Output files of a command: checked before the work starts, written atomically; its exit code.
 
 Read next: evaluate.py, which uses it.
 """
@@ -11,6 +11,16 @@ import click
 from weft import files
 from weft.commands.program import typed
 from weft.errors import ConfigError, DataError
+
+UNANSWERED = 3
+"""The exit code if some inputs have no answer and all others have one."""
+
+
+def reported(wrong: Sequence[str]) -> int:
+    """Print on standard error which inputs have no answer, and why; returns the command's exit code."""
+    for one in "\n".join(wrong).split("\n") if wrong else ():
+        click.echo(f"weft: {one}", err=True)
+    return UNANSWERED if wrong else 0
 
 
 def check(*paths: Path | None) -> None:

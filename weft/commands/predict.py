@@ -3,7 +3,7 @@
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -15,10 +15,6 @@ from weft.commands.options import CONSTRAINTS, SAMPLING, SEARCH, Grouped, device
 if TYPE_CHECKING:
     from weft.figures.answers import Pictures
     from weft.tasks.predictor import Predictor
-
-UNANSWERED = 3
-"""The exit code where some inputs have no answer and all others have one."""
-
 
 HEADINGS = {
     "Search": ("nbest", "scores", *SEARCH),
@@ -159,6 +155,7 @@ def command(**given: Any) -> int:
 
 def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapping[str, Any]) -> int:
     """Answer every input, as soon as it is read where it is typed."""
+    from weft.commands import outputs
     from weft.tasks.predictor import answered
 
     typed = not isinstance(source, Path) and source.isatty()
@@ -171,7 +168,7 @@ def _written(predictor: "Predictor[Any]", source: "Path | BinaryIO", given: Mapp
             if text is not None:
                 click.echo(text)
             if answer.wrong:
-                code = _code([answer.wrong])
+                code = outputs.reported([answer.wrong])
             if pictures is not None:
                 pictures.see(answer)
     if pictures is not None and pictures.drawn:
@@ -186,13 +183,6 @@ def _pictures(predictor: "Predictor[Any]", given: Mapping[str, Any]) -> "Picture
     return Pictures(predictor, given["plot"], given["alignments"], given["plot_limit"])
 
 
-def _code(wrong: Sequence[str]) -> int:
-    """Say which inputs have no answer, and why; the exit code that tells of them."""
-    for one in "\n".join(wrong).split("\n") if wrong else ():
-        click.echo(f"weft: {one}", err=True)
-    return UNANSWERED if wrong else 0
-
-
 def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) -> int:
     """Write all answers to a file at once."""
     from weft.commands import outputs
@@ -202,16 +192,16 @@ def _kept(predictor: "Predictor[Any]", source: "Path | BinaryIO", output: Path) 
     answers = list(predictor.formatted(answered(predictor, predictor.inputs(source))))
     outputs.write_bytes(output, predictor.file([text for _, text in answers if text is not None], output))
     click.echo(f"written to {output}", err=True)
-    return _code([answer.wrong for answer, _ in answers if answer.wrong])
+    return outputs.reported([answer.wrong for answer, _ in answers if answer.wrong])
 
 
 def _joined(file: Path, output: Path) -> int:
     """Put the chunks together; the exit code."""
-    from weft.commands import bulk
+    from weft.commands import bulk, outputs
 
     joined = bulk.join(file, output)
     click.echo(f"{joined.lines:,} lines: {output}", err=True)
-    return _code(joined.wrong)
+    return outputs.reported(joined.wrong)
 
 
 def _several(given: Mapping[str, Any]) -> bool:

@@ -42,6 +42,7 @@ class Evaluation(ABC):
         length: what `lengths` counts, such as words said; empty if `lengths` is.
         compares: whether outputs are compared with reference texts, so that any metric can score them.
         compared: the outputs and references for further metrics, or None.
+        wrong: place and reason of each input without an answer.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Evaluation(ABC):
     length: ClassVar[str] = ""
     compares: ClassVar[bool] = False
     compared: Compared | None = None
+    wrong: Sequence[str] = ()
 
     @property
     def items(self) -> Items | None:

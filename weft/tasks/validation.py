@@ -28,11 +28,13 @@ class Validation(NamedTuple):
         samples: examples with the model's outputs.
         compared: outputs and references, for each language pair if there are several; empty if the task
             does not compare texts.
+        notes: sentences about examples that could not be scored.
     """
 
     scores: dict[str, float]
     samples: Sequence[Sample]
     compared: Sequence[Compared] = ()
+    notes: Sequence[str] = ()
 
     def with_metrics(self, metrics: Iterable[Metric]) -> "Validation":
         """This validation with the scores of further metrics, averaged over `compared`."""

@@ -51,6 +51,7 @@ class Course:
     divergence: watches the loss.
     saved: update of the newest checkpoint; -1 if the untrained model must be saved too.
     samples: samples of the last validation.
+    notes: sentences of earlier validations, each reported once.
     split: whether a batch has been split because it did not fit into memory.
     """
 
@@ -69,6 +70,7 @@ class Course:
     divergence: Divergence
     saved: int
     samples: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
     split: bool = False
 
     def end(self) -> str:
@@ -120,6 +122,10 @@ class Course:
         self.samples = tuple(found.samples)
         self.history = self.history.add(number, finite(found.scores))
         best = self.history.best() == self.history.entries[-1]
+        for note in found.notes:
+            if note not in self.notes:
+                session.report.warned(note)
+        self.notes += tuple(found.notes)
         session.report.validated(number, found.scores, found.samples, best)
         session.saving.wait()
         if session.processes.first:

@@ -25,6 +25,7 @@ class ManyEvaluation(Evaluation):
     scores: list[Scored]  # the mean BLEU of trained pairs, and every score of every pair
     pairs: Mapping[str, PairEvaluation]  # trained ones first
     unseen: Sequence[str]  # pairs without training data
+    wrong: Sequence[str] = ()
     shows: ClassVar[str] = "BLEU of each pair"
     compares: ClassVar[bool] = True
 
@@ -82,6 +83,7 @@ def together(pairs: Mapping[str, PairEvaluation], unseen: Sequence[str]) -> Many
         scores=[_mean([one for pair, one in pairs.items() if pair not in unseen]), *every],
         pairs=pairs,
         unseen=unseen,
+        wrong=[reason for one in pairs.values() for reason in one.wrong],
     )
 
 

@@ -26,7 +26,8 @@ from weft.tasks.ready import Split
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.evaluation import evaluate, loss_of_pairs
+from weft.tasks.shared.writing.evaluation import evaluate, loss_of_fitting
+from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
 from weft.tasks.shared.writing.translator import Translator
@@ -77,15 +78,17 @@ class ManyTraining(ready.Training):
     def validate(self, model: nn.Module) -> Validation:
         """Mean loss and perplexity over the trained pairs, mean BLEU and chrF of greedy translations."""
         assert isinstance(model, Generator)
-        losses, compared, samples = [], [], []
+        losses, compared, samples, notes = [], [], [], list[str]()
         many = ManyTranslator(model, self._data, self._vocabulary, Decoding(search="greedy"))
         for pair, (sources, references) in self._valid.items():
             rows = self._data.validate_rows or len(sources)
             sources, references = sources[:rows], references[:rows]
             translator = many.of(pair)
             targets = self._vocabulary.encode_batch(references)
-            losses.append(loss_of_pairs(model, translator.source.encode_batch(sources), targets))
-            outputs = [found[0].text for found in translator.translate(sources)]
+            loss, left_out = loss_of_fitting(model, translator.source.encode_batch(sources), targets)
+            losses.append(loss)
+            notes += [f"{pair}: {note}" for note in left_out]
+            outputs = written(translator, sources, range(len(sources)), pair).texts
             compared.append(of_lines(outputs, references, sources))
             full = [n for n, source in enumerate(sources) if source.strip()] or [0]
             shown = full[samples_of(len(full), 1)[0]]
@@ -93,7 +96,7 @@ class ManyTraining(ready.Training):
         loss = float(np.mean(losses))
         scores = {"loss": loss, "perplexity": perplexity(loss)}
         chosen = [samples[n] for n in samples_of(len(samples), 4)]
-        return Validation(scores, chosen, compared).with_metrics([Bleu(), Chrf()])
+        return Validation(scores, chosen, compared, notes).with_metrics([Bleu(), Chrf()])
 
 
 class ManyReady(ready.Ready):

@@ -10,7 +10,7 @@ from weft.metrics.compared import Compared, of_lines
 from weft.metrics.rouge_n import Rouge
 from weft.metrics.scored import Scored, scored
 from weft.tasks.evaluation import Evaluation
-from weft.tasks.shared.writing.kept import aligned, counted, scorable
+from weft.tasks.shared.writing.kept import aligned, counted, scorable, unanswered, written
 from weft.tasks.shared.writing.translator import Translator
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def lead_words(text: str, count: int) -> str:
     return " ".join(text.split()[:count])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SummaryEvaluation(Evaluation):
     """Summaries, and their scores."""
 
@@ -48,6 +48,7 @@ class SummaryEvaluation(Evaluation):
     outputs: list[str]  # a line for each text of the data; empty if the pair is left out
     left_out: int  # pairs with an empty side, which no score counts
     scores: list[Scored]  # ROUGE-1, -2, -L
+    wrong: list[str]
     words: tuple[float, float, float]  # mean length of sources, references and outputs
     copied: float  # share of the outputs' words that occur in their source
     seconds: float
@@ -66,7 +67,8 @@ class SummaryEvaluation(Evaluation):
 
     def facts(self) -> dict[str, Any]:
         """Lengths and the copied share."""
-        return {"seconds": self.seconds, "copied": self.copied, "left_out": self.left_out}
+        counts = {"left_out": self.left_out, "unanswered": len(self.wrong)}
+        return {"seconds": self.seconds, "copied": self.copied, **counts}
 
     def figure(self, name: str) -> "Figure":
         """The gain of each score over the baselines, a row for each."""
@@ -92,7 +94,7 @@ def evaluate(
     count, left_out = len(sources), len(sources) - len(kept)
     sources, references = [sources[n] for n in kept], [references[n] for n in kept]
     begun = time.perf_counter()
-    outputs = [found[0].text for found in translator.translate(sources)]
+    outputs, wrong = written(translator, sources, kept, title)
     seconds = time.perf_counter() - begun
     usual = round(sum(len(line.split()) for line in references) / len(references))
     lowest = {
@@ -100,13 +102,15 @@ def evaluate(
         f"the first {usual} words": [lead_words(source, usual) for source in sources],
     }
     return SummaryEvaluation(
-        title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.decoding.describe()}",
+        title=f"{title}, {counted(len(kept), left_out, 'texts')}, {translator.decoding.describe()}"
+        f"{unanswered(wrong)}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
         scores=[
             scored(Rouge(kind=kind), outputs, references, baselines=lowest).renamed(f"ROUGE-{kind}")
             for kind in KINDS
         ],
+        wrong=wrong,
         words=(_mean_words(sources), _mean_words(references), _mean_words(outputs)),
         copied=_copied(outputs, sources),
         seconds=seconds,

@@ -22,7 +22,7 @@ from weft.models import Generator
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.shared.like_length import filled
 from weft.tasks.shared.writing.batch import collate_pairs
-from weft.tasks.shared.writing.kept import aligned, counted, scorable
+from weft.tasks.shared.writing.kept import aligned, counted, fitting, scorable, unanswered, written
 from weft.tasks.shared.writing.reading import encode_pairs
 from weft.tasks.shared.writing.scoring import perplexity, scores_of
 from weft.tasks.shared.writing.translator import Translator
@@ -47,10 +47,11 @@ TOKENS = 4000  # target tokens per batch while perplexity is computed
 class PairEvaluation(Evaluation):
     """The translations of a test set, and their scores."""
 
-    title: str  # the data and the search
+    title: str  # the data, the search and the number of sources without an answer
     outputs: list[str]  # a line for each pair of the data; empty if the pair is left out
     left_out: int  # pairs with an empty side, which are not translated or scored
     scores: list[Scored]  # BLEU, chrF, METEOR of the corpus and of sentences, perplexity
+    wrong: list[str]
     lengths: list[LengthRow]  # BLEU by source length
     seconds: float  # of the search
     ratio: float  # words of the outputs divided by words of the references
@@ -80,6 +81,7 @@ class PairEvaluation(Evaluation):
             for row in self.lengths
         ]
         figures = {"seconds": self.seconds, "length_ratio": self.ratio, "left_out": self.left_out}
+        figures |= {"unanswered": len(self.wrong)}
         return {"by_length": lengths, **figures}
 
     def figure(self, name: str) -> "Figure":
@@ -116,7 +118,7 @@ def evaluate(
     count, left_out = len(sources), len(sources) - len(kept)
     sources, references = [sources[n] for n in kept], [references[n] for n in kept]
     begun = time.perf_counter()
-    outputs = [best[0].text for best in translator.translate(sources)]
+    outputs, wrong = written(translator, sources, kept, title)
     seconds = time.perf_counter() - begun
     bleu = Bleu(lowercase=lowercase)
     lowest = {COPIED: baseline.copy(sources)}
@@ -129,10 +131,12 @@ def evaluate(
     found.append(sentences(found[-1], lowest, references))
     words = sum(len(line.split()) for line in references)
     return PairEvaluation(
-        title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}",
+        title=f"{title}, {counted(len(kept), left_out, 'pairs')}, {translator.decoding.describe()}"
+        f"{unanswered(wrong)}",
         outputs=aligned(outputs, kept, count),
         left_out=left_out,
         scores=[*found, likelihood(translator, sources, references, train and train[1])],
+        wrong=wrong,
         lengths=by_length(bleu, outputs, references, sources),
         seconds=seconds,
         ratio=sum(len(line.split()) for line in outputs) / max(1, words),
@@ -155,17 +159,26 @@ def likelihood(
     references: Sequence[str],
     train: Sequence[str] | None = None,
 ) -> Scored:
-    """The perplexity of the references, next to that of token frequencies (from training, if given)."""
+    """The perplexity of the references, next to that of token frequencies (from training, if given).
+
+    Pairs for which the model has no positions are left out.
+
+    Raises:
+        DataError: these are all pairs.
+    """
     pairs = encode_pairs(translator.source, translator.target, sources, references)
+    fit = fitting(translator.model, pairs.source, pairs.target)
+    read, targets = [pairs.source[n] for n in fit], [pairs.target[n] for n in fit]
+    references = [references[n] for n in fit]
     found = scores_of(
         translator.model,
-        pairs.target,
-        lambda numbers, targets: collate_pairs([pairs.source[n] for n in numbers], targets),
+        targets,
+        lambda numbers, rows: collate_pairs([read[n] for n in numbers], rows),
     )
     logp, tokens = np.array(found).T
-    known = pairs.target if train is None else translator.target.encode_batch(list(train))
+    known = targets if train is None else translator.target.encode_batch(list(train))
     name = "token frequencies of the references" if train is None else "token frequencies in training"
-    lowest = {name: perplexity(unigram(known, pairs.target))}
+    lowest = {name: perplexity(unigram(known, targets))}
     metric = ratio(
         "perplexity",
         "unit:token of the model's vocabulary, <eos> counted|smoothing:none",
@@ -185,6 +198,24 @@ def unigram(train: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) ->
     logp = np.log(counts / counts.sum())
     total = sum(float(logp[list(row)].sum() + logp[size]) for row in targets)
     return -total / max(1, sum(len(row) + 1 for row in targets))
+
+
+def loss_of_fitting(
+    model: Generator, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> tuple[float, list[str]]:
+    """`loss_of_pairs` of the pairs for which the model has positions, and a sentence about the others.
+
+    Raises:
+        DataError: it has positions for none.
+    """
+    fit = fitting(model, sources, targets)
+    loss = loss_of_pairs(model, [sources[n] for n in fit], [targets[n] for n in fit])
+    if len(fit) == len(sources):
+        return loss, []
+    said = (
+        f"{len(sources) - len(fit):,} of {len(sources):,} validation pairs need more positions than the model"
+    )
+    return loss, [f"{said} has; the loss leaves them out, and a source that is too long gets an empty output"]
 
 
 def loss_of_pairs(

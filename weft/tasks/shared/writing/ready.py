@@ -23,7 +23,8 @@ from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
 from weft.tasks.shared.writing.data import PairData
 from weft.tasks.shared.writing.decoding import Decoding
-from weft.tasks.shared.writing.evaluation import loss_of_pairs
+from weft.tasks.shared.writing.evaluation import loss_of_fitting
+from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.prepared import Vocabularies
 from weft.tasks.shared.writing.reading import encode_pairs
@@ -91,17 +92,18 @@ class PairTraining(ready.Training):
     def validate(self, model: nn.Module) -> Validation:
         """Loss and perplexity over all validation pairs; the scores of greedy outputs."""
         assert isinstance(model, Generator)
-        loss = loss_of_pairs(model, self._tokens.source, self._tokens.target)
+        loss, notes = loss_of_fitting(model, self._tokens.source, self._tokens.target)
         rows = self._data.validate_rows or len(self._valid.sources)
         sources, references = self._valid.sources[:rows], self._valid.references[:rows]
         known = self._known
         translator = Translator(model, known.reading, known.target, Decoding(search="greedy"))
-        outputs = [found[0].text for found in translator.translate(sources)]
+        outputs = written(translator, sources, range(len(sources)), "validation").texts
         full = [n for n, source in enumerate(sources) if source.strip()]
         shown = [full[number] for number in samples_of(len(full))]
         samples = [Sample(sources[n], references[n], outputs[n]) for n in shown]
         losses = {"loss": loss, "perplexity": perplexity(loss)}
-        return self._scored(Validation(losses, samples, [of_lines(outputs, references, sources)]))
+        compared = [of_lines(outputs, references, sources)]
+        return self._scored(Validation(losses, samples, compared, notes))
 
 
 class PairReady(ready.Ready, ABC):

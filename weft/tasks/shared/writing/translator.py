@@ -129,6 +129,11 @@ class Translator(Predictor[str]):
                     raise found
                 yield line, found
 
+    def texts(self, lines: Sequence[str]) -> Iterator[str | Failure]:
+        """The best translation of each line, or the error if it cannot be translated."""
+        for found in self._window(lines, self._seeded()):
+            yield found if isinstance(found, DataError | ShapeError) else found[0].text
+
     def copying(self, line: str) -> "Translator":
         """The same for one source, with the words it may copy added to both vocabularies."""
         copyable = self.source.copyable(line)

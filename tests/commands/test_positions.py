@@ -1,0 +1,81 @@
+"""A model with learned positions has a longest text: one that is longer ends nothing, and is reported."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands import corpus
+from tests.commands.shell import unanswered, weft
+
+POSITIONS = 11
+LONG = "beta " * 13
+PARTS = (
+    "{use: transformer, size: 12, num_layers: 1, num_heads: 2, inner: 19, positions: learned, "
+    f"max_length: {POSITIONS}}}"
+)
+MODEL = [f"model.encoder={PARTS}", f"model.decoder={PARTS}", "model.embedding.size=12"]
+REASON = (
+    f"expected at most {POSITIONS} positions, got 13; shorten the text, "
+    "or train a model with a larger max_length"
+)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose validation and test data have a source, and a target, for which there are no positions."""
+    folder = tmp_path_factory.mktemp("short")
+    recipe = corpus.make(folder / "toy")
+    for split in ("valid", "test"):
+        for side, lines in (("xx", (LONG, "alpha")), ("yy", ("due due", "uno " * 13))):
+            with (folder / "toy" / f"{split}.{side}").open("a") as file:
+                file.writelines(f"{line}\n" for line in lines)
+    changes = [*MODEL, "training.max_updates=40", "training.validate_every=20"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WEFT_CACHE", str(folder / "cache"))
+        answer = weft("train", recipe, "--run", folder / "run", *changes)
+    assert answer.code == 0, answer.err
+    said = "2 of 15 validation pairs need more positions than the model has"
+    assert answer.err.count(said) == 1, answer.err  # of three validations
+    return folder / "run"
+
+
+def test_the_loss_of_a_validation_is_that_of_the_pairs_that_fit(short: Path, tmp_path: Path) -> None:
+    events = [json.loads(line) for line in (short / "metrics.jsonl").read_text().splitlines()]
+    scores = [one["scores"] for one in events if one["event"] == "validation"][-1]
+    for side in ("xx", "yy"):
+        lines = (short.parent / "toy" / f"valid.{side}").read_text().splitlines(keepends=True)
+        (tmp_path / f"fit.{side}").write_text("".join(lines[:13]))
+    answer = weft("evaluate", short, "--data", tmp_path / "fit", "--json", tmp_path / "fit.json")
+    assert answer.code == 0, answer.err
+    found = json.loads((tmp_path / "fit.json").read_text())["scores"]
+    perplexity = found["perplexity"]["value"]
+    assert scores["perplexity"] == pytest.approx(perplexity, rel=1e-4)
+
+
+def test_an_evaluation_scores_an_empty_line_and_names_the_source(short: Path, tmp_path: Path) -> None:
+    answer = weft("evaluate", short, "--output", tmp_path / "out", "--json", tmp_path / "scores.json")
+    assert unanswered(answer) == [f"weft: test xx-yy:18: {REASON}"]
+    assert "1 without an answer (scored as empty)" in answer.out
+    outputs = (tmp_path / "out").read_text().splitlines()
+    assert len(outputs) == 19 and outputs[17] == "" and outputs[18] != ""
+    assert json.loads((tmp_path / "scores.json").read_text())["unanswered"] == 1
+
+
+@pytest.mark.parametrize("processes", [None, 1, 2])
+def test_the_other_lines_are_answered(short: Path, tmp_path: Path, processes: int | None) -> None:
+    lines = ["alpha", LONG, "beta gamma"] * 300
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))
+    more = [] if processes is None else ["--output", tmp_path / "out.txt", "--processes", processes]
+    answer = weft("predict", short, tmp_path / "in.txt", *more)
+    place = f"weft: {tmp_path / 'in.txt'}"
+    assert unanswered(answer) == [f"{place}:{n}: {REASON}" for n in range(2, 900, 3)]
+    texts = answer.lines if processes is None else (tmp_path / "out.txt").read_text().split("\n")[:-1]
+    assert texts[:3] * 300 == texts and texts[1] == "" and texts[0] and texts[2]
+
+
+def test_data_of_which_nothing_fits_is_refused(short: Path, tmp_path: Path) -> None:
+    for side in ("xx", "yy"):
+        (tmp_path / f"long.{side}").write_text(f"{LONG}\n")
+    answer = weft("evaluate", short, "--data", tmp_path / "long")
+    assert answer.code == 2 and "expected pairs that fit into the model's positions, got 1" in answer.err
