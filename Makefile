@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 VENV := .venv
 RUN := $(VENV)/bin/python
 NEEDS := pyproject.toml constraints.txt hatch_build.py $(wildcard weft/native/*.cpp weft/native/*.h)
-USERS := .[parquet,serve]
+USERS := .[parquet,serve,documents]
 TESTERS := .[test,serve-tests]
 DEVELOPERS := .[test,serve-tests,dev]
 # Threads that spin while they wait cost up to ten times on a shared machine; tests are tiny, one each is best.
@@ -103,7 +103,7 @@ sbom: $(VENV)/ready-dev
 lock: $(VENV)/ready
 	@$(RUN) -m pip install --disable-pip-version-check -q uv
 	@{ sed -n '/^#/p' constraints-hashed.txt; $(VENV)/bin/uv pip compile -q pyproject.toml -c constraints.txt \
-	    --extra test --extra serve --extra serve-tests --extra dev --extra docs --universal \
+	    --extra test --extra serve --extra documents --extra serve-tests --extra dev --extra docs --universal \
 	    --python-version 3.11 --generate-hashes --no-header --no-annotate; } >constraints-hashed.txt.part
 	@mv constraints-hashed.txt.part constraints-hashed.txt
 	@echo "constraints-hashed.txt is written anew"

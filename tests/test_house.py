@@ -46,15 +46,16 @@ ORDER = [
 LEAVES = {"inspect", "serve", "export", "importing"}
 
 ALLOWED = dict.fromkeys(SIDE, GROUND)
+ALLOWED["documents"] = GROUND
 ALLOWED |= {room: GROUND | set(ORDER[:place]) for place, room in enumerate(ORDER)}
 for _room in ("tasks", "train", "config", "run", "card"):
-    ALLOWED[_room] = ALLOWED[_room] | SIDE
+    ALLOWED[_room] = ALLOWED[_room] | SIDE | {"documents"}
 ALLOWED["figures"] = GROUND | {"metrics"}
 for _room in ("tasks", "train", "config", "run", "card"):
     ALLOWED[_room] = ALLOWED[_room] | {"figures"}
-ALLOWED |= {room: GROUND | SIDE | {"figures"} | set(ORDER) for room in LEAVES}
+ALLOWED |= {room: GROUND | SIDE | {"figures", "documents"} | set(ORDER) for room in LEAVES}
 ALLOWED["serve"] = ALLOWED["serve"] | {"inspect"}  # its page opens the page of `weft inspect`
-ALLOWED["commands"] = GROUND | SIDE | {"figures"} | set(ORDER) | LEAVES
+ALLOWED["commands"] = GROUND | SIDE | {"figures", "documents"} | set(ORDER) | LEAVES
 ALLOWED["cli"] = ALLOWED["commands"] | {"commands"}
 ALLOWED |= {"__init__": ALLOWED["cli"], "__main__": {"cli"}}
 ALLOWED |= {"machine": set(), "parent": set(), "version": set()}

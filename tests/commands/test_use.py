@@ -10,7 +10,7 @@ import sacrebleu
 
 import weft as package
 from tests.commands.corpus import WORDS, translated, write
-from tests.commands.shell import weft
+from tests.commands.shell import refused, weft
 
 TEXT = "alpha beta\ngamma\ntheta zeta eta\n"
 
@@ -177,3 +177,26 @@ def test_data_check_finds_everything_and_says_so_by_its_code(tmp_path: Path) -> 
     assert answer.code == 1
     assert f"{files[1]}:1: not UTF-8" in answer.out
     assert "lines that are not UTF-8 text: 1" in answer.out
+
+
+def test_a_line_is_split_into_sentences_and_its_white_space_kept(trained: Path) -> None:
+    pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")
+    parts = ["Alpha beta.", "Gamma eta!", "Delta?"]
+    alone = weft("predict", trained, "--nbest", 2, stdin="".join(f"{one}\n" for one in parts).encode()).lines
+    text = f" \t{parts[0]}  {parts[1]} {parts[2]} \n\n"
+    found = weft("predict", trained, "--split-sentences", "--nbest", 2, stdin=text.encode())
+    assert found.code == 0, found.err
+    ranks = [alone[::2], alone[1::2]]
+    assert found.lines == [*(f" \t{one[0]}  {one[1]} {one[2]} " for one in ranks), "", ""]
+    assert "--split-sentences" in refused(weft("predict", trained, "--split-sentences", "--prefix", "uno"))
+
+
+def test_alignments_of_sentences_are_counted_through_the_line(trained: Path, tmp_path: Path) -> None:
+    pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")
+    file = tmp_path / "out.pharaoh"
+    options = ("--split-sentences", "--alignments", file)
+    answer = weft("predict", trained, *options, stdin=b"beta gamma! Eta alpha\n")
+    pairs = [tuple(map(int, pair.split("-"))) for pair in file.read_text().split()]
+    assert [target for _, target in pairs] == list(range(len(answer.lines[0].split())))
+    first = len(weft("predict", trained, stdin=b"beta gamma!\n").lines[0].split())
+    assert all((source < 2) == (target < first) for source, target in pairs)

@@ -23,7 +23,8 @@ from weft.serve import forms
         ({"q": "a" * 2001}, "at most 2,000 characters, got 2,001"),
         ({"q": "a" * 100_000}, "got 100,000"),
         ({"q": ["a"] * 71}, "at most 70 texts, got 71"),
-        ({"q": "a\n" * 71}, "at most 70 lines, got 71"),
+        ({"q": "a\n" * 513}, "at most 512 sentences, got 513"),
+        ({"q": ""}, "q: expected some text, got an empty text"),
         ({"q": "alpha \ud800"}, r"character 7 is half of a surrogate pair"),
         ({"q": "alpha", "target": "zz"}, "available: xx to yy"),
         ({"q": "alpha", "source": "zz"}, "available: xx to yy"),
@@ -45,7 +46,7 @@ def test_a_translation_is_refused_in_one_sentence(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "   ", "\n\n", "\0", "\x07\x1b[31m", "\u202e\ufeff", "💥" * 9, "अआ ابت 漢字"]
+    "text", ["   ", "\n\n", "\0", "\x07\x1b[31m", "\u202e\ufeff", "💥" * 9, "अआ ابت 漢字"]
 )
 def test_odd_texts_are_answered(address: str, text: str) -> None:
     reply = post(f"{address}/translate", {"q": text, "source": "xx", "target": "yy"})

@@ -67,5 +67,6 @@ def test_every_address_is_described(serving: Any) -> None:
         "/edits.js",
         "/curves.js",
         "/openapi.json",
+        "/spec",
     }
     assert {route.path for route in serving.app.routes} - files == set(PATHS)

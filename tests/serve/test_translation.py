@@ -55,9 +55,45 @@ def test_a_list_is_answered_like_its_members_and_like_the_command_line(address: 
 def test_lines_and_tags_stay_where_they_are(address: str) -> None:
     text = "alpha\n\n beta gamma\r\n"
     answer = post(f"{address}/translate", {"q": text, "source": "xx", "target": "yy"}).body
-    assert answer["translatedText"] == "uno\n\ndue tre\r\n"
+    assert answer["translatedText"] == "uno\n\n due tre\r\n"
     marked = {"q": "<p>alpha <b>beta</b></p>", "source": "xx", "target": "yy", "format": "html"}
     assert post(f"{address}/translate", marked).body["translatedText"] == "<p>uno<b>due</b></p>"
+
+
+def test_each_sentence_is_translated_and_the_spacing_kept(address: str) -> None:
+    text = "\tAlpha beta.  Gamma!\r\n\r\n Delta? Zeta eta theta \n"
+    once = {one: told(address, one) for one in ("Alpha beta.", "Gamma!", "Delta?", "Zeta eta theta")}
+    wanted = text
+    for sentence, answer in once.items():
+        wanted = wanted.replace(sentence, answer)
+    assert told(address, text) == wanted
+    assert told(address, "alpha. Beta gamma. Delta", alternatives=1) == " ".join(
+        told(address, one) for one in ("alpha.", "Beta gamma.", "Delta")
+    )
+
+
+def test_an_alternative_joins_those_of_the_sentences(address: str) -> None:
+    asked = {"source": "xx", "target": "yy", "alternatives": 2}
+    parts = [post(f"{address}/translate", {"q": one, **asked}).body for one in ("Alpha beta.", "Gamma!")]
+    whole = post(f"{address}/translate", {"q": "Alpha beta.  Gamma!", **asked}).body
+    rows = [[one["translatedText"], *one["alternatives"]] for one in parts]
+    assert [whole["translatedText"], *whole["alternatives"]] == [
+        f"{left}  {right}" for left, right in zip(*rows, strict=True)
+    ]
+
+
+def test_what_libretranslate_takes_is_taken(address: str) -> None:
+    asked = {"q": "alpha", "source": "XX", "target": "Yy"}
+    for form in (None, "", "text"):
+        assert post(f"{address}/translate", {**asked, "format": form}).body == {"translatedText": "uno"}
+    settings = ask(f"{address}/frontend/settings").body
+    assert settings["charLimit"] == 2000 and settings["language"]["target"] == {"code": "yy", "name": "yy"}
+    assert ask(f"{address}/spec").body == ask(f"{address}/openapi.json").body
+
+
+def told(address: str, text: str, **more: object) -> str:
+    answer = post(f"{address}/translate", {"q": text, "source": "xx", "target": "yy", **more})
+    return str(answer.body["translatedText"])
 
 
 def test_alternatives_and_the_language_that_was_found(address: str) -> None:

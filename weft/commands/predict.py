@@ -22,6 +22,7 @@ HEADINGS = {
     "Sampling": SAMPLING,
     "Output": ("output", "plot", "plot_limit", "alignments", "coco"),
     "Large files": ("processes", "ray"),
+    "Translations only": ("split_sentences",),
     "Multilingual models only": ("source", "target"),
     "Forecasts only": ("series", "future"),
 }
@@ -62,6 +63,12 @@ HEADINGS = {
     "--plot-limit", type=int, metavar="N", default=20, help="Maximum number of pictures that --plot draws."
 )
 @click.option("--coco", is_flag=True, help="Captions only: write COCO results, [{image_id, caption}, ...].")
+@click.option(
+    "--split-sentences",
+    is_flag=True,
+    help="Split each line into sentences, translate each of them, and keep the white space between and "
+    "around them. Needs pip install 'weft[documents]'.",
+)
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, for models whose prompt names it.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output.")
 @click.option(

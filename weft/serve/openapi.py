@@ -44,6 +44,7 @@ ROUTES = {
     "/translate": {"post": Route("Translate texts.", responses.Translated, requests.Translate)},
     "/detect": {"post": Route("Detect the language of a text.", list[responses.Detected], requests.Detect)},
     "/languages": {"get": Route("List the languages and their targets.", list[responses.Language])},
+    "/frontend/settings": {"get": Route("Settings of LibreTranslate's page.", responses.Settings)},
     "/health": {"get": Route("Whether the server answers.", responses.Health)},
     "/health/live": {"get": Route("Whether the process is alive.", responses.Health)},
     "/health/ready": {"get": Route("Whether requests are accepted now; 503 if not.", responses.Health)},

@@ -48,7 +48,7 @@ class Translate(Struct):
     q: Texts
     target: Code
     source: Annotated[Code, Meta(description="A language code, or auto.")] = "auto"
-    format: Literal["text", "html"] = "text"
+    format: Annotated[Literal["text", "html", ""], Meta(title="text or html")] | None = "text"
     alternatives: Annotated[int, Meta(ge=0, le=BEAM - 1)] = 0
 
 

@@ -61,6 +61,33 @@ class Translated(Struct, rename="camel"):
     detected_language: Detected | list[Detected] | UnsetType = UNSET
 
 
+class Spoken(Struct):
+    """A language by code and name."""
+
+    code: str
+    name: str
+
+
+class Direction(Struct):
+    """The languages that a page of LibreTranslate begins with."""
+
+    source: Spoken
+    target: Spoken
+
+
+class Settings(Struct, rename="camel"):
+    """What LibreTranslate's page asks its server for."""
+
+    char_limit: int
+    frontend_timeout: int
+    language: Direction
+    supported_files_format: list[str]
+    files_translation: bool = False
+    api_keys: bool = False
+    key_required: bool = False
+    suggestions: bool = False
+
+
 class Model(Struct):
     """A language model; `created` in seconds since 1970."""
 

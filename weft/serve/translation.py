@@ -1,27 +1,32 @@
-"""LibreTranslate's interface for translators: /translate, /languages, /detect, /health.
+"""LibreTranslate's interface for translators: /translate, /languages, /detect, /frontend/settings, /health.
 
-Source: libretranslate.com/docs. Not supported: files, suggestions, keys. Read next: answers.py.
+A text is translated sentence by sentence. Source: libretranslate.com/docs. Not supported: files, suggestions,
+keys. Read next: answers.py; ../documents/segments.py.
 """
 
 import html
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
+from weft.documents.segments import Plan
+from weft.documents.sentences import splitter
 from weft.serve.answers import translating
 from weft.serve.batcher import Batcher, Job
 from weft.serve.forms import Json, answered, read
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Detect, Translate
-from weft.serve.responses import Detected, Health, Language, Translated
+from weft.serve.responses import Detected, Direction, Health, Language, Settings, Spoken, Translated
 from weft.serve.served import Served
 from weft.text.languages import NAMES
 
 AUTO = "auto"
+SETTLED_MILLISECONDS = 500  # how long its page waits for another key before it translates
 TAGS = re.compile(r"(<[^<>]*>)")
 
 
@@ -38,6 +43,7 @@ class Translation:
         self.runs = runs
         self.batcher = batcher
         self.limits = limits
+        splitter()
 
     async def languages(self, request: Request) -> Response:
         """List the source languages, each with its targets."""
@@ -46,6 +52,21 @@ class Translation:
             targets.setdefault(source, set()).add(target)
         return Json(
             [Language(code, NAMES.get(code, code), sorted(found)) for code, found in sorted(targets.items())]
+        )
+
+    async def settings(self, request: Request) -> Response:
+        """What LibreTranslate's page and its clients ask a server for before they use it."""
+        offered = self._directions()
+        if not offered:
+            raise Refusal(400, "no translator is served, so there are no settings for its page")
+        code = offered[0][2]
+        return Json(
+            Settings(
+                self.limits.characters,
+                SETTLED_MILLISECONDS,
+                Direction(Spoken(AUTO, "Auto Detect"), Spoken(code, NAMES.get(code, code))),
+                supported_files_format=[],
+            )
         )
 
     async def detect(self, request: Request) -> Response:
@@ -61,56 +82,49 @@ class Translation:
         """Translate one text or a list."""
         given = await read(request, self.limits, Translate)
         texts, more = self.limits.texts(given.q, "q"), given.alternatives
-        detected = self._detected(" ".join(texts)) if given.source == AUTO else []
-        run = self._run(detected[0].language if detected else given.source, given.target)
-        found = await self._lines(request, run, given.target, texts, given.format == "html", more)
-        best, others = [one[0] for one in found], [one[1:] for one in found]
+        if not given.q:
+            raise Refusal(400, "q: expected some text, got an empty text")
+        detected = self._detected(" ".join(texts)) if given.source.lower() == AUTO else []
+        asked = detected[0].language if detected else given.source
+        run, source, target = self._direction(asked, given.target)
+        plan: Marked | Plan = (Marked if given.format == "html" else Plan)(texts, source, target)
+        found = await self._found(request, run, target, plan.sentences, more)
+        ranks = [plan.joined([row[min(rank, len(row) - 1)] for row in found]) for rank in range(more + 1)]
+        best, others = ranks[0], [list(one) for one in zip(*ranks[1:], strict=True)]
         spoken = [detected[0]] * len(texts) if detected else UNSET
         answer = Translated(best, others if more else UNSET, spoken)
         if not isinstance(given.q, list):
             answer = Translated(best[0], others[0] if more else UNSET, detected[0] if detected else UNSET)
         return Json(answer)
 
-    async def _lines(
-        self, request: Request, run: Served, target: str, texts: list[str], marked: bool, more: int
+    async def _found(
+        self, request: Request, run: Served, target: str, sentences: list[str], more: int
     ) -> list[list[str]]:
-        """The translation of each text and `more` alternatives, line by line or between tags."""
-        parts = [TAGS.split(text) if marked else re.split(r"(\r\n|\n|\r)", text) for text in texts]
-        lines = [
-            html.unescape(part) if marked else part for row in parts for part in row[::2] if part.strip()
-        ]
-        if len(lines) > self.limits.items:
-            raise Refusal(400, f"q: expected at most {self.limits.items} lines, got {len(lines)}")
+        """The translation of each sentence and at most `more` alternatives, best first."""
+        if len(sentences) > self.limits.queue:
+            raise Refusal(
+                400,
+                f"q: expected at most {self.limits.queue} sentences, got {len(sentences)}; send less at once",
+            )
         assert run.rewriter is not None
         decoding = run.rewriter.decoding
         if more:
             decoding = decoding.with_options({"nbest": more + 1})
         decoding = replace(decoding, batch_rows=self.limits.batch_rows)
         work = translating(run, target, decoding)
-        key = (run.name, target, decoding)
-        job = Job(key, work, lines, self.limits.deadline_seconds)
-        found = iter(await answered(request, self.batcher, job) if lines else [])
-        answers = []
-        for row in parts:
-            wholes = [list(row) for _ in range(more + 1)]
-            for place in range(0, len(row), 2):
-                if not row[place].strip():
-                    continue
-                best = [one.text for one in next(found)]
-                for number, kept in enumerate(wholes):
-                    text = best[min(number, len(best) - 1)] if best else ""
-                    kept[place] = html.escape(text, quote=False) if marked else text
-            answers.append(["".join(kept) for kept in wholes])
-        return answers
+        job = Job((run.name, target, decoding), work, sentences, self.limits.deadline_seconds)
+        found = await answered(request, self.batcher, job) if sentences else []
+        return [[one.text for one in best] or [""] for best in found]
 
     def _directions(self) -> list[tuple[Served, str, str]]:
         return [(run, *pair) for run in self.runs.values() if run.ready for pair in run.directions()]
 
-    def _run(self, source: str, target: str) -> Served:
+    def _direction(self, source: str, target: str) -> tuple[Served, str, str]:
+        """The run that translates so, and the languages as it names them; letter case is ignored."""
         every = self._directions()
         for run, reads, writes in every:
-            if (reads, writes) == (source, target):
-                return run
+            if (reads.lower(), writes.lower()) == (source.lower(), target.lower()):
+                return run, reads, writes
         offered = ", ".join(sorted({f"{reads} to {writes}" for _, reads, writes in every}))
         raise Refusal(400, f"no model for this pair of languages; available: {offered or 'none'}")
 
@@ -131,4 +145,23 @@ class Translation:
         return [
             Detected(round(100 * share / total, 1), code)
             for code, share in sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
+        ]
+
+
+class Marked:
+    """The texts between tags, instead of sentences; see Plan."""
+
+    def __init__(self, texts: Sequence[str], source: str, target: str) -> None:
+        self._rows = [TAGS.split(text) for text in texts]
+        self.sentences = [html.unescape(part) for row in self._rows for part in row[::2] if part.strip()]
+
+    def joined(self, translations: Sequence[str]) -> list[str]:
+        """The translation of each text."""
+        rest = iter(translations)
+        return [
+            "".join(
+                html.escape(next(rest), quote=False) if not place % 2 and part.strip() else part
+                for place, part in enumerate(row)
+            )
+            for row in self._rows
         ]

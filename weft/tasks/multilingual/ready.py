@@ -22,6 +22,7 @@ from weft.tasks import ready
 from weft.tasks.multilingual.data import ManyData
 from weft.tasks.multilingual.evaluation import ManyEvaluation, together
 from weft.tasks.multilingual.predictor import ManyTranslator
+from weft.tasks.predictor import Predictor
 from weft.tasks.ready import Split
 from weft.tasks.shared.inspected.inspected import Examples, Inspected, checked
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
@@ -30,6 +31,7 @@ from weft.tasks.shared.writing.evaluation import evaluate, loss_of_fitting
 from weft.tasks.shared.writing.kept import written
 from weft.tasks.shared.writing.members import joined, pieces
 from weft.tasks.shared.writing.scoring import GivenScores, perplexity, score_file
+from weft.tasks.shared.writing.splitting import Splitting
 from weft.tasks.shared.writing.translator import Translator
 from weft.tasks.validation import Sample, Validation, samples_of
 from weft.text.vocabulary import Vocabulary
@@ -131,10 +133,15 @@ class ManyReady(ready.Ready):
         asked = {"prompt": data.prompt, "languages": (data.targets, data.names)}
         return {"vocabulary": pieces(self.source), **asked}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> ManyTranslator | Translator:
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
         """The trained model: `predict(text, "de")`, or `to("de")` for a translator of one direction."""
         many = self._many(model, options)
-        return many.to(options["target"], options.get("source")) if "target" in options else many
+        if "target" not in options:
+            return many
+        found = many.to(options["target"], options.get("source"))
+        if not options.get("split_sentences"):
+            return found
+        return Splitting(found, options.get("source") or "", options["target"])
 
     def directions(self) -> Sequence[tuple[str, str]]:
         """See abilities.Rewrites."""

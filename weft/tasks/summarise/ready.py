@@ -31,4 +31,4 @@ class SummariseReady(PairReady):
         if "score" in options:
             return self.given_scores(model, pairs, options)
         title = self.title(split, data, pairs)
-        return evaluate(self.predictor(model, options), *pairs, title=title)
+        return evaluate(self.searcher(model, options), *pairs, title=title)

@@ -8,10 +8,12 @@ from typing import Any
 from torch import nn
 
 from weft.errors import DataError
+from weft.tasks.predictor import Predictor
 from weft.tasks.ready import Split
 from weft.tasks.shared.writing.evaluation import PairEvaluation, evaluate
 from weft.tasks.shared.writing.ready import PairReady
 from weft.tasks.shared.writing.scoring import GivenScores
+from weft.tasks.shared.writing.splitting import Splitting
 
 
 class TranslateReady(PairReady):
@@ -19,6 +21,11 @@ class TranslateReady(PairReady):
 
     def directions(self) -> Sequence[tuple[str, str]]:
         return [(self.task.data.source, self.task.data.target)]
+
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
+        """The trained model; with the option `split_sentences` for lines of several sentences."""
+        found = self.searcher(model, options)
+        return Splitting(found, *self.directions()[0]) if options.get("split_sentences") else found
 
     def evaluate(
         self,
@@ -42,7 +49,7 @@ class TranslateReady(PairReady):
         with suppress(DataError):
             train = self.task.data.complete("train")
         return evaluate(
-            self.predictor(model, options),
+            self.searcher(model, options),
             *pairs,
             title=self.title(split, data, pairs),
             train=train,

@@ -18,6 +18,7 @@ from weft.data.parallel import complete
 from weft.metrics.compared import of_lines
 from weft.models import Generator
 from weft.tasks import ready
+from weft.tasks.predictor import Predictor
 from weft.tasks.ready import Split
 from weft.tasks.shared.inspected.inspected import Examples, Inspected
 from weft.tasks.shared.writing.batch import PairBatch, collate_pairs
@@ -135,8 +136,12 @@ class PairReady(ready.Ready, ABC):
         known = {"source vocabulary": pieces(self.source), "target vocabulary": pieces(self.target)}
         return {**known, "reading": str(self.reading)}
 
-    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Translator:
+    def predictor(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Predictor[str]:
         """The trained model; `predict(text)` returns a text."""
+        return self.searcher(model, options)
+
+    def searcher(self, model: nn.Module, options: Mapping[str, Any] = {}) -> Translator:
+        """The trained model, for one sentence or text at a time."""
         assert isinstance(model, Generator)
         others = [joined(member, self) for member in options.get("ensemble", ())]
         decoding, scores = self.task.decoding.with_options(options), bool(options.get("scores"))
@@ -164,7 +169,7 @@ class PairReady(ready.Ready, ABC):
         """See Ready.inspected."""
         from weft.tasks.shared.writing.inspected import of
 
-        return of(self.predictor(model), examples.middle() if text is None else text, self.task.data)
+        return of(self.searcher(model), examples.middle() if text is None else text, self.task.data)
 
     def pairs(self, split: Split, data: Path | None) -> Pairs:
         """The pairs to score: a split of the recipe, or the user's files (a prefix or a .tsv)."""

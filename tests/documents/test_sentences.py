@@ -1,0 +1,53 @@
+"""Sentences and the white space between them: nothing is lost, whatever the text."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.documents.segments import Plan
+from weft.documents.sentences import split
+from weft.errors import ConfigError
+
+pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")
+
+TEXT = st.text(st.sampled_from("ab .!?\n\r\t\u3002\u00a0\u2028é") | st.characters(codec="utf-8"), max_size=40)
+
+
+@given(TEXT, st.sampled_from(["en", "de", "zh", "xx", ""]))
+def test_the_sentences_and_what_is_between_them_are_the_text(text: str, language: str) -> None:
+    found = split(text, language)
+    assert len(found.between) == len(found.texts) + 1
+    parts = [found.between[0]]
+    for sentence, gap in zip(found.texts, found.between[1:], strict=True):
+        parts += [sentence, gap]
+    assert "".join(parts) == text
+    assert all(one == one.strip() != "" for one in found.texts)
+    assert not "".join(found.between).strip()
+
+
+@given(st.lists(TEXT, max_size=3))
+def test_a_plan_joined_with_its_own_sentences_is_the_texts(texts: list[str]) -> None:
+    plan = Plan(texts, "zh", "zh")  # no space is added between sentences without one
+    assert plan.joined(plan.sentences) == texts
+
+
+def test_abbreviations_of_the_language_end_no_sentence() -> None:
+    german = "Am 3. Mai kam Hr. Dr. Müller. Er ging."
+    assert split(german, "de").texts == ["Am 3. Mai kam Hr. Dr. Müller.", "Er ging."]
+    assert split("Dr. Smith left. He ran.", "EN").texts == ["Dr. Smith left.", "He ran."]
+
+
+def test_a_space_comes_between_sentences_where_the_target_has_one() -> None:
+    found = split("你好。再见。", "zh")
+    assert found.texts == ["你好。", "再见。"]
+    assert found.joined(["Hello.", "Bye."], "en") == "Hello. Bye."
+    assert found.joined(["Hello.", ""], "en") == "Hello."
+    assert found.joined(["こんにちは。", "さようなら。"], "ja") == "こんにちは。さようなら。"
+
+
+def test_a_missing_splitter_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentencex", None)
+    with pytest.raises(ConfigError, match=r"needs sentencex; .* pip install 'weft\[documents\]'"):
+        split("A. B.", "en")

@@ -1,0 +1,1 @@
+"""Texts and files as sentences to translate, and the translations in their places. Start with segments.py."""

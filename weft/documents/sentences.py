@@ -1,0 +1,116 @@
+"""A text as sentences and the white space between them, so that translations keep the spacing.
+
+Where a sentence ends is decided by sentencex (Wikimedia), which knows the abbreviations of many languages.
+Read next: segments.py.
+"""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from weft.errors import ConfigError
+
+UNSPACED = {"zh", "zho", "cmn", "yue", "ja", "jpn", "th", "tha", "lo", "lao", "km", "khm", "my", "mya"}
+"""Languages that are written without a space between sentences."""
+
+
+class Sentences(NamedTuple):
+    r"""The sentences of a text without the white space around them.
+
+    Example:
+        >>> found = Sentences(["A cat.", "It ran."], ["", "  ", "\n"])
+        >>> found.joined(["Un gato.", "Corría."], "es")
+        'Un gato.  Corría.\n'
+    """
+
+    texts: list[str]
+    between: list[str]
+    """White space before, between and after them: one more than sentences."""
+
+    def joined(self, translations: Sequence[str], target: str) -> str:
+        """The translations with the white space of the text.
+
+        A language with spaces gets one where the source needs none, as between two Chinese sentences.
+
+        Args:
+            translations: one for each sentence.
+            target: their language.
+        """
+        gaps = self.gaps(translations, target)
+        parts = [gaps[0]]
+        for translation, gap in zip(translations, gaps[1:], strict=True):
+            parts += [translation, gap]
+        return "".join(parts)
+
+    def gaps(self, translations: Sequence[str], target: str) -> list[str]:
+        """The white space before, between and after the translations; see `joined`."""
+        spaced = base(target) not in UNSPACED
+        last = len(self.texts)
+        return [
+            " "
+            if spaced and not gap and 0 < place < last and all(translations[place - 1 : place + 1])
+            else gap
+            for place, gap in enumerate(self.between)
+        ]
+
+
+def split(text: str, language: str) -> Sentences:
+    r"""The sentences of a text.
+
+    Args:
+        text: a line or a paragraph.
+        language: its code; the rules of an unknown language are those of English.
+
+    Raises:
+        ConfigError: sentencex is not installed.
+
+    Example:
+        >>> split(" Dr. Li left.  He sat.\n", "en")
+        Sentences(texts=['Dr. Li left.', 'He sat.'], between=[' ', '  ', '\n'])
+    """
+    texts: list[str] = []
+    between = [""]
+    for part in splitter().segment(base(language), text):
+        bare = part.strip()
+        if not bare:
+            between[-1] += part
+            continue
+        begin = part.index(bare)
+        between[-1] += part[:begin]
+        between.append(part[begin + len(bare) :])
+        texts.append(bare)
+    return Sentences(texts, between)
+
+
+def whole(text: str) -> Sentences:
+    """A text as a single sentence, whatever is in it."""
+    bare = text.strip()
+    if not bare:
+        return Sentences([], [text])
+    begin = text.index(bare)
+    return Sentences([bare], [text[:begin], text[begin + len(bare) :]])
+
+
+def splitter() -> Any:
+    """The library that splits.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    try:
+        return importlib.import_module("sentencex")
+    except ImportError as error:
+        raise ConfigError(
+            "splitting a text into sentences needs sentencex; install Weft with its extra: "
+            "pip install 'weft[documents]'"
+        ) from error
+
+
+def base(code: str) -> str:
+    """A language code without script and region, in lower case.
+
+    Example:
+        >>> base("pt-BR"), base("zh_Hans"), base("EN")
+        ('pt', 'zh', 'en')
+    """
+    return code.replace("_", "-").partition("-")[0].lower()

@@ -1,0 +1,105 @@
+"""A translator of lines of several sentences: each sentence is translated, and the spacing is kept.
+
+Read next: translator.py; ../../../documents/sentences.py, which splits.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from weft.documents.sentences import Sentences, split, splitter
+from weft.errors import ConfigError, DataError, ShapeError
+from weft.tasks.each import Failure
+from weft.tasks.predictor import Answer, Json, Place, Predictor, Raw
+from weft.tasks.shared.writing.translator import NOTHING, Translated, Translator, formatted
+
+
+class Splitting(Predictor[str]):
+    """Splits lines into sentences.
+
+    Args:
+        translator: of one sentence.
+        source, target: language codes; the rules of an unknown source are those of English.
+
+    Raises:
+        ConfigError: no splitter is installed, or every sentence would have to contain a given text.
+    """
+
+    def __init__(self, translator: Translator, source: str, target: str) -> None:
+        splitter()
+        for name in ("prefix", "require"):
+            if getattr(translator.decoding, name):
+                raise ConfigError(
+                    f"--{name}: it would hold for every sentence of a line; leave out --split-sentences"
+                )
+        self.translator = translator
+        self.languages = (source, target)
+        self.lines, self.window, self.piped = translator.lines, translator.window, translator.piped
+
+    def parse(self, raw: Raw, place: Place) -> str:
+        return self.translator.parse(raw, place)
+
+    def answers(self, inputs: Sequence[str]) -> Iterator[Answer]:
+        for answer in self.attempts(inputs):
+            if isinstance(answer, DataError | ShapeError):
+                raise answer
+            yield answer
+
+    def attempts(self, inputs: Sequence[str]) -> Iterator[Answer | Failure]:
+        """Like Predictor.attempts: a line with a sentence that fails fails as a whole."""
+        cut = [split(line, self.languages[0]) for line in inputs]
+        found = iter(self.translator.attempts([text for one in cut for text in one.texts]))
+        for one in cut:
+            answers = list(islice(found, len(one.texts)))
+            failed = [answer for answer in answers if isinstance(answer, DataError | ShapeError)]
+            yield failed[0] if failed else Joined(self, one, answers)  # type: ignore[arg-type]
+
+    def check_figures(self, *, alignments: bool) -> None:
+        """Refuse pictures: each would show one sentence."""
+        if not alignments:
+            raise ConfigError("--plot: a picture shows one sentence; leave out --split-sentences")
+        self.translator.check_figures(alignments=True)
+
+
+class Joined(Answer):
+    """The translations of a line; the k-th joins the k-th of each sentence, or its last one.
+
+    Args:
+        splitting: what translated it.
+        cut: the sentences of the line.
+        answers: one for each sentence.
+    """
+
+    def __init__(self, splitting: Splitting, cut: Sentences, answers: Sequence[Translated]) -> None:
+        self._splitting = splitting
+        self._cut = cut
+        self._answers = answers
+        rows = [answer.found for answer in answers]
+        self.found = [
+            NOTHING._replace(
+                text=cut.joined([one.text for one in kept], splitting.languages[1]),
+                score=sum(one.score for one in kept) / max(1, len(kept)),
+            )
+            for kept in (
+                [row[min(number, len(row) - 1)] for row in rows]
+                for number in range(max(map(len, rows), default=1))
+            )
+        ]
+
+    def text(self) -> str:
+        translator = self._splitting.translator
+        return formatted(self.found, translator.decoding.nbest, translator.scores)
+
+    def json(self) -> Json:
+        """The best text and the mean score of its sentences."""
+        return {"text": self.found[0].text, "score": self.found[0].score}
+
+    def alignment(self) -> str:
+        """The pairs of all sentences, counted through the line."""
+        pairs, source, target = [], 0, 0
+        for text, answer in zip(self._cut.texts, self._answers, strict=True):
+            for pair in answer.alignment().split():
+                left, right = map(int, pair.split("-"))
+                pairs.append(f"{left + source}-{right + target}")
+            source += len(text.split())
+            target += len(answer.found[0].text.split())
+        return " ".join(pairs)
