@@ -54,7 +54,7 @@ def serving(library: None, runs: Path) -> Any:
     from weft.serve.served import named
 
     paths = [runs / name for name in ("toy", "prose", "label", "tags", "young")]
-    return Serving(named(paths, "cpu", ()), Limits(characters=2000, items=70))
+    return Serving(named(paths, "cpu", ()), Limits(characters=2000, items=70, tokens=300))
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.serve.client import ask, post
 from weft.serve import forms
+from weft.serve.limits import Limits, Refusal
 
 
 @pytest.mark.parametrize(
@@ -178,3 +179,28 @@ def test_the_counts_name_no_client_and_no_text(address: str, serving: Any) -> No
     assert "secret" not in counts
     assert "127.0.0.1" not in counts
     assert serving.batcher.waiting == 0
+
+
+def test_a_text_of_too_many_tokens_is_refused_before_it_is_computed(address: str) -> None:
+    asked = {"source": "xx", "target": "yy"}
+    long = post(f"{address}/translate", {**asked, "q": "alpha " * 301})
+    assert long.status == 400
+    assert "q: expected at most 300 tokens per text, got 301" in long.body["error"]
+    many = post(f"{address}/api/watch", {"run": "toy", "text": "alpha " * 301})
+    assert "text: expected at most 300 tokens per text, got 301" in many.body
+    prompt = post(f"{address}/v1/completions", {"prompt": "the " * 400, "max_tokens": 1})
+    assert prompt.status == 400
+    assert "prompt: expected at most 300 tokens per text" in prompt.body["error"]["message"]
+
+
+def test_a_request_of_too_many_tokens_is_refused() -> None:
+    limits = Limits(tokens=7)
+
+    def check(*texts: str) -> None:
+        limits.check_tokens(lambda text: range(int(text)), texts, "q")
+
+    check(*["7"] * 16)
+    with pytest.raises(Refusal, match=r"q: expected at most 7 tokens per text, got 8 in text 2; split"):
+        check("7", "8")
+    with pytest.raises(Refusal, match="q: expected at most 112 tokens per request, got 113; send less"):
+        check(*["7"] * 16, "1")

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from weft.errors import ConfigError
-from weft.serve.batcher import Batcher, Job, Left, Stopped
+from weft.serve.batcher import Batcher
+from weft.serve.job import Job, Left, Stopped
 from weft.serve.limits import Refusal
 
 

@@ -102,7 +102,7 @@ def test_gaps_are_filled(served: Callable[[str], Any]) -> None:
 
 
 def test_a_batch_ends_when_nobody_waits_for_it_any_more(served: Callable[[str], Any]) -> None:
-    from weft.serve.batcher import Left
+    from weft.serve.job import Left
     from weft.serve.limits import Limits
     from weft.serve.predicting import predicting
 

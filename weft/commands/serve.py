@@ -8,7 +8,7 @@ from weft.commands.options import Grouped, device, plugin
 
 HEADINGS = {
     "Address": ("host", "port"),
-    "Limits": ("queue", "batch", "deadline", "characters"),
+    "Limits": ("queue", "batch", "deadline", "characters", "tokens"),
 }
 
 
@@ -43,6 +43,13 @@ HEADINGS = {
     default=20_000,
     help="Maximum number of characters per request.",
 )
+@click.option(
+    "--tokens",
+    metavar="N",
+    type=click.IntRange(1),
+    default=1024,
+    help="Maximum number of tokens per text, a sentence for example; a request may have 16 times as many.",
+)
 @device
 @plugin
 def command(
@@ -53,6 +60,7 @@ def command(
     batch: int,
     deadline: float,
     characters: int,
+    tokens: int,
     device: str,
     plugins: tuple[str, ...],
 ) -> None:
@@ -82,7 +90,9 @@ def command(
     from weft.serve.served import named
 
     with bound(host, port) as listening:
-        limits = Limits(queue=queue, batch_rows=batch, deadline_seconds=deadline, characters=characters)
+        limits = Limits(
+            queue=queue, batch_rows=batch, deadline_seconds=deadline, characters=characters, tokens=tokens
+        )
         serving = Serving(named(runs, device, plugins), limits)
         shown = f"[{host}]" if ":" in host else host
         names = ", ".join(f"{run.name} ({run.kind})" for run in serving.runs.values())

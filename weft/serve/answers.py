@@ -5,7 +5,7 @@ translation.
 """
 
 from weft.models import Generator
-from weft.serve.batcher import Stopped, Work
+from weft.serve.job import Stopped, Work
 from weft.serve.served import Served, stoppable
 from weft.tasks.shared.writing.decoding import Decoding
 from weft.tasks.shared.writing.translator import Translation, Translator

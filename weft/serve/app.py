@@ -39,8 +39,8 @@ class Serving:
         self.runs = runs
         self.limits = limits
         self.batcher = Batcher("answers", most=limits.queue, rows=limits.batch_rows)
-        # A stream takes one place per text; the queue of complete answers does not limit it.
-        self.streams = Batcher("streams", most=limits.streams * BEAM, rows=1)
+        # A stream takes one place per text; the queue of complete answers does not limit it. It is never cut.
+        self.streams = Batcher("streams", most=limits.streams * BEAM, rows=limits.items)
         self.counts = Counts(self.batcher, self.streams)
         translation = Translation(runs, self.batcher, limits)
         completions = Completions(runs, self.batcher, self.streams, limits)

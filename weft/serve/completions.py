@@ -9,16 +9,18 @@ import asyncio
 import dataclasses
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from weft.serve.batcher import Batcher, Job, Stopped
-from weft.serve.continuing import Ask, Continued, How, Token, go_on, spaced, writer_of
+from weft.serve.batcher import Batcher
+from weft.serve.continuing import Ask, Continued, How, Token, go_on, size_of, spaced, writer_of
 from weft.serve.forms import Json, answered, dumped, read
+from weft.serve.job import Job, Stopped
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Complete
 from weft.serve.responses import Choice, Completion, Failure, Logprobs, Mistake, Model, Models, Usage
@@ -64,7 +66,8 @@ class Completions:
             events = self._stream(about, writer, asks, echo, shows)
             return await _started(events)
         key = (run.name, "completions")
-        job = Job(key, _writing(writer, echo and shows), asks, self.limits.deadline_seconds)
+        work, seconds = _writing(writer, echo and shows), self.limits.deadline_seconds
+        job = Job(key, work, asks, seconds, size=sum(map(size_of, asks)), check=self._check(writer, asks))
         rows = await answered(request, self.batcher, job)
         choices = [_choice(n, row, echo, shows, past) for n, (row, past) in enumerate(rows)]
         prompt = sum(len(row.given) for row, _ in rows[:: given.n])
@@ -99,6 +102,10 @@ class Completions:
             for number in range(count)
         ]
 
+    def _check(self, writer: Continuer, asks: list[Ask]) -> Callable[[], None]:
+        prompts = list(dict.fromkeys(ask.text for ask in asks))
+        return partial(self.limits.check_tokens, writer.tokens, prompts, "prompt")
+
     async def _stream(
         self, about: Completion, writer: Continuer, asks: list[Ask], echo: bool, shows: bool
     ) -> AsyncIterator[bytes]:
@@ -116,7 +123,8 @@ class Completions:
                         sent[number] = max(text, row.sure), len(row.tokens)
             return [None] * len(items)
 
-        job = Job(object(), work, asks, self.limits.deadline_seconds)
+        seconds, size = self.limits.deadline_seconds, sum(map(size_of, asks))
+        job = Job(object(), work, asks, seconds, size=size, check=self._check(writer, asks))
         self.streams.put(job)
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
         ended = [False] * len(asks)

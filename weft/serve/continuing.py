@@ -15,13 +15,14 @@ from torch import Tensor, nn
 from weft.search import filters
 from weft.search.candidates import best_candidates
 from weft.search.sampling import invert
-from weft.serve.batcher import Left, Stopped
+from weft.serve.job import Left, Stopped
 from weft.serve.served import Served
 from weft.tasks.abilities import Continuer, Continues
 from weft.text.vocabulary import EOS, PAD, SOS, UNK
 from weft.tree import keep_sources
 
 BANNED = (PAD, UNK, SOS)
+CHARACTERS = 4  # of a token, roughly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +75,11 @@ class Continued:
     sure: int = 0  # number of characters that can no longer change
     reason: str = ""  # "stop" or "length" once it has ended
     most: int = 0  # maximum number of new tokens
+
+
+def size_of(ask: Ask) -> int:
+    """The characters that are read and written, roughly, for the choice of a lane."""
+    return len(ask.text) + CHARACTERS * ask.how.max_tokens
 
 
 def writer_of(run: Served, model: nn.Module | None = None) -> Continuer:

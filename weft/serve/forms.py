@@ -17,7 +17,8 @@ from starlette.responses import JSONResponse, Response
 
 from weft import jsonfile
 from weft.errors import WeftError
-from weft.serve.batcher import Batcher, Job
+from weft.serve.batcher import Batcher
+from weft.serve.job import Job
 from weft.serve.limits import Limits, Refusal, kind_of
 from weft.serve.responses import Refused
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from weft.data.held import held
 from weft.errors import DataError
-from weft.serve.batcher import Stopped, Work
 from weft.serve.files import WANTED, check_pixels, limited
+from weft.serve.job import Stopped, Work
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import InspectFile
 from weft.serve.served import Served

@@ -3,6 +3,7 @@
 The input of clients is checked here once, before it reaches a model. Read next: batcher.py.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,9 @@ BEAM = 16
 
 MAX_TOKENS = 512
 """Maximum number of tokens written for one text."""
+
+LINES = 16
+"""Maximum number of tokens of a request, in multiples of the maximum per text."""
 
 LOGPROBS = 20
 """Maximum number of alternatives per token."""
@@ -41,6 +45,8 @@ class Limits:
     Args:
         body_bytes: bytes of a request body.
         characters: characters of all texts of a request.
+        tokens: tokens that a model reads of one text before it writes; a request may have `LINES` times as
+            many.
         items: texts or lines per request.
         queue: waiting items; further ones are refused with 429.
         streams: streamed answers, including waiting ones.
@@ -50,6 +56,7 @@ class Limits:
 
     body_bytes: int = 1_000_000
     characters: int = 20_000
+    tokens: int = 1024
     items: int = 128
     queue: int = 512
     streams: int = 8
@@ -93,6 +100,28 @@ class Limits:
                 f"{name}: expected at most {self.characters:,} characters, got {sum(map(len, texts)):,}",
             )
         return texts
+
+    def check_tokens(self, encode: Callable[[str], Sequence[int]], texts: Sequence[str], name: str) -> None:
+        """Check the numbers of tokens of the texts of a request.
+
+        Raises:
+            Refusal: a text has too many, or all together have.
+        """
+        counts = [len(encode(text)) for text in texts]
+        for place, count in enumerate(counts):
+            if count > self.tokens:
+                which = f" in text {place + 1}" if len(counts) > 1 else ""
+                raise Refusal(
+                    400,
+                    f"{name}: expected at most {self.tokens:,} tokens per text, got {count:,}{which}; "
+                    "split it into sentences",
+                )
+        if sum(counts) > LINES * self.tokens:
+            raise Refusal(
+                400,
+                f"{name}: expected at most {LINES * self.tokens:,} tokens per request, got {sum(counts):,}; "
+                "send less at once",
+            )
 
 
 def kind_of(value: Any) -> str:

@@ -2,16 +2,19 @@
 
 import asyncio
 import importlib.resources
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 
-from weft.serve.batcher import Batcher, Job, Stopped
+from weft.serve.batcher import Batcher
+from weft.serve.continuing import CHARACTERS
 from weft.serve.edits import cells_of, edits_of
 from weft.serve.forms import Json, answered, dumped, read
 from weft.serve.inside import inside
+from weft.serve.job import Job, Stopped
 from weft.serve.limits import BEAM, Limits, Refusal
 from weft.serve.predicting import inputs_of, predicting
 from weft.serve.requests import Chosen, InspectFile, Predict, Watch
@@ -70,7 +73,8 @@ class Pages:
         items = inputs_of(run, given.inputs, self.limits)
         edits = edits_of(run, given.drop)
         work = predicting(run, self.limits, edits)
-        job = Job((run.name, "predict", edits), work, items, self.limits.deadline_seconds)
+        check = self._tokens(run, items, "inputs")
+        job = Job((run.name, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
         return Json(Predicted(run.name, run.kind, await answered(request, self.batcher, job)))
 
     async def watch(self, request: Request) -> Response:
@@ -90,7 +94,9 @@ class Pages:
                 watch(run, one, emit, stopped)
             return [None] * len(items)
 
-        job = Job(object(), work, [checked], self.limits.deadline_seconds)
+        size = len(checked["text"]) + (CHARACTERS * given.max_tokens if run.continues else 0)
+        check = self._tokens(run, [checked["text"]], "text")
+        job = Job(object(), work, [checked], self.limits.deadline_seconds, size=size, check=check)
         self.streams.put(job)
         job.answer.add_done_callback(lambda done: events.put_nowait(done.exception()))
 
@@ -134,6 +140,12 @@ class Pages:
             examples=run.examples(),
             parameters=sum(one.numel() for one in run.opened.model.parameters()),
         )
+
+    def _tokens(self, run: Served, texts: list[str], name: str) -> Callable[[], None]:
+        """The check of the number of tokens, for runs that write a text for a text."""
+        if not run.rewriter:
+            return lambda: None
+        return partial(self.limits.check_tokens, run.rewriter.source.encode, texts, name)
 
     def _checked(self, run: Served, given: Watch) -> dict[str, Any]:
         text = self.limits.text(given.text, "text")

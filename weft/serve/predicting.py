@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from weft.errors import WeftError
-from weft.serve.batcher import Left, Stopped, Work
+from weft.models import Generator
 from weft.serve.edits import NOTHING, Edits, without
 from weft.serve.files import WANTED, check_pixels, limited
+from weft.serve.job import Left, Stopped, Work
 from weft.serve.limits import Limits, Refusal, kind_of
-from weft.serve.served import Served
+from weft.serve.served import Served, stoppable
 from weft.tasks.predictor import Place
 
 LARGEST = 1e30
@@ -89,7 +90,10 @@ def _answered(run: Served, items: list[Any], stopped: Stopped, limits: Limits, e
     options: dict[str, Any] = {"batch_rows": limits.batch_rows}
     if "scores" in run.opened.task.options.get("predict", ()):
         options["scores"] = True
-    predictor = run.opened.ready.predictor(without(run, edits), options)
+    model = without(run, edits)
+    if isinstance(model, Generator):
+        model = stoppable(model, stopped)
+    predictor = run.opened.ready.predictor(model, options)
     if predictor.reads == "picture":
         for item in items:
             check_pixels(item)

@@ -15,7 +15,7 @@ from weft import jsonfile
 from weft.errors import CheckpointError
 from weft.models import Generator
 from weft.run import Opened, open_run
-from weft.serve.batcher import Left, Stopped
+from weft.serve.job import Left, Stopped
 from weft.serve.limits import Refusal
 from weft.tasks.abilities import Continues, Rewrites
 from weft.tasks.predictor import Reads
@@ -157,15 +157,15 @@ def named(paths: Sequence[Path], device: str, plugins: Sequence[str]) -> dict[st
 
 def stoppable(model: Generator, stopped: Stopped) -> Generator:
     """The same model, whose step raises `Left` when no client is waiting for it any more."""
-    copied = copy.copy(model)  # shares every parameter
-    plain = model.step
+    kind = type(model)
 
-    def step(token: Tensor, state: State) -> tuple[Tensor, State]:
+    def step(self: Generator, token: Tensor, state: State) -> tuple[Tensor, State]:
         if stopped():
             raise Left
-        return plain(token, state)
+        return kind.step(self, token, state)
 
-    copied.step = step  # type: ignore[method-assign]
+    copied = copy.copy(model)  # shares every parameter
+    copied.__class__ = type(kind.__name__, (kind,), {"step": step})  # so that a copy in bfloat16 uses its own
     return copied
 
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from msgspec import UNSET
 from starlette.requests import Request
@@ -17,8 +18,9 @@ from starlette.responses import Response
 from weft.documents.segments import Plan
 from weft.documents.sentences import splitter
 from weft.serve.answers import translating
-from weft.serve.batcher import Batcher, Job
+from weft.serve.batcher import Batcher
 from weft.serve.forms import Json, answered, read
+from weft.serve.job import Job
 from weft.serve.limits import Limits, Refusal
 from weft.serve.requests import Detect, Translate
 from weft.serve.responses import Detected, Direction, Health, Language, Settings, Spoken, Translated
@@ -112,7 +114,9 @@ class Translation:
             decoding = decoding.with_options({"nbest": more + 1})
         decoding = replace(decoding, batch_rows=self.limits.batch_rows)
         work = translating(run, target, decoding)
-        job = Job((run.name, target, decoding), work, sentences, self.limits.deadline_seconds)
+        check = partial(self.limits.check_tokens, run.rewriter.source.encode, sentences, "q")
+        key = (run.name, target, decoding)
+        job = Job(key, work, sentences, self.limits.deadline_seconds, check=check)
         found = await answered(request, self.batcher, job) if sentences else []
         return [[one.text for one in best] or [""] for best in found]
 

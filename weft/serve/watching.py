@@ -18,9 +18,9 @@ from weft.probe import probe
 from weft.search.hypotheses import to_lists
 from weft.search.trace import Candidate, Trace
 from weft.serve.answers import translator
-from weft.serve.batcher import Left, Stopped
 from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
 from weft.serve.edits import moved, without
+from weft.serve.job import Left, Stopped
 from weft.serve.limits import Refusal
 from weft.serve.served import Served
 from weft.tasks.abilities import Weighs

@@ -1,0 +1,42 @@
+"""A search pauses at each of its steps, whatever the settings and the task."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from weft.serve.answers import translating
+from weft.serve.job import Left
+from weft.serve.limits import Limits
+from weft.serve.predicting import predicting
+from weft.serve.served import Served
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_every_step_of_a_translation_pauses(library: None, runs: Path, precision: str) -> None:
+    run = Served(runs / "toy", "toy", "cpu", ())
+    assert run.rewriter is not None
+    decoding = replace(run.rewriter.decoding, precision=precision)
+    pauses = []
+
+    def stopped() -> bool:
+        pauses.append(1)
+        return len(pauses) > 100
+
+    work = translating(run, "yy", decoding)
+    found = work(["alpha beta gamma delta"], stopped)
+    assert found[0][0].text == "uno due tre quattro"
+    assert len(pauses) >= 5
+    pauses += [1] * 100
+    with pytest.raises(Left):
+        work(["alpha beta gamma delta"], stopped)
+
+
+def test_every_step_of_an_answer_of_predict_pauses(library: None, runs: Path) -> None:
+    run = Served(runs / "toy", "toy", "cpu", ())
+    pauses: list[int] = []
+    work = predicting(run, Limits())
+    assert (
+        work(["alpha beta gamma delta"], lambda: bool(pauses.append(1)))[0]["text"] == "uno due tre quattro"
+    )
+    assert len(pauses) >= 5 + 2  # steps; and before the first and after each answer
